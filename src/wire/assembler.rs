@@ -324,6 +324,29 @@ mod tests {
     }
 
     #[test]
+    fn messages_with_many_names_are_gaps_while_names_fill_the_memory() {
+        let mut catalog = Catalog::in_memory();
+        catalog.set_max_text_bytes(2 << 20);
+        let (mut assembler, mut out) = (Assembler::default(), Vec::new());
+        let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+        let stream = assembler.open(Time::ZERO, open(ads), &mut out);
+        out.clear();
+        for (round, count) in [(0, 40_000), (1, 40_000), (2, 40_000), (3, 40_000), (4, 10)] {
+            let mut bytes = Vec::new();
+            (0..count).for_each(|i| put_len_field(&mut bytes, 3, format!("name-{round}-{i}").as_bytes()));
+            assembler.data(stream, Dir::Req, &bytes, &mut catalog);
+            assembler.message(Time::ZERO, stream, Dir::Req, &mut catalog, &mut out);
+        }
+        let causes = out.iter().map(|frame| match &frame.what {
+            FramePayload::Gap { cause, .. } => Some(*cause),
+            _ => None,
+        });
+        let causes: Vec<Option<GapCause>> = causes.collect();
+        assert!(causes[0].is_none() && causes[4].is_none(), "{causes:?}");
+        assert_eq!(causes[3], Some(GapCause::Names), "{causes:?}");
+    }
+
+    #[test]
     fn gives_up_the_largest_unfinished_messages_of_all_streams() {
         let mut catalog = Catalog::in_memory();
         let (mut assembler, mut out) = (Assembler::default(), Vec::new());

@@ -37,6 +37,7 @@ impl Store {
     /// Changes the bytes that all facts may take. Facts beyond them are dropped with the next ones.
     pub fn set_budget(&mut self, budget: usize) {
         self.history.set_budget(budget);
+        self.catalog.set_max_text_bytes(budget);
         self.drop_at = budget;
     }
 

@@ -116,7 +116,7 @@ pub struct Store {
 
 impl Store {
     /// Makes an empty store. `catalog` stores the contents, and `clock` is that of the source.
-    pub fn new(catalog: Catalog, clock: Clock, options: Options) -> Store {
+    pub fn new(mut catalog: Catalog, clock: Clock, options: Options) -> Store {
         let timed = !clock.untimed;
         let limits = Limits {
             timed,
@@ -125,6 +125,8 @@ impl Store {
         };
         let (mut engine, history) = (Engine::new(timed), History::new(options.history));
         engine.set_resource_timeout(limits.resource_timeout);
+        // Names of open streams are not dropped: what exceeds the memory is not taken.
+        catalog.set_max_text_bytes(options.history);
         Store {
             catalog,
             clock,

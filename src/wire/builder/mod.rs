@@ -64,12 +64,12 @@ impl MessageBuilder {
             self.parts.end_entries(catalog);
             self.parts.inline.extend_from_slice(self.splitter.rest());
         }
-        self.check_limits();
+        self.check_limits(catalog);
     }
 
     /// Drops all content once a limit is exceeded.
-    fn check_limits(&mut self) {
-        if let Some(cause) = self.parts.exceeded() {
+    fn check_limits(&mut self, catalog: &Catalog) {
+        if let Some(cause) = self.parts.exceeded(catalog) {
             self.give_up(cause);
         }
     }
@@ -101,7 +101,7 @@ impl MessageBuilder {
             }
             let Some(raw) = splitter.field(&mut chunk, MAX_FIELD_BYTES)? else { return Ok(()) };
             parts.raw(self.shape, raw, catalog);
-            if parts.exceeded().is_some() {
+            if parts.exceeded(catalog).is_some() {
                 return Ok(());
             }
             if cut {
@@ -175,7 +175,7 @@ impl MessageBuilder {
                 self.parts.segments.push(Segment::List { number, list });
             }
         }
-        self.check_limits();
+        self.check_limits(catalog);
     }
 
     /// Bytes read so far.

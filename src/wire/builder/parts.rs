@@ -64,6 +64,9 @@ pub(super) struct MessageParts {
 /// Bytes of names, and of their places in memory, that are kept of one message.
 const MAX_NAME_BYTES: usize = 24 << 20;
 
+/// Bytes of names of a message that is not kept while all names take more memory than they may.
+const MANY_NAME_BYTES: usize = 64 << 10;
+
 /// Memory of a name besides its text, in bytes: an entry in the message, and one in each index of
 /// names.
 const NAME_OVERHEAD: usize = 64;
@@ -112,8 +115,9 @@ impl MessageParts {
     }
 
     /// Returns the limit that the parts exceed.
-    pub(super) fn exceeded(&self) -> Option<GapCause> {
-        if self.names_memory() > MAX_NAME_BYTES {
+    pub(super) fn exceeded(&self, catalog: &Catalog) -> Option<GapCause> {
+        let has_many_names = self.names_memory() > MANY_NAME_BYTES;
+        if self.names_memory() > MAX_NAME_BYTES || (has_many_names && catalog.is_full_of_names()) {
             Some(GapCause::Names)
         } else if self.resources + self.entries.len() > MAX_RESOURCES {
             Some(GapCause::Resources)

@@ -42,6 +42,8 @@ pub struct Catalog {
     pub(super) names: HashMap<BlobId, Arc<[Sym]>>,
     /// Number of names in these runs.
     pub(super) run_names: usize,
+    /// Bytes of all texts beyond which messages with many names are not kept.
+    pub(super) max_text_bytes: usize,
     pub(super) bodies: Box<dyn BodyStore>,
     totals: ContentTotals,
     recent: BodyCache,
@@ -93,6 +95,7 @@ impl Catalog {
             last_type: None,
             names: HashMap::new(),
             run_names: 0,
+            max_text_bytes: usize::MAX,
             bodies,
             totals: ContentTotals::default(),
             recent: BodyCache::default(),

@@ -80,6 +80,16 @@ impl Catalog {
             + entries * ENTRY_BYTES
     }
 
+    /// Sets the bytes of all texts beyond which messages with many names are not kept.
+    pub fn set_max_text_bytes(&mut self, bytes: usize) {
+        self.max_text_bytes = bytes;
+    }
+
+    /// Whether messages with many names are not kept.
+    pub(in crate::wire) fn is_full_of_names(&self) -> bool {
+        self.strings.memory() > self.max_text_bytes
+    }
+
     /// Drops all contents and names that are not marked. Dropped ids are never used again; a
     /// dropped content is empty and has no name.
     ///
