@@ -11,7 +11,8 @@ use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{
-    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, Tap, Tls,
+    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap,
+    Tls,
 };
 use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
@@ -60,7 +61,7 @@ pub enum Front {
         control: serve::Control,
         say: serve::Say,
         /// Faults, which act on the streams of clients.
-        faults: Option<FaultSet>,
+        faults: Option<SharedFaults>,
     },
 }
 
@@ -81,12 +82,10 @@ impl Front {
         }
     }
 
-    /// Whether the tap is armed from the start.
-    fn is_armed(&self) -> bool {
+    /// Whether faults arm all connections.
+    fn has_faults(&self) -> bool {
         match self {
-            Front::Tap { faults, desk, .. } => {
-                faults.is_some() || desk.as_ref().is_some_and(|desk| desk.is_armed())
-            }
+            Front::Tap { faults, .. } => faults.is_some(),
             Front::Serve { faults, .. } => faults.is_some(),
         }
     }
@@ -109,8 +108,8 @@ impl Front {
         schema: &Arc<Schema>,
         memory: usize,
     ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
-        let armed = |faults: &Option<FaultSet>| {
-            faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault"))).unwrap_or_default()
+        let armed = |faults: Option<u64>| {
+            faults.map(|faults| format!(" ({})", plural(faults, "fault"))).unwrap_or_default()
         };
         match self {
             Front::Tap { maps, connect_timeout, tls, changes, faults, desk } => {
@@ -119,18 +118,19 @@ impl Front {
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
                 let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
-                let armed = armed(&faults);
+                let armed = armed(faults.as_ref().map(FaultSet::len));
                 let behind =
                     maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}{armed}")).collect();
                 let is_used = faults.is_some() || desk.is_some();
-                let (faults, schema) = (faults.unwrap_or_default(), schema.clone());
+                let (faults, schema) = (faults.unwrap_or_default().into(), schema.clone());
                 let arms = is_used.then(|| Arms { faults, desk, schema, memory });
                 let config = Config { maps, queue, connect_timeout, tls, changes, arms };
                 Ok((Tap::start(config)?, behind, None))
             }
             Front::Serve { listen, from, tls, control, say, faults } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));
-                let behind = vec![format!(" from {from}{}", armed(&faults))];
+                let behind =
+                    vec![format!(" from {from}{}", armed(faults.as_ref().map(|faults| faults.lock().len())))];
                 let schema = schema.clone();
                 let config = serve::Config { listen: vec![listen], queue, tls, control, say, schema };
                 match faults {
@@ -160,7 +160,7 @@ fn open_spool(folder: &Path, size: u64) -> Option<Spool> {
 /// Starts a control plane on a private socket, and an armed tap in front of it.
 fn serve_behind_tap(
     config: serve::Config,
-    faults: FaultSet,
+    faults: SharedFaults,
     memory: usize,
 ) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
@@ -263,8 +263,15 @@ impl TapMeter {
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub idle: usize,
-    /// While connections may be armed, which buffer messages.
+    /// While streams are armed or may be, whose messages are buffered.
     pub armed: usize,
+}
+
+impl Budgets {
+    /// Returns the bytes while a person may hold messages, or has done so on streams that are open.
+    pub fn with(self, desk: &HoldDesk) -> usize {
+        if desk.needs_memory() { self.armed } else { self.idle }
+    }
 }
 
 /// A running tap.
@@ -292,14 +299,13 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (is_armed, desk) = (options.front.is_armed(), options.front.desk());
+        let (has_faults, desk) = (options.front.has_faults(), options.front.desk());
         let memory = options.store.history;
         let copies = options.decode.then_some(options.copies.memory);
         let (tap, behind, backend) = options.front.start(copies, &options.schema, memory / ARMED_DIVISOR)?;
-        let budgets = Budgets {
-            idle: memory - memory / RECORDER_DIVISOR,
-            armed: memory - memory / RECORDER_DIVISOR - memory / ARMED_DIVISOR,
-        };
+        let idle = memory - memory / RECORDER_DIVISOR;
+        let armed = idle - memory / ARMED_DIVISOR;
+        let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
@@ -332,7 +338,7 @@ impl Running {
         };
         let clock = copies.clock();
         let budget = memory / RECORDER_DIVISOR;
-        let history = if is_armed { budgets.armed } else { budgets.idle };
+        let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
         let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
         store.set_meaning(meaning(options.schema.clone()));

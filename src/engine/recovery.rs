@@ -78,10 +78,16 @@ struct Disturbance {
 
 impl Client {
     fn intercepted(&mut self, facts: &Arc<InterventionFacts>, after: Seq, row: &LineFact) {
-        self.fact.interventions += 1;
+        self.fact.interventions += u64::from(facts.interference != Interference::Released);
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
-        let divergence = Divergence::after(before, facts.clone(), after, row.at);
-        self.types.insert(facts.type_url.clone(), Disturbance { divergence, stream: row.stream });
+        let since = before.as_ref().map(|before| before.since);
+        match Divergence::after(before, facts.clone(), after, row.at) {
+            Some(divergence) => {
+                let disturbance = Disturbance { divergence, stream: row.stream };
+                self.types.insert(facts.type_url.clone(), disturbance);
+            }
+            None => since.into_iter().for_each(|since| self.recovered(since, row.at)),
+        }
     }
 
     fn saw(&mut self, row: &LineFact) {
@@ -91,6 +97,9 @@ impl Client {
             _ => {}
         }
         let has_recovered = |of: &mut Disturbance| {
+            if of.stream != row.stream {
+                of.divergence.lose_postponed();
+            }
             of.divergence.settles_with(row.kind, row.n, row.answers) || of.goes_on(row)
         };
         if self.types.get_mut(&row.type_url).is_some_and(has_recovered) {

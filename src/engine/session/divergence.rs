@@ -22,28 +22,67 @@ pub struct Divergence {
     pub(super) after: Seq,
     /// Coming pushes that are part of the intervention.
     pub(super) altered: u8,
+    /// Requests that the server does not have yet.
+    postponed: u32,
+    /// All interventions have postponed requests.
+    only_postpones: bool,
 }
 
 impl Divergence {
-    /// Returns the divergence after an intervention, which came after the message `after`.
+    /// Returns the divergence after an intervention, which came after the message `after`; `None` if
+    /// both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
         facts: Arc<InterventionFacts>,
         after: Seq,
         at: Time,
-    ) -> Divergence {
+    ) -> Option<Divergence> {
+        if facts.interference == Interference::Released {
+            let mut before = before?;
+            before.postponed = before.postponed.saturating_sub(1);
+            return (before.postponed > 0 || !before.only_postpones).then_some(before);
+        }
+        let postpones = facts.dir == Dir::Req && facts.interference.postpones();
         let altered = match (facts.dir, facts.interference) {
             (Dir::Resp, Interference::Changed) => 1,
             (Dir::Resp, Interference::Duplicated) => 2,
             _ => 0,
         };
-        Divergence {
-            since: before.as_ref().map_or(at, |before| before.since),
-            count: before.as_ref().map_or(0, |before| before.count) + 1,
-            altered: before.map_or(0, |before| before.altered).saturating_add(altered),
+        let before = before.unwrap_or(Divergence {
+            facts: facts.clone(),
+            since: at,
+            count: 0,
+            after,
+            altered: 0,
+            postponed: 0,
+            only_postpones: true,
+        });
+        Some(Divergence {
+            since: before.since,
+            count: before.count + 1,
+            altered: before.altered.saturating_add(altered),
+            postponed: before.postponed + u32::from(postpones),
+            only_postpones: before.only_postpones && postpones,
             facts,
             after,
-        }
+        })
+    }
+
+    /// Whether a push is to come that xdscope has changed.
+    pub(super) fn awaits_changed_push(&self) -> bool {
+        self.altered > 0 && (self.facts.dir, self.facts.interference) == (Dir::Resp, Interference::Changed)
+    }
+
+    /// Takes a push for the changed one. Returns the divergence of the type that it states.
+    pub(super) fn claim(&mut self, n: Option<Seq>) -> Divergence {
+        self.altered -= 1;
+        self.after = n.unwrap_or(self.after);
+        Divergence { altered: 0, ..self.clone() }
+    }
+
+    /// Notes that the stream of the interventions has ended: what was postponed is lost.
+    pub(crate) fn lose_postponed(&mut self) {
+        self.postponed = 0;
     }
 
     /// Notes a message of the type. Returns whether both sides agree again.
@@ -61,6 +100,11 @@ impl Divergence {
             self.altered -= 1;
             self.after = n.unwrap_or(self.after);
         }
-        kind == MessageKind::Ack && self.altered == 0 && answers.is_some_and(|answered| answered > self.after)
+        // The answer waits behind a request that is postponed.
+        let is_late = self.only_postpones && self.postponed > 0;
+        kind == MessageKind::Ack
+            && self.altered == 0
+            && !is_late
+            && answers.is_some_and(|answered| answered > self.after)
     }
 }

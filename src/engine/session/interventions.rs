@@ -20,6 +20,23 @@ impl Track {
 }
 
 impl Stream {
+    /// Assigns a push that has no type, or one that the client has never requested, to the push that
+    /// xdscope has changed last, if that is still to come.
+    pub(super) fn claim_altered_push(&mut self, outcome: &mut Outcome) {
+        let stated = outcome.track.and_then(|track| self.tracks.get(track));
+        if self.interventions.is_empty() || stated.is_some_and(|track| track.traffic.requests > 0) {
+            return;
+        }
+        let awaits = |track: &Track| track.diverged.as_ref().is_some_and(Divergence::awaits_changed_push);
+        let Some(changed) = self.tracks.iter().position(awaits) else { return };
+        let divergence = self.tracks.get_mut(changed).and_then(|track| track.diverged.as_mut());
+        let divergence = divergence.map(|divergence| divergence.claim(outcome.seq));
+        match outcome.track.and_then(|track| self.tracks.get_mut(track)) {
+            Some(stated) => stated.diverged = divergence,
+            None => outcome.track = Some(changed),
+        }
+    }
+
     /// Notes an intervention after the message `after`. Returns the index of its track.
     pub(super) fn intercepted(&mut self, facts: &InterventionFacts, after: Seq, at: Time) -> Option<usize> {
         let facts = Arc::new(facts.clone());
@@ -28,7 +45,7 @@ impl Stream {
         }
         let index = self.tracks.iter().position(|track| track.type_url == facts.type_url)?;
         let track = self.tracks.get_mut(index)?;
-        track.diverged = Some(Divergence::after(track.diverged.take(), facts, after, at));
+        track.diverged = Divergence::after(track.diverged.take(), facts, after, at);
         Some(index)
     }
 }
@@ -114,6 +131,23 @@ mod tests {
         assert!(session.is_diverged());
         session.request("3", "n3");
         assert!(!session.is_diverged());
+    }
+
+    #[test]
+    fn postponed_answer_ends_it_when_it_is_sent() {
+        let mut session = Session::new();
+        session.push("1", "n1");
+        session.request("1", "n1");
+        session.intercept(Interference::Delayed, Dir::Req);
+        session.push("2", "n2");
+        session.request("2", "n2");
+        assert!(session.is_diverged(), "the later answer waits behind the first");
+        session.intercept(Interference::Released, Dir::Req);
+        assert!(!session.is_diverged());
+        session.intercept(Interference::Dropped, Dir::Resp);
+        session.intercept(Interference::Held, Dir::Req);
+        session.intercept(Interference::Released, Dir::Req);
+        assert!(session.is_diverged(), "a push was dropped too");
     }
 
     #[test]

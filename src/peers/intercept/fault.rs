@@ -154,6 +154,16 @@ impl FaultSet {
         Ok(())
     }
 
+    /// Replaces the faults. Those that stay go on counting, and the run does not begin anew.
+    pub fn renew(&mut self, newer: FaultSet) {
+        let mut before = std::mem::take(&mut self.faults);
+        let keep = |newer: Fault| {
+            let is_same = |old: &Fault| old.text == newer.text && old.stage == newer.stage;
+            before.iter().position(is_same).map_or(newer, |at| before.remove(at))
+        };
+        self.faults = newer.faults.into_iter().map(keep).collect();
+    }
+
     /// Returns how long the plan lasts from the first message on; `None` without a plan.
     pub fn plan_length(&self) -> Option<Duration> {
         self.plan

@@ -72,6 +72,8 @@ struct Waiting {
     /// Number of the push.
     push: u64,
     times: u32,
+    /// The fault or person that postpones a request.
+    postponed_by: Option<Arc<str>>,
     by_hand: Option<by_hand::ByHand>,
 }
 
@@ -126,7 +128,16 @@ impl InterceptedStream {
         self.swapped = others;
         let fired = faults.fire(&fact, &contents, at);
         let original = Some(message.clone());
-        let waiting = Waiting { due: at, original, message, contents, push, times: 1, by_hand: None };
+        let waiting = Waiting {
+            due: at,
+            original,
+            message,
+            contents,
+            push,
+            times: 1,
+            postponed_by: None,
+            by_hand: None,
+        };
         match fired {
             None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
@@ -161,6 +172,7 @@ impl InterceptedStream {
                 let (interference, due) = self.due(&action, &waiting, at);
                 waiting.due = due;
                 steps.push(report(&waiting, interference));
+                waiting.postponed_by = (!is_push(dir)).then(|| by.clone());
                 match action {
                     Action::Reorder => self.swapped.push(waiting),
                     _ => self.wait(waiting),
@@ -260,6 +272,7 @@ impl InterceptedStream {
             contents,
             push: waiting.push,
             times: 1,
+            postponed_by: None,
             by_hand: None,
         };
         let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
@@ -420,7 +433,7 @@ impl InterceptedStream {
 
     /// Sends a message now.
     fn forward(&mut self, waiting: Waiting, steps: &mut Vec<Step>) {
-        let Waiting { original, mut message, contents, push, times, .. } = waiting;
+        let Waiting { original, mut message, contents, push, times, mut postponed_by, .. } = waiting;
         let track = self.tracks.entry(contents.type_url.clone()).or_default();
         if is_push(message.dir) {
             track.delivered(push);
@@ -433,11 +446,13 @@ impl InterceptedStream {
                 }
                 RequestFate::Translated(bytes) => message = uncompressed(&message, bytes),
                 RequestFate::Restated(bytes, by) => {
+                    postponed_by = None;
                     steps.push(report_sent(&contents, Interference::Restated, &by, &bytes, Dir::Req));
                     message = uncompressed(&message, bytes);
                 }
             }
         }
+        steps.extend(postponed_by.map(|by| report(&contents, Interference::Released, &by)));
         for _ in 0..times {
             steps.push(Step::Send(message.clone()));
         }

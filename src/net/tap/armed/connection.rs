@@ -124,11 +124,13 @@ impl<'a> ArmedConnection<'a> {
             SpliceEvent::Opened { stream, head } => self.opened(stream, &head),
             SpliceEvent::FirstRequest { message } => self.first_request(&message),
             SpliceEvent::Message { message } => self.message(message),
-            SpliceEvent::Ended { stream } => {
-                if let Some(FaultyStream::Armed(stream)) = self.streams.remove(&stream) {
-                    self.abandon(&stream);
-                }
-            }
+            SpliceEvent::Ended { stream } => self.ended(stream),
+        }
+    }
+
+    fn ended(&mut self, stream: u32) {
+        if let Some(FaultyStream::Armed(stream)) = self.streams.remove(&stream) {
+            self.abandon(&stream);
         }
     }
 
@@ -192,11 +194,11 @@ impl<'a> ArmedConnection<'a> {
                 }
                 Step::Status(code, text) => {
                     splicer.end_with_status(stream, code.0.unsigned_abs(), &percent(&text));
-                    self.streams.remove(&stream);
+                    self.ended(stream);
                 }
                 Step::Reset => {
                     splicer.reset(stream, RESET_CODE);
-                    self.streams.remove(&stream);
+                    self.ended(stream);
                 }
                 Step::ResetAll(by) => self.armed.reset_all(by),
                 Step::GoAway => splicer.go_away(),

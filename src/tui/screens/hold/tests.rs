@@ -84,6 +84,7 @@ fn status() -> HoldStatus {
         armed: Some("type:cds dir:resp node:edge*".into()),
         timeout: Duration::from_secs(30),
         streams: 1,
+        passing: 0,
         released: 0,
         held: vec![row(1, "43", "a822", 4200, None), row(2, "44", "a823", 1100, Some(1))],
     }
