@@ -14,7 +14,6 @@ use crate::net::tap::{
     Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap,
     Tls,
 };
-use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
@@ -48,7 +47,7 @@ pub enum Front {
         /// Changes to the headers of requests.
         changes: Option<Arc<Changes>>,
         /// Faults, which arm the tap.
-        faults: Option<FaultSet>,
+        faults: Option<SharedFaults>,
         /// The messages that a person holds, who arms the tap; `None`: nobody can.
         desk: Option<Arc<HoldDesk>>,
     },
@@ -85,8 +84,7 @@ impl Front {
     /// Whether faults arm all connections.
     fn has_faults(&self) -> bool {
         match self {
-            Front::Tap { faults, .. } => faults.is_some(),
-            Front::Serve { faults, .. } => faults.is_some(),
+            Front::Tap { faults, .. } | Front::Serve { faults, .. } => faults.is_some(),
         }
     }
 
@@ -108,8 +106,9 @@ impl Front {
         schema: &Arc<Schema>,
         memory: usize,
     ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
-        let armed = |faults: Option<u64>| {
-            faults.map(|faults| format!(" ({})", plural(faults, "fault"))).unwrap_or_default()
+        let armed = |faults: &Option<SharedFaults>| {
+            let count = faults.as_ref().map(|faults| faults.lock().len());
+            count.map(|count| format!(" ({})", plural(count, "fault"))).unwrap_or_default()
         };
         match self {
             Front::Tap { maps, connect_timeout, tls, changes, faults, desk } => {
@@ -118,19 +117,18 @@ impl Front {
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
                 let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
-                let armed = armed(faults.as_ref().map(FaultSet::len));
+                let armed = armed(&faults);
                 let behind =
                     maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}{armed}")).collect();
                 let is_used = faults.is_some() || desk.is_some();
-                let (faults, schema) = (faults.unwrap_or_default().into(), schema.clone());
+                let (faults, schema) = (faults.unwrap_or_default(), schema.clone());
                 let arms = is_used.then(|| Arms { faults, desk, schema, memory });
                 let config = Config { maps, queue, connect_timeout, tls, changes, arms };
                 Ok((Tap::start(config)?, behind, None))
             }
             Front::Serve { listen, from, tls, control, say, faults } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));
-                let behind =
-                    vec![format!(" from {from}{}", armed(faults.as_ref().map(|faults| faults.lock().len())))];
+                let behind = vec![format!(" from {from}{}", armed(&faults))];
                 let schema = schema.clone();
                 let config = serve::Config { listen: vec![listen], queue, tls, control, say, schema };
                 match faults {
@@ -165,7 +163,8 @@ fn serve_behind_tap(
 ) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
     let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
-    let folder = TempDir::new().map_err(|source| ListenError { address: address(), source })?;
+    let folder =
+        super::editor::private_folder().map_err(|source| ListenError { address: address(), source })?;
     let socket = Address::Unix(folder.path().join("xds.sock"));
     let (listen_inside, queue_inside) = (vec![socket.clone()], None);
     let inside = serve::Config {

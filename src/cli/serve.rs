@@ -36,7 +36,8 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let tls = connect::listen(&args.secure)?;
     let of_script = faults::of_script(&args.source, io)?;
     let faults = faults::read(&args.faults, of_script, args.live.read_only, [&listen].into_iter())?;
-    let ending = Ending::read(&args.end, faults.as_ref().and_then(FaultSet::plan_length), io)?;
+    let faults = faults.map(SharedFaults::from);
+    let ending = Ending::read(&args.end, faults.as_ref(), io)?;
     let from = SourceArgs {
         source: args.source.clone(),
         ask: Vec::new(),
@@ -75,7 +76,6 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
             diagnostics::say(&display_safe(text));
         }
     });
-    let faults: Option<SharedFaults> = faults.map(SharedFaults::from);
     let control = Control::new(made.plan);
     if args.step {
         steps(control.clone())?;

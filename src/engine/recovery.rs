@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Divergence, MessageKind};
+use crate::engine::session::{Divergence, MessageKind, SettlingMessage};
 use crate::engine::store::{LineFact, RowNote, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Interference, InterventionFacts};
@@ -96,11 +96,12 @@ impl Client {
             MessageKind::Nack => self.fact.nacks += 1,
             _ => {}
         }
+        let settling = SettlingMessage { kind: row.kind, nonce: &row.nonce, n: row.n, answers: row.answers };
         let has_recovered = |of: &mut Disturbance| {
             if of.stream != row.stream {
                 of.divergence.lose_postponed();
             }
-            of.divergence.settles_with(row.kind, row.n, row.answers) || of.goes_on(row)
+            of.divergence.settles_with(&settling) || of.goes_on(row)
         };
         if self.types.get_mut(&row.type_url).is_some_and(has_recovered) {
             let since = self.types.remove(&row.type_url).map(|of| of.divergence.since);

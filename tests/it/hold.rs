@@ -232,19 +232,42 @@ fn arms_at_run_time() {
     terminal.until("hold messages that match `type:cds kind:push`?");
     terminal.press("y0");
     terminal.until("armed: type:cds kind:push");
-    terminal.until("covers 0 of 1 open stream");
+    terminal.until("covers 0 of 1 open stream. Nothing can be held on 1 connection");
     let mut after = world.envoy("after", Variant::Ads, tap);
     plane.set(&Snapshot::chain(Variant::Ads, after.admin()));
     terminal.until("HOLDING 1");
     terminal.until("covers 1 of 2 open streams");
     terminal.press("Z");
     after.wait_live();
+    terminal.press("Itype:cds kind:push version:2\ry");
+    terminal.until("armed: messages that match `type:cds kind:push version:2`");
+    let mark = plane.mark();
+    terminal.press("Ry");
+    terminal.until("connections closed");
+    plane.wait_for(mark, "the client again", |e| e.event == "request" && e.node == "before");
+    terminal.until("covers 2 of 2 open streams");
     terminal.press("I");
     terminal.until("hold messages that match: ");
     terminal.press("\x1b");
     terminal.signal("TERM");
     assert_eq!(terminal.end(), 143);
     assert_eq!(done(&Recording { file: recording }), ["held hand: h1"]);
+}
+
+#[test]
+fn held_messages_leave_the_queue_with_a_reset_stream() {
+    let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "1h"];
+    let faults = ["--fault", "type:lds kind:push version:2 => reset times=1"];
+    let args = [&args[..], &faults].concat();
+    let Some(mut scene) = Scene::open("held_on_a_reset_stream", Variant::Ads, &args, "") else { return };
+    scene.settle();
+    let mark = scene.hold_endpoints("2", true, "h1");
+    let changed = scene.chain.clone().with(LISTENER, "2", Vec::new());
+    scene.plane.set(&changed);
+    scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+    scene.terminal.until("covers 1 of 1 open stream");
+    scene.terminal.until("nothing is held");
+    scene.end();
 }
 
 /// The tap is killed while it holds a push; the client recovers when the tap returns.

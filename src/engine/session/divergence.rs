@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::outcome::SessionEvent;
-use super::{MessageKind, Outcome};
+use super::MessageKind;
 use crate::wire::event::{Dir, Seq, Time};
 use crate::wire::{Interference, InterventionFacts};
 
+/// Postponed messages of a type that are remembered.
+const MAX_POSTPONED: usize = 256;
+
 /// Client and server believe different things about a type, because of xdscope.
 ///
-/// Ends when the client acknowledges a later push that xdscope did not change.
+/// Ends when the client acknowledges a later push that xdscope did not change, and nothing of the
+/// type is postponed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The newest intervention.
@@ -22,10 +25,10 @@ pub struct Divergence {
     pub(super) after: Seq,
     /// Coming pushes that are part of the intervention.
     pub(super) altered: u8,
-    /// Requests that the server does not have yet.
-    postponed: u32,
+    /// Messages that are still to come, by direction and nonce.
+    postponed: Vec<(Dir, Arc<str>)>,
     /// All interventions have postponed requests.
-    only_postpones: bool,
+    only_postpones_requests: bool,
 }
 
 impl Divergence {
@@ -39,33 +42,40 @@ impl Divergence {
     ) -> Option<Divergence> {
         if facts.interference == Interference::Released {
             let mut before = before?;
-            before.postponed = before.postponed.saturating_sub(1);
-            return (before.postponed > 0 || !before.only_postpones).then_some(before);
+            before.arrived(facts.dir, &facts.nonce);
+            let is_over = before.postponed.is_empty() && before.only_postpones_requests;
+            return (!is_over).then_some(before);
         }
-        let postpones = facts.dir == Dir::Req && facts.interference.postpones();
         let altered = match (facts.dir, facts.interference) {
             (Dir::Resp, Interference::Changed) => 1,
-            (Dir::Resp, Interference::Duplicated) => 2,
+            (Dir::Resp, Interference::Duplicated | Interference::Reordered) => 2,
             _ => 0,
         };
-        let before = before.unwrap_or(Divergence {
+        let mut new = before.unwrap_or(Divergence {
             facts: facts.clone(),
             since: at,
             count: 0,
             after,
             altered: 0,
-            postponed: 0,
-            only_postpones: true,
+            postponed: Vec::new(),
+            only_postpones_requests: true,
         });
-        Some(Divergence {
-            since: before.since,
-            count: before.count + 1,
-            altered: before.altered.saturating_add(altered),
-            postponed: before.postponed + u32::from(postpones),
-            only_postpones: before.only_postpones && postpones,
-            facts,
-            after,
-        })
+        new.arrived(facts.dir, &facts.nonce);
+        if facts.interference.postpones() && new.postponed.len() < MAX_POSTPONED {
+            new.postponed.push((facts.dir, facts.nonce.clone()));
+        }
+        new.only_postpones_requests &= facts.dir == Dir::Req && facts.interference.postpones();
+        new.altered = new.altered.saturating_add(altered);
+        new.count += 1;
+        (new.facts, new.after) = (facts, after);
+        Some(new)
+    }
+
+    /// Notes that a message is not postponed any more.
+    fn arrived(&mut self, dir: Dir, nonce: &str) {
+        if let Some(at) = self.postponed.iter().position(|of| of.0 == dir && *of.1 == *nonce) {
+            self.postponed.remove(at);
+        }
     }
 
     /// Whether a push is to come that xdscope has changed.
@@ -82,29 +92,31 @@ impl Divergence {
 
     /// Notes that the stream of the interventions has ended: what was postponed is lost.
     pub(crate) fn lose_postponed(&mut self) {
-        self.postponed = 0;
+        self.postponed.clear();
     }
 
     /// Notes a message of the type. Returns whether both sides agree again.
-    pub(super) fn settles(&mut self, outcome: &Outcome) -> bool {
-        match &outcome.what {
-            SessionEvent::Response(_) => self.settles_with(MessageKind::Push, outcome.seq, None),
-            SessionEvent::Request(request) => self.settles_with(request.kind, outcome.seq, request.answers),
-            _ => false,
+    pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
+        let SettlingMessage { kind, nonce, n, answers } = *message;
+        if matches!(kind, MessageKind::Push | MessageKind::Resend) {
+            self.arrived(Dir::Resp, nonce);
+            if self.altered > 0 {
+                self.altered -= 1;
+                self.after = n.unwrap_or(self.after);
+            }
         }
+        let is_whole = self.altered == 0 && self.postponed.is_empty();
+        kind == MessageKind::Ack && is_whole && answers.is_some_and(|answered| answered > self.after)
     }
+}
 
-    /// Notes a message of the type by its kind, its number and the response that it answers.
-    pub(crate) fn settles_with(&mut self, kind: MessageKind, n: Option<Seq>, answers: Option<Seq>) -> bool {
-        if kind == MessageKind::Push && self.altered > 0 {
-            self.altered -= 1;
-            self.after = n.unwrap_or(self.after);
-        }
-        // The answer waits behind a request that is postponed.
-        let is_late = self.only_postpones && self.postponed > 0;
-        kind == MessageKind::Ack
-            && self.altered == 0
-            && !is_late
-            && answers.is_some_and(|answered| answered > self.after)
-    }
+/// A message, as far as a divergence is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SettlingMessage<'a> {
+    pub(crate) kind: MessageKind,
+    pub(crate) nonce: &'a str,
+    /// The number of the message.
+    pub(crate) n: Option<Seq>,
+    /// The response that it answers.
+    pub(crate) answers: Option<Seq>,
 }

@@ -268,7 +268,7 @@ impl Engine {
                 }
                 let track = outcome.track.zip(self.streams.get_mut(index));
                 if let Some(track) = track.and_then(|(track, stream)| stream.tracks.get_mut(track)) {
-                    track.note_agreement(&outcome);
+                    track.note_agreement(&outcome, message);
                 }
             }
             FramePayload::Opaque { dir, messages, bytes } => {

@@ -3,19 +3,27 @@
 use std::sync::Arc;
 
 use super::Outcome;
-use super::divergence::Divergence;
+use super::divergence::{Divergence, SettlingMessage};
+use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
-use crate::wire::InterventionFacts;
 use crate::wire::event::{Seq, Time};
+use crate::wire::{Interference, InterventionFacts, Message};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
 
 impl Track {
     /// Ends the divergence once both sides agree again.
-    pub(super) fn note_agreement(&mut self, outcome: &Outcome) {
-        self.diverged.take_if(|diverged| diverged.settles(outcome));
+    pub(super) fn note_agreement(&mut self, outcome: &Outcome, message: &Message) {
+        let (kind, answers) = match &outcome.what {
+            SessionEvent::Response(response) => (response.kind, None),
+            SessionEvent::Request(request) => (request.kind, request.answers),
+            _ => return,
+        };
+        let nonce = message.response().map_or("", |response| response.nonce.as_str());
+        let message = SettlingMessage { kind, nonce, n: outcome.seq, answers };
+        self.diverged.take_if(|diverged| diverged.settles_with(&message));
     }
 }
 
@@ -43,10 +51,13 @@ impl Stream {
         if self.interventions.len() < MAX_INTERVENTIONS {
             self.interventions.push(facts.clone());
         }
-        let index = self.tracks.iter().position(|track| track.type_url == facts.type_url)?;
-        let track = self.tracks.get_mut(index)?;
-        track.diverged = Divergence::after(track.diverged.take(), facts, after, at);
-        Some(index)
+        let is_of_all = facts.interference == Interference::Blackholed;
+        for track in &mut self.tracks {
+            if is_of_all || track.type_url == facts.type_url {
+                track.diverged = Divergence::after(track.diverged.take(), facts.clone(), after, at);
+            }
+        }
+        self.tracks.iter().position(|track| track.type_url == facts.type_url)
     }
 }
 
@@ -58,7 +69,7 @@ mod tests {
     use crate::wire::content::Catalog;
     use crate::wire::discovery::encode::{RequestFields, ResponseFields};
     use crate::wire::event::{Clock, Dir, StreamId};
-    use crate::wire::{Frame, FramePayload, Interference, Intervention, Message, MessageShape, Open};
+    use crate::wire::{Frame, FramePayload, Intervention, MessageShape, Open};
 
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
@@ -96,13 +107,17 @@ mod tests {
         }
 
         fn intercept(&mut self, interference: Interference, dir: Dir) {
+            self.intercept_nonce(interference, dir, "n2");
+        }
+
+        fn intercept_nonce(&mut self, interference: Interference, dir: Dir, nonce: &str) {
             let facts = InterventionFacts {
                 interference,
                 dir,
                 is_delta: false,
                 type_url: CDS.into(),
                 version: "2".into(),
-                nonce: "n2".into(),
+                nonce: nonce.into(),
                 by: "fault 1".into(),
             };
             let what = Intervention { facts, original: None, sent: None, sent_dir: dir };
@@ -148,6 +163,33 @@ mod tests {
         session.intercept(Interference::Held, Dir::Req);
         session.intercept(Interference::Released, Dir::Req);
         assert!(session.is_diverged(), "a push was dropped too");
+    }
+
+    #[test]
+    fn earlier_answer_does_not_end_it_while_a_push_is_postponed() {
+        let mut session = Session::new();
+        session.intercept_nonce(Interference::Delayed, Dir::Resp, "n1");
+        session.intercept_nonce(Interference::Delayed, Dir::Resp, "n2");
+        session.push("1", "n1");
+        session.request("1", "n1");
+        assert!(session.is_diverged(), "n2 is still to come");
+        session.push("2", "n2");
+        session.request("2", "n2");
+        assert!(!session.is_diverged());
+    }
+
+    #[test]
+    fn reordered_pushes_leave_the_client_with_the_older_one() {
+        let mut session = Session::new();
+        session.intercept_nonce(Interference::Reordered, Dir::Resp, "n1");
+        session.push("2", "n2");
+        session.request("2", "n2");
+        session.push("1", "n1");
+        session.request("1", "n1");
+        assert!(session.is_diverged());
+        session.push("3", "n3");
+        session.request("3", "n3");
+        assert!(!session.is_diverged());
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub enum Step {
     ResetAll(Arc<str>),
     /// Tell the client to open no more streams on the connection.
     GoAway,
-    /// Pass on nothing any more.
-    Blackhole,
+    /// Pass on nothing of the connection any more, because of this fault.
+    Blackhole(Arc<str>),
 }
 
 /// One xDS stream of an armed tap.
@@ -221,7 +221,7 @@ impl InterceptedStream {
                 self.deliver(waiting, at, steps);
             }
             Action::Blackhole => {
-                steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
+                steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole(by)]);
             }
         }
     }
@@ -281,8 +281,13 @@ impl InterceptedStream {
 
     /// Ends the stream, because of a fault on another one.
     pub fn end_by(&self, by: &Arc<str>) -> Vec<Step> {
+        vec![self.affected(Interference::Ended, by), Step::Reset]
+    }
+
+    /// Reports what a fault on another stream does to this one.
+    pub fn affected(&self, interference: Interference, by: &Arc<str>) -> Step {
         let facts = InterventionFacts {
-            interference: Interference::Ended,
+            interference,
             dir: Dir::Req,
             is_delta: self.method.variant.is_delta(),
             type_url: self.tracks.keys().next().cloned().unwrap_or_else(|| "".into()),
@@ -290,8 +295,7 @@ impl InterceptedStream {
             nonce: "".into(),
             by: by.clone(),
         };
-        let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
-        vec![Step::Report(Box::new(what)), Step::Reset]
+        Step::Report(Box::new(Intervention { facts, original: None, sent: None, sent_dir: Dir::Req }))
     }
 
     /// Answers a push in the name of the client. Returns the push before the first request of the

@@ -10,6 +10,7 @@ use crate::net::tap::EventReporter;
 use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
 use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
+use crate::wire::Interference;
 use crate::wire::event::{Dir, Method, Rpc, Side};
 use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
 
@@ -202,8 +203,26 @@ impl<'a> ArmedConnection<'a> {
                 }
                 Step::ResetAll(by) => self.armed.reset_all(by),
                 Step::GoAway => splicer.go_away(),
-                Step::Blackhole => self.is_black_hole = true,
+                Step::Blackhole(by) => self.silence(stream, &by),
             }
+        }
+    }
+
+    /// Lets nothing pass any more, because of a fault on a stream.
+    fn silence(&mut self, stream: u32, by: &Arc<str>) {
+        self.is_black_hole = true;
+        let others: Vec<(u32, Step)> = self
+            .streams
+            .iter()
+            .filter_map(|(number, other)| match other {
+                FaultyStream::Armed(other) if *number != stream => {
+                    Some((*number, other.affected(Interference::Blackholed, by)))
+                }
+                _ => None,
+            })
+            .collect();
+        for (number, report) in others {
+            self.apply(number, vec![report]);
         }
     }
 

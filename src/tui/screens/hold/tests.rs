@@ -162,6 +162,21 @@ fn each_key_decides() {
 }
 
 #[test]
+fn connections_from_before_are_named_and_closed() {
+    let mut model = holding((100, 30), PLAIN, HoldStatus { passing: 2, ..status() });
+    type_keys(&mut model, &source().data(), "0");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("covers 1 of 1 open stream. Nothing can be held on 2 connections"), "{shown}");
+    assert!(shown.contains("R! reconnect"), "{shown}");
+    assert_eq!(type_keys(&mut model, &source().data(), "R"), []);
+    assert!(drawn_text(&model).contains("close the connections that were opened before"));
+    assert_eq!(type_keys(&mut model, &source().data(), "y"), [Effect::Hold(HoldCommand::Reconnect)]);
+    let (model, effects) = typed("R");
+    assert_eq!(effects, []);
+    assert!(drawn_text(&model).contains("no connection was opened before"), "{}", drawn_text(&model));
+}
+
+#[test]
 fn keys_of_the_queue_name_its_screen_elsewhere() {
     let (model, effects) = typed("1A");
     assert_eq!(effects, []);
