@@ -1,5 +1,6 @@
 //! The difference between what client and server believe, caused by xdscope.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::MessageKind;
@@ -12,7 +13,7 @@ const MAX_POSTPONED: usize = 256;
 /// Client and server believe different things about a type, because of xdscope.
 ///
 /// Ends when the client acknowledges a later push that xdscope did not change, and nothing of the
-/// type is postponed.
+/// type is postponed. Delta: each changed or withheld resource has to be sent again before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The newest intervention.
@@ -29,6 +30,9 @@ pub struct Divergence {
     postponed: Vec<(Dir, Arc<str>)>,
     /// All interventions have postponed requests.
     only_postpones_requests: bool,
+    /// Delta: resources that the client has otherwise than the server sent them. The server sends
+    /// only what has changed, so that a later push need not have them.
+    lost: BTreeSet<Arc<str>>,
 }
 
 impl Divergence {
@@ -36,7 +40,7 @@ impl Divergence {
     /// both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
-        facts: Arc<InterventionFacts>,
+        (facts, lost): (Arc<InterventionFacts>, BTreeSet<Arc<str>>),
         after: Seq,
         at: Time,
     ) -> Option<Divergence> {
@@ -59,7 +63,9 @@ impl Divergence {
             altered: 0,
             postponed: Vec::new(),
             only_postpones_requests: true,
+            lost: BTreeSet::new(),
         });
+        new.lost.extend(lost);
         new.arrived(facts.dir, &facts.nonce);
         if facts.interference.postpones() && new.postponed.len() < MAX_POSTPONED {
             new.postponed.push((facts.dir, facts.nonce.clone()));
@@ -76,6 +82,30 @@ impl Divergence {
         if let Some(at) = self.postponed.iter().position(|of| of.0 == dir && *of.1 == *nonce) {
             self.postponed.remove(at);
         }
+    }
+
+    /// Whether the client has resources otherwise than the server sent them.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Notes a resource that was sent unchanged, removed or given up. A coming push may be an altered
+    /// one.
+    pub(super) fn restore(&mut self, name: &str) {
+        self.lost.remove(name);
+    }
+
+    /// Whether the next push is part of the interventions.
+    pub(super) fn awaits_altered_push(&self) -> bool {
+        self.altered > 0
+    }
+
+    /// Returns the divergence of a later stream, on which the client claims to have resources.
+    pub(super) fn carried(mut self, is_claimed: impl Fn(&str) -> bool) -> Option<Divergence> {
+        self.lost.retain(|name| is_claimed(name));
+        self.postponed.clear();
+        (self.altered, self.only_postpones_requests) = (0, false);
+        self.has_lost().then_some(self)
     }
 
     /// Whether a push is to come that xdscope has changed.
@@ -105,7 +135,7 @@ impl Divergence {
                 self.after = n.unwrap_or(self.after);
             }
         }
-        let is_whole = self.altered == 0 && self.postponed.is_empty();
+        let is_whole = self.altered == 0 && self.postponed.is_empty() && self.lost.is_empty();
         kind == MessageKind::Ack && is_whole && answers.is_some_and(|answered| answered > self.after)
     }
 }

@@ -10,6 +10,7 @@ use super::compare::Compare;
 use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
+use super::interventions::lost_names;
 use super::names::NameRuns;
 use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use super::node::NodeDigests;
@@ -268,7 +269,7 @@ impl Engine {
                 }
                 let track = outcome.track.zip(self.streams.get_mut(index));
                 if let Some(track) = track.and_then(|(track, stream)| stream.tracks.get_mut(track)) {
-                    track.note_agreement(&outcome, message);
+                    track.note_agreement(&outcome, message, catalog);
                 }
             }
             FramePayload::Opaque { dir, messages, bytes } => {
@@ -288,7 +289,8 @@ impl Engine {
             }
             FramePayload::Intercepted(what) => {
                 outcome.what = SessionEvent::Intercepted(stream.interventions.len());
-                outcome.track = stream.intercepted(&what.facts, Seq(self.messages), *at);
+                let lost = lost_names(catalog, what);
+                outcome.track = stream.intercepted((&what.facts, lost), Seq(self.messages), *at);
             }
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);

@@ -167,7 +167,7 @@ fn connections_from_before_are_named_and_closed() {
     type_keys(&mut model, &source().data(), "0");
     let shown = drawn_text(&model);
     assert!(shown.contains("covers 1 of 1 open stream. Nothing can be held on 2 connections"), "{shown}");
-    assert!(shown.contains("R! reconnect"), "{shown}");
+    assert!(shown.contains("R! closes such"), "{shown}");
     assert_eq!(type_keys(&mut model, &source().data(), "R"), []);
     assert!(drawn_text(&model).contains("close the connections that were opened before"));
     assert_eq!(type_keys(&mut model, &source().data(), "y"), [Effect::Hold(HoldCommand::Reconnect)]);
