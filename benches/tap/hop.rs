@@ -104,7 +104,7 @@ pub fn start_tap(
             connect_timeout: Duration::from_secs(10),
             tls: certs.map(legs).unwrap_or_default(),
             changes: None,
-            faults,
+            faults: faults.map(Into::into),
             desk: None,
         },
         decode: true,

@@ -1,11 +1,13 @@
 //! Edits a text in the user's editor, in a private temporary file.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+use tempfile::TempDir;
 
 /// Interval at which a running editor is looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(30);
@@ -51,7 +53,7 @@ pub fn edit(
     text: &str,
     is_over: &mut dyn FnMut() -> bool,
 ) -> Result<Option<String>, EditorError> {
-    let folder = tempfile::Builder::new().prefix("xdscope-").tempdir().map_err(EditorError::File)?;
+    let folder = private_folder().map_err(EditorError::File)?;
     let path = folder.path().join(name);
     write_private(&path, text).map_err(EditorError::File)?;
     // The shell splits the words of the editor, as git lets it. A plain command replaces the shell,
@@ -66,6 +68,11 @@ pub fn edit(
         Some(status) if status.success() => fs::read_to_string(&path).map(Some).map_err(EditorError::File),
         Some(status) => Err(EditorError::Failed { editor: editor.to_owned(), status }),
     }
+}
+
+/// Creates a folder that only the user can list, for as long as the value lives.
+pub fn private_folder() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("xdscope-").permissions(Permissions::from_mode(0o700)).tempdir()
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
@@ -102,13 +109,15 @@ mod tests {
     fn editor_changes_a_private_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let seen = folder.path().join("seen");
-        let text =
-            format!("ls -l \"$1\" > {0}; echo \"$1\" >> {0}; sed -i s/5s/1s/ \"$1\"\n", seen.display());
+        let text = format!(
+            "ls -l \"$1\" > {0}; ls -ld \"$(dirname \"$1\")\" >> {0}; echo \"$1\" >> {0}; sed -i s/5s/1s/ \"$1\"\n",
+            seen.display()
+        );
         let editor = script(folder.path(), &text);
         let edited = edit(&editor, "h1.yaml", "timeout: 5s\n", &mut || false).expect("it runs");
         assert_eq!(edited.as_deref(), Some("timeout: 1s\n"));
         let seen = fs::read_to_string(seen).expect("what the editor saw");
-        assert!(seen.starts_with("-rw-------"), "{seen}");
+        assert!(seen.starts_with("-rw-------") && seen.contains("\ndrwx------"), "{seen}");
         let path = seen.lines().last().expect("a path");
         assert!(path.ends_with("/h1.yaml") && !Path::new(path).exists(), "{path}");
     }

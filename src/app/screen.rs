@@ -21,6 +21,7 @@ use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
 use crate::wire::text::{display_safe, type_label};
 
+use super::analysis::Analysis;
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::decoded::{Decoded, save_copy};
@@ -140,6 +141,14 @@ impl<'a> LiveFeed<'a> {
         LiveFeed { applied, ..self }
     }
 
+    /// Leaves memory for messages that armed connections buffer, as long as any may.
+    fn share_memory(&self, store: &mut Analysis) {
+        let budget = self.desk.as_ref().map(|(desk, budgets)| budgets.with(desk));
+        if let Some(budget) = budget.filter(|budget| *budget != store.budget()) {
+            store.set_budget(budget);
+        }
+    }
+
     /// Returns the session file once it has `wanted` messages.
     fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), LiveFeedError> {
         let Some(first) = &self.run.recording else {
@@ -233,7 +242,8 @@ impl Feed for LiveFeed<'_> {
     }
 
     fn info(&self) -> Info {
-        let store = self.shared.store();
+        let mut store = self.shared.store();
+        self.share_memory(&mut store);
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let current = self.shared.recordings().pop();
         let path = current.as_ref().or(self.run.recording.as_ref());
@@ -314,13 +324,9 @@ impl Feed for LiveFeed<'_> {
     }
 
     fn hold(&self, command: HoldCommand) -> Result<(), FeedError> {
-        let (desk, budgets) = self.desk.as_ref().ok_or(LiveFeedError::NoDesk)?;
-        let arms = matches!(command, HoldCommand::Arm(_));
+        let (desk, _) = self.desk.as_ref().ok_or(LiveFeedError::NoDesk)?;
         desk.command(command)?;
-        if arms {
-            // Armed connections buffer messages.
-            self.shared.store().set_budget(budgets.armed);
-        }
+        self.share_memory(&mut self.shared.store());
         Ok(())
     }
 

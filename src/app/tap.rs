@@ -11,9 +11,9 @@ use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{
-    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, Tap, Tls,
+    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap,
+    Tls,
 };
-use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
@@ -51,7 +51,7 @@ pub enum Front {
         /// Changes to the headers of requests.
         changes: Option<Arc<Changes>>,
         /// Faults, which arm the tap.
-        faults: Option<FaultSet>,
+        faults: Option<SharedFaults>,
         /// The messages that a person holds, who arms the tap; `None`: nobody can.
         desk: Option<Arc<HoldDesk>>,
     },
@@ -64,7 +64,7 @@ pub enum Front {
         control: serve::Control,
         say: serve::Say,
         /// Faults, which act on the streams of clients.
-        faults: Option<FaultSet>,
+        faults: Option<SharedFaults>,
     },
 }
 
@@ -93,13 +93,10 @@ impl Front {
         }
     }
 
-    /// Whether the tap is armed from the start.
-    fn is_armed(&self) -> bool {
+    /// Whether faults arm all connections.
+    fn has_faults(&self) -> bool {
         match self {
-            Front::Tap { faults, desk, .. } => {
-                faults.is_some() || desk.as_ref().is_some_and(|desk| desk.is_armed())
-            }
-            Front::Serve { faults, .. } => faults.is_some(),
+            Front::Tap { faults, .. } | Front::Serve { faults, .. } => faults.is_some(),
         }
     }
 
@@ -121,8 +118,9 @@ impl Front {
         schema: &Arc<Schema>,
         memory: usize,
     ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
-        let armed = |faults: &Option<FaultSet>| {
-            faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault"))).unwrap_or_default()
+        let armed = |faults: &Option<SharedFaults>| {
+            let count = faults.as_ref().map(|faults| faults.lock().len());
+            count.map(|count| format!(" ({})", plural(count, "fault"))).unwrap_or_default()
         };
         match self {
             Front::Tap { maps, connect_timeout, tls, changes, faults, desk } => {
@@ -170,12 +168,13 @@ fn open_spool(folder: &Path, size: u64) -> Option<Spool> {
 /// Starts a control plane on a private socket, and an armed tap in front of it.
 fn serve_behind_tap(
     config: serve::Config,
-    faults: FaultSet,
+    faults: SharedFaults,
     memory: usize,
 ) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
     let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
-    let folder = TempDir::new().map_err(|source| ListenError { address: address(), source })?;
+    let folder =
+        super::editor::private_folder().map_err(|source| ListenError { address: address(), source })?;
     let socket = Address::Unix(folder.path().join("xds.sock"));
     let (listen_inside, queue_inside) = (vec![socket.clone()], None);
     let inside = serve::Config {
@@ -273,8 +272,15 @@ impl TapMeter {
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub idle: usize,
-    /// While connections may be armed, which buffer messages.
+    /// While streams are armed or may be, whose messages are buffered.
     pub armed: usize,
+}
+
+impl Budgets {
+    /// Returns the bytes while a person may hold messages, or has done so on streams that are open.
+    pub fn with(self, desk: &HoldDesk) -> usize {
+        if desk.needs_memory() { self.armed } else { self.idle }
+    }
 }
 
 /// A running tap.
@@ -302,13 +308,14 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (is_armed, desk) = (options.front.is_armed(), options.front.desk());
+        let (has_faults, desk) = (options.front.has_faults(), options.front.desk());
         let memory = options.store.history;
         let share = (memory / QUEUE_DIVISOR).min(options.front.max_queued_bytes());
         let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
         let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
         let idle = memory - memory / RECORDER_DIVISOR - share;
-        let budgets = Budgets { idle, armed: idle - memory / ARMED_DIVISOR };
+        let armed = idle - memory / ARMED_DIVISOR;
+        let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
@@ -341,7 +348,7 @@ impl Running {
         };
         let clock = copies.clock();
         let budget = memory / RECORDER_DIVISOR;
-        let history = if is_armed { budgets.armed } else { budgets.idle };
+        let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
         let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
         store.set_meaning(meaning(options.schema.clone()));

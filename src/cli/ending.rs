@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::app::signals;
 use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::Store;
+use crate::net::tap::SharedFaults;
 use crate::present::{json, report};
 use crate::wire::text::display_safe;
 
@@ -25,6 +26,7 @@ pub(super) struct Ending<'a> {
     until: Option<Condition>,
     /// The length of the fault plan, which begins with the first message.
     plan: Option<Duration>,
+    faults: Option<SharedFaults>,
     started: Instant,
     first_message: Option<Instant>,
     reason: Reason,
@@ -43,9 +45,10 @@ impl<'a> Ending<'a> {
     /// Returns the end that flags and plan ask for; `None` for a run that lasts until stopped.
     pub(super) fn read(
         flags: &'a EndFlags,
-        plan: Option<Duration>,
+        faults: Option<&SharedFaults>,
         io: &Io<'_>,
     ) -> Result<Option<Ending<'a>>, CliError> {
+        let plan = faults.and_then(|faults| faults.lock().plan_length());
         if flags.until.is_none() && flags.max_time.is_none() && plan.is_none() {
             return match &flags.junit {
                 Some(_) => Err(CliError::usage("--junit needs a run that ends").next("--until synced")),
@@ -54,7 +57,8 @@ impl<'a> Ending<'a> {
         }
         let until = flags.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
         let (started, first_message) = (Instant::now(), None);
-        Ok(Some(Ending { flags, until, plan, started, first_message, reason: Reason::Stopped }))
+        let (faults, reason) = (faults.cloned(), Reason::Stopped);
+        Ok(Some(Ending { flags, until, plan, faults, started, first_message, reason }))
     }
 
     /// Whether the run is over.
@@ -120,6 +124,9 @@ impl<'a> Ending<'a> {
             }
         }
         io.flush()?;
+        for fault in self.idle_faults() {
+            io.say(&display_safe(&format!("{fault}: never acted")));
+        }
         let waited = self.started.elapsed();
         let failed = self.goal().filter(|_| self.reason == Reason::TimedOut);
         let failed =
@@ -142,7 +149,15 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Writes a test case for the condition and one for each client that met a fault.
+    /// Returns the faults that have acted on nothing.
+    fn idle_faults(&self) -> Vec<String> {
+        self.faults.as_ref().map(|faults| faults.lock().idle()).unwrap_or_default()
+    }
+
+    /// Writes a test case for the condition, one for each client that met a fault, and one for each
+    /// fault that has acted on nothing, which counts as skipped.
+    ///
+    /// A client has to recover if nothing else is waited for: so the file says what the exit code says.
     fn write_junit(
         &self,
         path: &Path,
@@ -154,14 +169,25 @@ impl<'a> Ending<'a> {
             let failed =
                 failed.or((self.reason == Reason::Stopped).then_some("stopped before the condition held"));
             let failures = failed.map(|text| ("timeout".to_owned(), text.to_owned())).into_iter().collect();
-            cases.push(JunitCase { name: goal, failures });
+            cases.push(JunitCase { name: goal, failures, skipped: None });
         }
+        let is_awaited = self.until.is_none() && self.plan.is_some();
         for client in clients {
             let text = report::recovery(client);
-            let failures = (!client.is_recovered()).then(|| ("recovery".to_owned(), text));
             let name = format!("recovery of {}", report::recovering_client(client));
-            cases.push(JunitCase { name, failures: failures.into_iter().collect() });
+            let (failure, skipped) = match client.is_recovered() {
+                true => (None, None),
+                false if is_awaited => (Some(("recovery".to_owned(), text)), None),
+                false => (None, Some(text)),
+            };
+            cases.push(JunitCase { name, failures: failure.into_iter().collect(), skipped });
         }
+        let idle = self.idle_faults().into_iter().map(|name| JunitCase {
+            name,
+            failures: Vec::new(),
+            skipped: Some("never acted".to_owned()),
+        });
+        cases.extend(idle);
         let mut out = Vec::new();
         write_junit("faults", "xdscope.faults", &cases, &mut out)?;
         std::fs::write(path, out)

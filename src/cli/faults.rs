@@ -68,18 +68,22 @@ pub(super) fn of_script(source: &str, io: &Io<'_>) -> Result<Vec<Written>, CliEr
     if source == "-" {
         return Ok(Vec::new());
     }
-    let path = offline::find(source, io)?;
-    if !path.is_file() || sources::format_of(&path) != Some(SourceFormat::Script) {
-        return Ok(Vec::new());
+    Ok(of_script_file(&offline::find(source, io)?, source))
+}
+
+/// Returns the faults that a file states if it is an arrow script.
+pub(super) fn of_script_file(path: &Path, source: &str) -> Vec<Written> {
+    if !path.is_file() || sources::format_of(path) != Some(SourceFormat::Script) {
+        return Vec::new();
     }
     // Reading the source says what is wrong with the script.
-    let Some(script) = read_text(&path).ok().and_then(|text| script::parse(&text, source).ok()) else {
-        return Ok(Vec::new());
+    let Some(script) = read_text(path).ok().and_then(|text| script::parse(&text, source).ok()) else {
+        return Vec::new();
     };
     let faults = script
         .faults()
         .map(|(line, text)| Written { text: text.to_owned(), place: format!("{source}:{line}") });
-    Ok(faults.collect())
+    faults.collect()
 }
 
 /// Reads a file with faults.

@@ -7,6 +7,8 @@ pub(super) struct JunitCase {
     pub(super) name: String,
     /// Kind and text of each failure.
     pub(super) failures: Vec<(String, String)>,
+    /// Why the case says nothing, if it does not.
+    pub(super) skipped: Option<String>,
 }
 
 /// Writes one test suite.
@@ -21,15 +23,18 @@ pub(super) fn write_junit(
     writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failures}\">")?;
     let name = xml(suite);
     writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">")?;
-    for JunitCase { name, failures } in cases {
+    for JunitCase { name, failures, skipped } in cases {
         let case = format!("<testcase classname=\"{}\" name=\"{}\"", xml(class), xml(name));
-        if failures.is_empty() {
+        if failures.is_empty() && skipped.is_none() {
             writeln!(out, "    {case}/>")?;
             continue;
         }
         writeln!(out, "    {case}>")?;
         for (kind, text) in failures {
             writeln!(out, "      <failure type=\"{}\" message=\"{}\"/>", xml(kind), xml(text))?;
+        }
+        if let Some(text) = skipped {
+            writeln!(out, "      <skipped message=\"{}\"/>", xml(text))?;
         }
         writeln!(out, "    </testcase>")?;
     }

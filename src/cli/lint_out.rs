@@ -92,7 +92,8 @@ pub(super) fn junit(
     let failure = |finding: &&&Finding| (finding.severity.word().to_owned(), line(finding, &marks));
     let cases = rules().map(|rule| {
         let of_rule = failing.iter().filter(|finding| finding.rule.id == rule.id);
-        JunitCase { name: rule.id.to_owned(), failures: of_rule.map(|finding| failure(&finding)).collect() }
+        let failures = of_rule.map(|finding| failure(&finding)).collect();
+        JunitCase { name: rule.id.to_owned(), failures, skipped: None }
     });
     write_junit(source, "xdscope.lint", &cases.collect::<Vec<_>>(), out)
 }

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use crate::app::tap::Front;
 use crate::net::serve::{Control, Say};
-use crate::net::tap::Address;
+use crate::net::tap::{Address, SharedFaults};
 use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::sources::{self, Passes, ReadProgress, SourceFormat};
@@ -36,7 +36,8 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let tls = connect::listen(&args.secure)?;
     let of_script = faults::of_script(&args.source, io)?;
     let faults = faults::read(&args.faults, of_script, args.live.read_only, [&listen].into_iter())?;
-    let ending = Ending::read(&args.end, faults.as_ref().and_then(FaultSet::plan_length), io)?;
+    let faults = faults.map(SharedFaults::from);
+    let ending = Ending::read(&args.end, faults.as_ref(), io)?;
     let from = SourceArgs {
         source: args.source.clone(),
         ask: Vec::new(),
@@ -82,7 +83,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     if args.reload {
         let path = offline::find(&args.source, io)?;
         let seed = schema_flags::seed()?;
-        let again = Reload { from, seed, path, schema, args: args.clone(), zone };
+        let again = Reload { from, seed, path, schema, args: args.clone(), zone, faults: faults.clone() };
         again.start(control.clone(), say.clone())?;
     }
     let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -155,6 +156,8 @@ struct Reload {
     schema: Arc<Schema>,
     args: ServeArgs,
     zone: TimeZone,
+    /// The faults of flags and source; `None`: there were none at the start.
+    faults: Option<SharedFaults>,
 }
 
 /// Path, size and modification time of each file, to detect changes.
@@ -174,8 +177,15 @@ impl Reload {
                     continue;
                 }
                 known = now;
-                match self.read() {
-                    Ok(made) => {
+                match self.read().and_then(|made| Ok((made, self.read_faults()?))) {
+                    Ok((made, newer)) => {
+                        match (&self.faults, newer) {
+                            (Some(faults), newer) => faults.renew(newer.unwrap_or_default()),
+                            (None, Some(_)) => {
+                                say("the script states faults now: start again to serve with faults")
+                            }
+                            (None, None) => {}
+                        }
                         control.serve(made.plan.after(&control.plan()));
                         made.about.iter().for_each(|line| say(&format!("reloaded: {line}")));
                     }
@@ -202,6 +212,12 @@ impl Reload {
             (path, size, about.and_then(|about| about.modified().ok()))
         };
         files.into_iter().map(of).collect()
+    }
+
+    /// Reads the faults of flags and source again.
+    fn read_faults(&self) -> Result<Option<FaultSet>, CliError> {
+        let of_script = faults::of_script_file(&self.path, &self.args.source);
+        faults::read(&self.args.faults, of_script, self.args.live.read_only, std::iter::empty())
     }
 
     /// Refuses a source that can be read in part only: resources with a typing error would be

@@ -1,10 +1,10 @@
 //! How clients got over the interventions of xdscope.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Divergence, MessageKind};
+use crate::engine::session::{Divergence, MessageKind, SettlingMessage, Track};
 use crate::engine::store::{LineFact, RowNote, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Interference, InterventionFacts};
@@ -60,7 +60,27 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
             }
         }
     }
+    for (node, type_url) in lost(store) {
+        let client = clients.entry(node).or_default();
+        if !client.types.contains_key(&type_url) {
+            client.lost.insert(type_url);
+        }
+    }
     clients.into_iter().map(|(node, client)| client.fact(node)).collect()
+}
+
+/// Returns clients that have delta resources otherwise than the server sent them, which later pushes
+/// have not repaired.
+fn lost(store: &Store) -> Vec<(Arc<str>, TypeUrl)> {
+    let mut out = Vec::new();
+    for stream in store.engine().streams().iter() {
+        let lasts = |track: &&Track| {
+            track.replaced.is_none() && track.diverged.as_ref().is_some_and(Divergence::has_lost)
+        };
+        let node = stream.node_id.clone().unwrap_or_default();
+        out.extend(stream.tracks.iter().filter(lasts).map(|track| (node.clone(), track.type_url.clone())));
+    }
+    out
 }
 
 /// A client that met interventions.
@@ -68,6 +88,8 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
 struct Client {
     fact: RecoveryFact,
     types: BTreeMap<TypeUrl, Disturbance>,
+    /// Types with resources that were not sent again.
+    lost: BTreeSet<TypeUrl>,
 }
 
 /// A type that has not recovered.
@@ -78,10 +100,16 @@ struct Disturbance {
 
 impl Client {
     fn intercepted(&mut self, facts: &Arc<InterventionFacts>, after: Seq, row: &LineFact) {
-        self.fact.interventions += 1;
+        self.fact.interventions += u64::from(facts.interference != Interference::Released);
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
-        let divergence = Divergence::after(before, facts.clone(), after, row.at);
-        self.types.insert(facts.type_url.clone(), Disturbance { divergence, stream: row.stream });
+        let since = before.as_ref().map(|before| before.since);
+        match Divergence::after(before, (facts.clone(), BTreeSet::new()), after, row.at) {
+            Some(divergence) => {
+                let disturbance = Disturbance { divergence, stream: row.stream };
+                self.types.insert(facts.type_url.clone(), disturbance);
+            }
+            None => since.into_iter().for_each(|since| self.recovered(since, row.at)),
+        }
     }
 
     fn saw(&mut self, row: &LineFact) {
@@ -90,8 +118,12 @@ impl Client {
             MessageKind::Nack => self.fact.nacks += 1,
             _ => {}
         }
+        let settling = SettlingMessage { kind: row.kind, nonce: &row.nonce, n: row.n, answers: row.answers };
         let has_recovered = |of: &mut Disturbance| {
-            of.divergence.settles_with(row.kind, row.n, row.answers) || of.goes_on(row)
+            if of.stream != row.stream {
+                of.divergence.lose_postponed();
+            }
+            of.divergence.settles_with(&settling) || of.goes_on(row)
         };
         if self.types.get_mut(&row.type_url).is_some_and(has_recovered) {
             let since = self.types.remove(&row.type_url).map(|of| of.divergence.since);
@@ -105,7 +137,8 @@ impl Client {
     }
 
     fn fact(self, node: Arc<str>) -> RecoveryFact {
-        RecoveryFact { node, open: self.types.into_keys().collect(), ..self.fact }
+        let open = self.types.into_keys().chain(self.lost).collect();
+        RecoveryFact { node, open, ..self.fact }
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Interference {
     Duplicated,
     /// Sent after the next message.
     Reordered,
+    /// Sent unmodified after it was delayed, held or reordered: a request, whose row is older.
+    Released,
     /// Sent with other content.
     Changed,
     /// Refused in the name of the client.
@@ -33,12 +35,13 @@ pub enum Interference {
 
 impl Interference {
     /// All kinds.
-    pub const ALL: [Interference; 11] = [
+    pub const ALL: [Interference; 12] = [
         Interference::Dropped,
         Interference::Delayed,
         Interference::Held,
         Interference::Duplicated,
         Interference::Reordered,
+        Interference::Released,
         Interference::Changed,
         Interference::Bounced,
         Interference::Restated,
@@ -46,6 +49,11 @@ impl Interference {
         Interference::GoAway,
         Interference::Blackholed,
     ];
+
+    /// Whether the message is sent later.
+    pub fn postpones(self) -> bool {
+        matches!(self, Interference::Delayed | Interference::Held | Interference::Reordered)
+    }
 
     /// Returns the kind with this word.
     pub fn parse(word: &str) -> Option<Interference> {
@@ -60,6 +68,7 @@ impl Interference {
             Interference::Held => "held",
             Interference::Duplicated => "duplicated",
             Interference::Reordered => "reordered",
+            Interference::Released => "released",
             Interference::Changed => "changed",
             Interference::Bounced => "bounced",
             Interference::Restated => "restated",

@@ -29,40 +29,40 @@ impl Scene {
     }
 }
 
+/// Acts on a settled Envoy of each variant, behind a tap with a fault.
+fn with_fault(name: &str, fault: &str, act: impl Fn(Scene, Variant)) {
+    for (suffix, variant) in VARIANTS {
+        let Some(mut scene) = Scene::open(&format!("{name}_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        act(scene, variant);
+    }
+}
+
 #[test]
 fn throttled_push_arrives_at_the_rate() {
-    for (suffix, variant) in VARIANTS {
-        let fault = "type:eds kind:push version:2 => throttle 100B/s";
-        let Some(mut scene) = Scene::open(&format!("throttled_{suffix}"), variant, &[fault]) else { return };
-        scene.settle();
+    with_fault("throttled", "type:eds kind:push version:2 => throttle 100B/s", |mut scene, variant| {
         let start = Instant::now();
         let mark = scene.change_endpoints("2");
         scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
         // An endpoint has more than 100 bytes.
         assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
         assert_eq!(words(&scene.converge(variant)), ["delayed"]);
-    }
+    });
 }
 
 #[test]
 fn truncated_push_ends_the_stream_of_envoy() {
-    for (suffix, variant) in VARIANTS {
-        let fault = "type:eds kind:push version:2 => truncate times=1";
-        let Some(mut scene) = Scene::open(&format!("truncated_{suffix}"), variant, &[fault]) else { return };
-        scene.settle();
+    with_fault("truncated", "type:eds kind:push version:2 => truncate times=1", |mut scene, variant| {
         let mark = scene.change_endpoints("2");
         scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
         scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
         assert_eq!(words(&scene.converge(variant)), ["changed"]);
-    }
+    });
 }
 
 #[test]
 fn corrupt_push_is_overcome() {
-    for (suffix, variant) in VARIANTS {
-        let fault = "type:eds kind:push version:2 => corrupt times=1";
-        let Some(mut scene) = Scene::open(&format!("corrupt_{suffix}"), variant, &[fault]) else { return };
-        scene.settle();
+    with_fault("corrupt", "type:eds kind:push version:2 => corrupt times=1", |mut scene, variant| {
         let mark = scene.change_endpoints("2");
         wait_for("the push", || scene.tap.says("push changed by fault 1").then_some(()));
         scene.plane.close_streams(14, "scripted");
@@ -70,15 +70,12 @@ fn corrupt_push_is_overcome() {
         let mark = scene.change_again();
         scene.plane.wait_for_ack(mark, ENDPOINTS, "3");
         assert_eq!(words(&scene.converge(variant)), ["changed"]);
-    }
+    });
 }
 
 #[test]
 fn black_hole_lasts_until_the_connection_is_gone() {
-    for (suffix, variant) in VARIANTS {
-        let fault = "type:eds kind:push version:2 => blackhole";
-        let Some(mut scene) = Scene::open(&format!("black_hole_{suffix}"), variant, &[fault]) else { return };
-        scene.settle();
+    with_fault("black_hole", "type:eds kind:push version:2 => blackhole", |mut scene, variant| {
         let mark = scene.change_endpoints("2");
         wait_for("the black hole", || {
             scene.tap.log().contains("connection silenced by fault 1").then_some(())
@@ -91,15 +88,12 @@ fn black_hole_lasts_until_the_connection_is_gone() {
         scene.replace_tap();
         scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
         scene.converge(variant);
-    }
+    });
 }
 
 #[test]
 fn goaway_moves_later_streams_to_another_connection() {
-    for (suffix, variant) in VARIANTS {
-        let fault = "type:eds kind:push version:2 => goaway times=1";
-        let Some(mut scene) = Scene::open(&format!("goaway_{suffix}"), variant, &[fault]) else { return };
-        scene.settle();
+    with_fault("goaway", "type:eds kind:push version:2 => goaway times=1", |mut scene, variant| {
         let mark = scene.change_endpoints("2");
         scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
         scene.plane.close_streams(14, "scripted");
@@ -114,7 +108,7 @@ fn goaway_moves_later_streams_to_another_connection() {
             .filter_map(|stream| stream["peer"].as_str().map(str::to_owned))
             .collect();
         assert!(peers.len() >= 2, "{peers:?}");
-    }
+    });
 }
 
 #[test]

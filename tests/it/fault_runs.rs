@@ -140,6 +140,12 @@ fn plan_ends_with_what_clients_did() {
     let shown = recording.text("status", &[]);
     assert!(shown.contains("1 intervention, 0 NACKs, 1 reconnect; recovered within"), "{shown}");
 
+    fs::write(&file, "for 1s: type:cds kind:ack => delay 500ms\n").expect("written");
+    let (code, log, recording) = plane.run(&["--fault-plan", path]);
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("1 intervention, 0 NACKs, 0 reconnects; recovered within 0.5s"), "{log}");
+    assert_eq!(crate::intercept::words(&recording), ["delayed", "released"]);
+
     fs::write(&file, "for 500ms: type:cds kind:push => drop\n").expect("written");
     let (code, log, _) = plane.run(&["--fault-plan", path, "--max-time", "2s"]);
     assert_eq!(code, Some(4), "{log}");
@@ -186,15 +192,19 @@ fn script_states_the_faults_of_its_control_plane() {
     let text = "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n> cds v=1 n=a\n\
                 fault \"type:cds kind:push => set connect_timeout=9s\"\n";
     fs::write(&script, text).expect("written");
-    let serve = Tap::serve(folder.path(), &script, &[]);
+    let serve = Tap::serve(folder.path(), &script, &["--reload"]);
     let address = serve.address().to_string();
-    let got = wait_for("the cluster", || {
-        let output =
-            xdscope(folder.path()).args(["get", &address, "cds", "--plaintext", "-o", "yaml"]).output();
-        let text = String::from_utf8(output.expect("xdscope runs").stdout).expect("text");
-        text.contains("name: x").then_some(text)
-    });
-    assert!(got.contains("connect_timeout: 9s"), "{got}");
+    let get = |timeout: &str| {
+        wait_for(timeout, || {
+            let output =
+                xdscope(folder.path()).args(["get", &address, "cds", "--plaintext", "-o", "yaml"]).output();
+            let text = String::from_utf8(output.expect("xdscope runs").stdout).expect("text");
+            text.contains(timeout).then_some(())
+        });
+    };
+    get("connect_timeout: 9s");
+    fs::write(&script, text.replace("=9s", "=8s")).expect("written");
+    get("connect_timeout: 8s");
     let recording = serve.stop();
-    assert_eq!(crate::intercept::words(&recording), ["changed"]);
+    assert!(crate::intercept::words(&recording).iter().all(|word| word == "changed"));
 }

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use xdscope::net::tap::{Arms, Config, HoldDesk, SharedFaults, Tls};
+use xdscope::peers::intercept::{HoldCommand, HoldOptions};
+use xdscope::schema::Schema;
 
-use crate::intercept::{CLUSTER_DUMP, dump, interventions};
-use crate::screen::{Terminal, port_after};
+use crate::intercept::{CLUSTER_DUMP, ENDPOINT_DUMP, dump, interventions};
+use crate::screen::{Terminal, port_after, run_panicking_screens};
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},
@@ -15,6 +18,7 @@ use crate::support::{
     process::free_port,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, endpoints},
     tap::Recording,
+    wait::wait_for,
     world::World,
 };
 
@@ -204,6 +208,65 @@ fn held_messages_go_after_the_timeout() {
     assert_eq!(pushes(&scene.end(), "2"), 1);
 }
 
+/// Names the folder of a re-executed test: the upstream is in `upstream`, the address of the tap
+/// goes to `listen`, and the screens panic once `now` exists.
+const PANIC: &str = "XDSCOPE_TEST_PANICS_WHILE_HOLDING";
+
+/// Runs a tap that holds messages, and screens that panic.
+fn run_panicking_tap(folder: &Path) {
+    let upstream = std::fs::read_to_string(folder.join("upstream")).expect("an address");
+    let desk = HoldDesk::new(HoldOptions { timeout: Duration::from_secs(3600), ..HoldOptions::default() });
+    desk.command(HoldCommand::Arm("type:eds kind:push version:2".into())).expect("an expression");
+    let arms = Arms {
+        faults: SharedFaults::default(),
+        desk: Some(desk),
+        schema: Schema::builtin(),
+        memory: 64 << 20,
+    };
+    let address = |text: &str| text.parse().expect("an address");
+    let config = Config {
+        maps: vec![(address("127.0.0.1:0"), address(&upstream))],
+        queue: None,
+        connect_timeout: Duration::from_secs(10),
+        tls: Tls::default(),
+        changes: None,
+        arms: Some(arms),
+    };
+    let tap = xdscope::net::tap::Tap::start(config).expect("a tap");
+    std::fs::write(folder.join("listen"), tap.listening[0].to_string()).expect("written");
+    run_panicking_screens(folder.join("now"));
+}
+
+#[test]
+fn held_messages_go_when_the_screens_panic() {
+    if let Some(folder) = std::env::var_os(PANIC) {
+        return run_panicking_tap(Path::new(&folder));
+    }
+    let Some(world) = World::open("held_panic") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    std::fs::write(world.folder().join("upstream"), plane.address().to_string()).expect("written");
+    let program = std::env::current_exe().expect("this program");
+    let args = ["--exact", "hold::held_messages_go_when_the_screens_panic", "--nocapture"];
+    let more = Some((PANIC, world.folder()));
+    let mut terminal = Terminal::start_with(program.to_str().expect("a path"), &args, more);
+    let tap =
+        wait_for("the tap", || std::fs::read_to_string(world.folder().join("listen")).ok()?.parse().ok());
+    let mut envoy = world.envoy("edge-1", Variant::Ads, tap);
+    let chain = Snapshot::chain(Variant::Ads, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    let mark = plane.mark();
+    let before = dump(&envoy, ENDPOINT_DUMP);
+    plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
+    plane.wait_for(mark, "the push", |e| e.is_response(ENDPOINTS) && e.version == "2");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(dump(&envoy, ENDPOINT_DUMP), before, "the push is held");
+    std::fs::write(world.folder().join("now"), "").expect("written");
+    assert_eq!(terminal.end(), 101);
+    wait_for("the push", || (dump(&envoy, ENDPOINT_DUMP) != before).then_some(()));
+}
+
 /// An editor is open when the tap has to end.
 #[test]
 fn open_editor_does_not_keep_the_tap() {
@@ -232,19 +295,42 @@ fn arms_at_run_time() {
     terminal.until("hold messages that match `type:cds kind:push`?");
     terminal.press("y0");
     terminal.until("armed: type:cds kind:push");
-    terminal.until("covers 0 of 1 open stream");
+    terminal.until("covers 0 of 1 open stream. Nothing can be held on 1 connection");
     let mut after = world.envoy("after", Variant::Ads, tap);
     plane.set(&Snapshot::chain(Variant::Ads, after.admin()));
     terminal.until("HOLDING 1");
     terminal.until("covers 1 of 2 open streams");
     terminal.press("Z");
     after.wait_live();
+    terminal.press("Itype:cds kind:push version:2\ry");
+    terminal.until("armed: messages that match `type:cds kind:push version:2`");
+    let mark = plane.mark();
+    terminal.press("Ry");
+    terminal.until("connections closed");
+    plane.wait_for(mark, "the client again", |e| e.event == "request" && e.node == "before");
+    terminal.until("covers 2 of 2 open streams");
     terminal.press("I");
     terminal.until("hold messages that match: ");
     terminal.press("\x1b");
     terminal.signal("TERM");
     assert_eq!(terminal.end(), 143);
     assert_eq!(done(&Recording { file: recording }), ["held hand: h1"]);
+}
+
+#[test]
+fn held_messages_leave_the_queue_with_a_reset_stream() {
+    let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "1h"];
+    let faults = ["--fault", "type:lds kind:push version:2 => reset times=1"];
+    let args = [&args[..], &faults].concat();
+    let Some(mut scene) = Scene::open("held_on_a_reset_stream", Variant::Ads, &args, "") else { return };
+    scene.settle();
+    let mark = scene.hold_endpoints("2", true, "h1");
+    let changed = scene.chain.clone().with(LISTENER, "2", Vec::new());
+    scene.plane.set(&changed);
+    scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+    scene.terminal.until("covers 1 of 1 open stream");
+    scene.terminal.until("nothing is held");
+    scene.end();
 }
 
 /// The tap is killed while it holds a push; the client recovers when the tap returns.

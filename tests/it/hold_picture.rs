@@ -87,6 +87,7 @@ impl Holding {
             armed: Some("type:cds dir:resp node:edge-gw-1".into()),
             timeout: Duration::from_secs(30),
             streams: 1,
+            passing: 0,
             released: 0,
             held,
         };

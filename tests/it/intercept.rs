@@ -74,7 +74,7 @@ impl Scene {
     }
 }
 
-const ENDPOINT_DUMP: (&str, &str) = ("dynamic_endpoint_configs", "endpoint_config");
+pub const ENDPOINT_DUMP: (&str, &str) = ("dynamic_endpoint_configs", "endpoint_config");
 pub const CLUSTER_DUMP: (&str, &str) = ("dynamic_active_clusters", "cluster");
 
 /// Returns resources of an Envoy.

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,6 +30,9 @@ const END: &str = "<!-- end -->\n";
 
 /// Time for an effect; whatever takes longer counts as absent.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// Cases of a client that run at a time: they mostly wait.
+const CASES_AT_A_TIME: usize = 3;
 
 /// A named fault with arguments and options, and the part of the control plane.
 struct Case {
@@ -74,11 +79,12 @@ enum Client {
     Grpc(Kind),
 }
 
-const CLIENTS: [(&str, Client); 4] = [
+const CLIENTS: [(&str, Client); 5] = [
     ("Envoy 1.40, SotW", Client::Envoy(Variant::Ads)),
     ("Envoy 1.40, delta", Client::Envoy(Variant::DeltaAds)),
     ("gRPC C-core", Client::Grpc(Kind::Core)),
     ("grpc-go", Client::Grpc(Kind::Go)),
+    ("grpc-java", Client::Grpc(Kind::Java)),
 ];
 
 /// The running client, which ends when it is dropped.
@@ -122,18 +128,20 @@ fn measure(test: &str, client: Client, case: &Case) -> Option<String> {
             (Running::Grpc { _it: client }, chain, grown)
         }
     };
+    // Time for an effect begins when the client has started.
+    plane.wait_for(0, "the first request", |event| event.event == "request");
     plane.set(&chain);
     let all = [LISTENER, ROUTE, CLUSTER, ENDPOINTS];
     let _ = wait_within(LIMIT, || are_acked(&plane, "1", &all).then_some(()));
     match case.part {
         Part::Nothing => {}
         Part::Close => plane.close_streams(14, "scripted"),
-        Part::Wait => std::thread::sleep(Duration::from_secs(4)),
+        Part::Wait => thread::sleep(Duration::from_secs(4)),
     }
     plane.set(&grown);
     let _ = wait_within(LIMIT, || are_acked(&plane, "2", &[CLUSTER, ENDPOINTS, ROUTE]).then_some(()));
     // A server that gets no ACK does not know.
-    std::thread::sleep(Duration::from_millis(500));
+    thread::sleep(Duration::from_millis(500));
     let recording = tap.stop();
     drop(running);
     if let (Client::Envoy(_), Some(rule)) = (client, case.rule) {
@@ -197,16 +205,31 @@ fn behaviour(recording: &Recording) -> String {
 /// One test at a time writes the page.
 static PAGE: Mutex<()> = Mutex::new(());
 
+/// Runs a client with each fault, some of them at a time. Returns what it did, in the order of the
+/// cases; `None` if peers are switched off.
+fn measure_all(number: usize, client: Client) -> Option<Vec<String>> {
+    let next = AtomicUsize::new(0);
+    let measure_some = || {
+        let mut measured = Vec::new();
+        while let Some((at, case)) = CASES.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let fault = case.fault.split(' ').next().expect("a name");
+            measured.push((at, measure(&format!("named_{number}_{fault}"), client, case)?));
+        }
+        Some(measured)
+    };
+    let threads = thread::scope(|scope| {
+        let threads = [(); CASES_AT_A_TIME].map(|()| scope.spawn(measure_some));
+        threads.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let mut measured: Vec<_> = threads.into_iter().collect::<Option<Vec<_>>>()?.concat();
+    measured.sort();
+    Some(measured.into_iter().map(|(_, words)| words).collect())
+}
+
 /// Measures the column of a client, and compares it with the page.
 fn column(number: usize) {
     let (name, client) = CLIENTS[number];
-    let mut measured = Vec::new();
-    for case in &CASES {
-        let fault = case.fault.split(' ').next().expect("a name");
-        let test = format!("named_{number}_{fault}");
-        let Some(words) = measure(&test, client, case) else { return };
-        measured.push(words);
-    }
+    let Some(measured) = measure_all(number, client) else { return };
     let _writing = PAGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let text = fs::read_to_string(page()).expect("the page");
     let (before, rest) = text.split_once(BEGIN).expect("a begin mark");
@@ -230,8 +253,8 @@ fn column(number: usize) {
 }
 
 /// Returns the cells of the table; those that are missing are empty.
-fn cells(table: &str) -> Vec<[String; 4]> {
-    let mut rows: Vec<[String; 4]> = CASES.iter().map(|_| Default::default()).collect();
+fn cells(table: &str) -> Vec<[String; CLIENTS.len()]> {
+    let mut rows: Vec<[String; CLIENTS.len()]> = CASES.iter().map(|_| Default::default()).collect();
     for (row, line) in rows.iter_mut().zip(table.lines().skip(2)) {
         let cells = line.trim_matches('|').split('|').skip(1);
         for (cell, text) in row.iter_mut().zip(cells) {
@@ -241,9 +264,9 @@ fn cells(table: &str) -> Vec<[String; 4]> {
     rows
 }
 
-fn rendered(cells: &[[String; 4]]) -> String {
+fn rendered(cells: &[[String; CLIENTS.len()]]) -> String {
     let titles = CLIENTS.map(|(name, _)| name).join(" | ");
-    let mut out = format!("| fault | {titles} |\n|---|---|---|---|---|\n");
+    let mut out = format!("| fault | {titles} |\n|---|{}\n", "---|".repeat(CLIENTS.len()));
     for (case, row) in CASES.iter().zip(cells) {
         out.push_str(&format!("| `{}` | {} |\n", case.fault, row.join(" | ")));
     }
@@ -278,4 +301,9 @@ fn measured_with_grpc_core() {
 #[test]
 fn measured_with_grpc_go() {
     column(3);
+}
+
+#[test]
+fn measured_with_grpc_java() {
+    column(4);
 }

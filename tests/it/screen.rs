@@ -456,7 +456,7 @@ impl Feed for Panics {
 }
 
 /// Runs the screens in a child process, until they panic.
-fn run_panicking_screens(at: PathBuf) {
+pub fn run_panicking_screens(at: PathBuf) {
     let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
     let store = Store::new(catalog, Clock::default(), Default::default());
     let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };

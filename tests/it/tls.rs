@@ -200,7 +200,7 @@ fn run_grpc_lifecycle(test: &str, kind: Kind) {
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
     let (own, legs): (_, &[&str]) = match kind {
         Kind::Js => (None, &["server"]),
-        Kind::Core | Kind::Go => (Some(certs.client()), &["client", "server"]),
+        _ => (Some(certs.client()), &["client", "server"]),
     };
     let listen = if own.is_some() { certs.listen() } else { Vec::new() };
     let tap = tap(&world, &plane, &[listen, certs.dial()]);

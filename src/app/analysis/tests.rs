@@ -7,13 +7,15 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::*;
+use crate::engine::lint::Blame;
 use crate::engine::store::{Options, SchemaSemantics};
 use crate::sources::record::Loaded;
 use crate::sources::{SchemaCodec, script};
 use crate::wire::content::MemoryBodies;
-use crate::wire::event::{Clock, StreamId};
+use crate::wire::discovery::encode::{RequestFields, ResponseFields};
+use crate::wire::event::{Clock, Dir, StreamId};
 use crate::wire::pb::put_len_field;
-use crate::wire::{FramePayload, Message, MessageShape, Open};
+use crate::wire::{FramePayload, Interference, Intervention, InterventionFacts, Message, MessageShape, Open};
 
 fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -171,4 +173,51 @@ fn memory_of_a_long_session_is_flat() {
     let resources = analysis.resources(state.stream, &state.type_url);
     let newest = format!("cluster-{}", MESSAGES - 1);
     assert!(resources.iter().any(|resource| resource.name.as_ref() == newest), "the newest resource");
+}
+
+/// Returns the blames of the findings about a push that xdscope has changed or not.
+fn blames_about(pushed: &[u8], is_changed: bool) -> Vec<Blame> {
+    const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let clock = Clock { epoch: None, untimed: false };
+    let store = Store::new(Catalog::in_memory(), clock, Options::default());
+    let mut analysis = Analysis::new(store, bounded(&Schema::builtin()));
+    let handle = |analysis: &mut Analysis, what| {
+        analysis.handle(Frame { at: Time(1), stream: StreamId(1), what });
+    };
+    let message = |analysis: &mut Analysis, shape, bytes: &[u8]| {
+        let message = Message::parse(shape, bytes, analysis.catalog_mut());
+        handle(analysis, FramePayload::Message(Arc::new(message)));
+    };
+    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+    let open = Open { method: method.into(), ..Open::default() };
+    handle(&mut analysis, FramePayload::Open(Box::new(open)));
+    let request = RequestFields { type_url: CDS, ..RequestFields::default() };
+    message(&mut analysis, MessageShape::SotwRequest, &request.encode(false));
+    if is_changed {
+        let facts = InterventionFacts {
+            interference: Interference::Changed,
+            dir: Dir::Resp,
+            is_delta: false,
+            type_url: CDS.into(),
+            version: "1".into(),
+            nonce: "n1".into(),
+            by: "fault 1: => corrupt".into(),
+        };
+        let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Resp };
+        handle(&mut analysis, FramePayload::Intercepted(Box::new(what)));
+    }
+    message(&mut analysis, MessageShape::SotwResponse, pushed);
+    analysis.findings().iter().map(|finding| finding.blame).collect()
+}
+
+#[test]
+fn wrong_bytes_of_a_changed_push_are_not_the_fault_of_the_server() {
+    let type_url = "type.googleapis.com/envoy.config.cluster.v3.Clustes";
+    let other_type = ResponseFields { version: "1", type_url, nonce: "n1", ..ResponseFields::default() };
+    for pushed in [other_type.encode::<&[u8]>(false, []), vec![0x0a, 0xff]] {
+        assert!(blames_about(&pushed, false).contains(&Blame::Server), "{pushed:?}");
+        let blames = blames_about(&pushed, true);
+        let (ours, theirs) = (blames.contains(&Blame::Xdscope), blames.contains(&Blame::Server));
+        assert!(ours && !theirs, "{pushed:?}: {blames:?}");
+    }
 }

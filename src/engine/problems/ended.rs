@@ -9,6 +9,7 @@ use crate::wire::event::{Side, StreamId, TypeUrl};
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
 use super::findings::MadeUpNames;
 use super::refusals;
+use super::states::blame_xdscope;
 
 /// Returns the clients whose streams fail.
 pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
@@ -65,6 +66,13 @@ pub(super) fn of_closed_streams(
     };
     let owed = owed.filter(|owed| !is_made_up(owed));
     out.extend(owed.map(owed_at_end));
+    for problem in &mut out {
+        let stream = store.engine().stream(problem.stream);
+        let track = stream.and_then(|stream| Some((stream, stream.find(&problem.type_url)?)));
+        if let Some((stream, track)) = track {
+            blame_xdscope(problem, stream, track);
+        }
+    }
     out
 }
 

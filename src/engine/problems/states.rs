@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::engine::lint::Blame;
 use crate::engine::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
-use crate::engine::store::{Store, TypeState, WarmingFact};
+use crate::engine::store::{Debt, Store, TypeState, WarmingFact};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl};
 
 use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, Urgency, WarmingResources};
@@ -71,8 +71,12 @@ pub(super) fn of_open_streams(store: &Store, made_up: &MadeUpNames<'_>) -> Vec<P
 /// Blames xdscope for a problem of messages that it changed or withheld.
 ///
 /// Resources of one type warm for want of another type.
-fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &Track) {
-    let is_warming = matches!(problem.problem, Problem::Warming(_));
+pub(super) fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &Track) {
+    let is_warming = match &problem.problem {
+        Problem::Warming(_) => true,
+        Problem::OwedAtEnd(owed) => matches!(owed.debt, Debt::Warming(_)),
+        _ => false,
+    };
     let others = stream.tracks.iter().filter(|_| is_warming);
     let diverged = std::iter::once(track).chain(others).find_map(|track| track.diverged.as_ref());
     if let Some(diverged) = diverged {

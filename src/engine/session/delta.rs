@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::wire::DeltaRequest;
 use crate::wire::content::Catalog;
@@ -27,6 +28,10 @@ impl Track {
         let first = self.traffic.requests == 0;
         if let Some(prior) = &prior {
             self.verdicts.earlier.clone_from(&prior.nacks);
+            let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
+            let claims: BTreeSet<&str> = claims.collect();
+            let carried = prior.diverged.clone();
+            self.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
         }
         let starts = self.starts_with_delta(request);
         if starts {

@@ -1,15 +1,19 @@
 //! The difference between what client and server believe, caused by xdscope.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::outcome::SessionEvent;
-use super::{MessageKind, Outcome};
+use super::MessageKind;
 use crate::wire::event::{Dir, Seq, Time};
 use crate::wire::{Interference, InterventionFacts};
 
+/// Postponed messages of a type that are remembered.
+const MAX_POSTPONED: usize = 256;
+
 /// Client and server believe different things about a type, because of xdscope.
 ///
-/// Ends when the client acknowledges a later push that xdscope did not change.
+/// Ends when the client acknowledges a later push that xdscope did not change, and nothing of the
+/// type is postponed. Delta: each changed or withheld resource has to be sent again before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The newest intervention.
@@ -22,45 +26,127 @@ pub struct Divergence {
     pub(super) after: Seq,
     /// Coming pushes that are part of the intervention.
     pub(super) altered: u8,
+    /// Messages that are still to come, by direction and nonce.
+    postponed: Vec<(Dir, Arc<str>)>,
+    /// All interventions have postponed requests.
+    only_postpones_requests: bool,
+    /// Delta: resources that the client has otherwise than the server sent them. The server sends
+    /// only what has changed, so that a later push need not have them.
+    lost: BTreeSet<Arc<str>>,
 }
 
 impl Divergence {
-    /// Returns the divergence after an intervention, which came after the message `after`.
+    /// Returns the divergence after an intervention, which came after the message `after`; `None` if
+    /// both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
-        facts: Arc<InterventionFacts>,
+        (facts, lost): (Arc<InterventionFacts>, BTreeSet<Arc<str>>),
         after: Seq,
         at: Time,
-    ) -> Divergence {
+    ) -> Option<Divergence> {
+        if facts.interference == Interference::Released {
+            let mut before = before?;
+            before.arrived(facts.dir, &facts.nonce);
+            let is_over = before.postponed.is_empty() && before.only_postpones_requests;
+            return (!is_over).then_some(before);
+        }
         let altered = match (facts.dir, facts.interference) {
             (Dir::Resp, Interference::Changed) => 1,
-            (Dir::Resp, Interference::Duplicated) => 2,
+            (Dir::Resp, Interference::Duplicated | Interference::Reordered) => 2,
             _ => 0,
         };
-        Divergence {
-            since: before.as_ref().map_or(at, |before| before.since),
-            count: before.as_ref().map_or(0, |before| before.count) + 1,
-            altered: before.map_or(0, |before| before.altered).saturating_add(altered),
-            facts,
+        let mut new = before.unwrap_or(Divergence {
+            facts: facts.clone(),
+            since: at,
+            count: 0,
             after,
+            altered: 0,
+            postponed: Vec::new(),
+            only_postpones_requests: true,
+            lost: BTreeSet::new(),
+        });
+        new.lost.extend(lost);
+        new.arrived(facts.dir, &facts.nonce);
+        if facts.interference.postpones() && new.postponed.len() < MAX_POSTPONED {
+            new.postponed.push((facts.dir, facts.nonce.clone()));
         }
+        new.only_postpones_requests &= facts.dir == Dir::Req && facts.interference.postpones();
+        new.altered = new.altered.saturating_add(altered);
+        new.count += 1;
+        (new.facts, new.after) = (facts, after);
+        Some(new)
+    }
+
+    /// Notes that a message is not postponed any more.
+    fn arrived(&mut self, dir: Dir, nonce: &str) {
+        if let Some(at) = self.postponed.iter().position(|of| of.0 == dir && *of.1 == *nonce) {
+            self.postponed.remove(at);
+        }
+    }
+
+    /// Whether the client has resources otherwise than the server sent them.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Notes a resource that was sent unchanged, removed or given up. A coming push may be an altered
+    /// one.
+    pub(super) fn restore(&mut self, name: &str) {
+        self.lost.remove(name);
+    }
+
+    /// Whether the next push is part of the interventions.
+    pub(super) fn awaits_altered_push(&self) -> bool {
+        self.altered > 0
+    }
+
+    /// Returns the divergence of a later stream, on which the client claims to have resources.
+    pub(super) fn carried(mut self, is_claimed: impl Fn(&str) -> bool) -> Option<Divergence> {
+        self.lost.retain(|name| is_claimed(name));
+        self.postponed.clear();
+        (self.altered, self.only_postpones_requests) = (0, false);
+        self.has_lost().then_some(self)
+    }
+
+    /// Whether a push is to come that xdscope has changed.
+    pub(super) fn awaits_changed_push(&self) -> bool {
+        self.altered > 0 && (self.facts.dir, self.facts.interference) == (Dir::Resp, Interference::Changed)
+    }
+
+    /// Takes a push for the changed one. Returns the divergence of the type that it states.
+    pub(super) fn claim(&mut self, n: Option<Seq>) -> Divergence {
+        self.altered -= 1;
+        self.after = n.unwrap_or(self.after);
+        Divergence { altered: 0, ..self.clone() }
+    }
+
+    /// Notes that the stream of the interventions has ended: what was postponed is lost.
+    pub(crate) fn lose_postponed(&mut self) {
+        self.postponed.clear();
     }
 
     /// Notes a message of the type. Returns whether both sides agree again.
-    pub(super) fn settles(&mut self, outcome: &Outcome) -> bool {
-        match &outcome.what {
-            SessionEvent::Response(_) => self.settles_with(MessageKind::Push, outcome.seq, None),
-            SessionEvent::Request(request) => self.settles_with(request.kind, outcome.seq, request.answers),
-            _ => false,
+    pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
+        let SettlingMessage { kind, nonce, n, answers } = *message;
+        if matches!(kind, MessageKind::Push | MessageKind::Resend) {
+            self.arrived(Dir::Resp, nonce);
+            if self.altered > 0 {
+                self.altered -= 1;
+                self.after = n.unwrap_or(self.after);
+            }
         }
+        let is_whole = self.altered == 0 && self.postponed.is_empty() && self.lost.is_empty();
+        kind == MessageKind::Ack && is_whole && answers.is_some_and(|answered| answered > self.after)
     }
+}
 
-    /// Notes a message of the type by its kind, its number and the response that it answers.
-    pub(crate) fn settles_with(&mut self, kind: MessageKind, n: Option<Seq>, answers: Option<Seq>) -> bool {
-        if kind == MessageKind::Push && self.altered > 0 {
-            self.altered -= 1;
-            self.after = n.unwrap_or(self.after);
-        }
-        kind == MessageKind::Ack && self.altered == 0 && answers.is_some_and(|answered| answered > self.after)
-    }
+/// A message, as far as a divergence is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SettlingMessage<'a> {
+    pub(crate) kind: MessageKind,
+    pub(crate) nonce: &'a str,
+    /// The number of the message.
+    pub(crate) n: Option<Seq>,
+    /// The response that it answers.
+    pub(crate) answers: Option<Seq>,
 }

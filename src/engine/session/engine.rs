@@ -10,6 +10,7 @@ use super::compare::Compare;
 use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
+use super::interventions::lost_names;
 use super::names::NameRuns;
 use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use super::node::NodeDigests;
@@ -263,9 +264,12 @@ impl Engine {
             FramePayload::Message(message) => {
                 let received = ReceivedMessage { stream: index, message, is_known };
                 self.message(catalog, &received, &mut outcome);
+                if let Some(stream) = self.streams.get_mut(index).filter(|_| message.dir() == Dir::Resp) {
+                    stream.claim_altered_push(&mut outcome);
+                }
                 let track = outcome.track.zip(self.streams.get_mut(index));
                 if let Some(track) = track.and_then(|(track, stream)| stream.tracks.get_mut(track)) {
-                    track.note_agreement(&outcome);
+                    track.note_agreement(&outcome, message, catalog);
                 }
             }
             FramePayload::Opaque { dir, messages, bytes } => {
@@ -285,7 +289,8 @@ impl Engine {
             }
             FramePayload::Intercepted(what) => {
                 outcome.what = SessionEvent::Intercepted(stream.interventions.len());
-                outcome.track = stream.intercepted(&what.facts, Seq(self.messages), *at);
+                let lost = lost_names(catalog, what);
+                outcome.track = stream.intercepted((&what.facts, lost), Seq(self.messages), *at);
             }
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);

@@ -7,6 +7,7 @@ use crate::wire::event::{Kind, Sym, Time, TypeUrl, Variant};
 
 use super::Context;
 use super::compare::key;
+use super::divergence::Divergence;
 use super::engine::Engine;
 use super::names::{SymMap, SymSet};
 use super::prior::Prior;
@@ -85,6 +86,7 @@ impl Engine {
             owes_all,
             nacks,
             waiting: found.missing_since(catalog),
+            diverged: found.diverged.clone().filter(Divergence::has_lost),
             ended: found.ended,
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })

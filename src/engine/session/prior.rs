@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use crate::wire::event::{DenseHash, Sym, Time, VersionInfo};
 
 use super::Context;
+use super::divergence::Divergence;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::resource_set::ResourceSet;
@@ -36,6 +37,8 @@ pub(crate) struct Prior {
     pub(super) warming: Vec<WarmingBatch>,
     /// When the client began to wait for the names that were still missing.
     pub(super) waiting: SymMap<Time>,
+    /// Delta: xdscope has changed or withheld resources, which were not sent again.
+    pub(super) diverged: Option<Divergence>,
     /// When the stream ended.
     pub(super) ended: Option<Time>,
 }

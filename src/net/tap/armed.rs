@@ -24,7 +24,7 @@ use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;
 pub use hold_desk::{DeskWaker, HoldDesk};
 pub(super) use shared_faults::Armed;
-pub use shared_faults::Arms;
+pub use shared_faults::{Arms, SharedFaults};
 
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;

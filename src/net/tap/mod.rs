@@ -26,7 +26,7 @@ mod secure;
 
 pub use added_delay::AddedDelay;
 pub use address::{Address, AddressError, without_credentials};
-pub use armed::{Arms, DeskWaker, HoldDesk};
+pub use armed::{Arms, DeskWaker, HoldDesk, SharedFaults};
 pub use changes::{NoChange, changes};
 pub use copies::CopyQueue;
 

@@ -70,7 +70,18 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = match &armed {
         Some(armed) => armed::run(&mut requests, &mut responses, armed).await,
-        None => tokio::try_join!(requests.run(), responses.run()).map(|_| false),
+        None => {
+            let both = async { tokio::try_join!(requests.run(), responses.run()) };
+            let result = match &shared.armed {
+                Some(idle) => idle.pass(both).await,
+                None => Some(both.await),
+            };
+            let Some(result) = result else {
+                let error = Some(CLOSED_BY_HAND.to_owned());
+                return shared.reporter.report(conn, TapEvent::Closed { by: None, error });
+            };
+            result.map(|_| false)
+        }
     };
     if matches!(result, Ok(true)) {
         // A tap that stops says nothing of its open streams.
@@ -122,6 +133,9 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         _ => {}
     }
 }
+
+/// The end of a connection that a person has closed.
+const CLOSED_BY_HAND: &str = "closed by hand in xdscope: the client is to connect again";
 
 /// Returns whether the error says that headers cannot be changed.
 fn is_unchanged(error: &io::Error) -> bool {

@@ -187,6 +187,12 @@ impl Action {
                 Action::Pad(size.ok_or_else(wrong)?)
             }
             ("blackhole", []) => Action::Blackhole,
+            (action, [.., word]) if word.contains('=') => {
+                return Err(FaultError::UnknownOption {
+                    word: (*word).to_owned(),
+                    action: action.to_owned(),
+                });
+            }
             _ => return Err(wrong()),
         })
     }

@@ -1,4 +1,5 @@
 use super::action::ACTION_FORMS;
+use super::fault::OPTION_FORMS;
 use super::library::{LIBRARY, NamedFault};
 use crate::engine::filter::FilterError;
 
@@ -26,9 +27,30 @@ pub enum FaultError {
         /// The form of the action.
         form: &'static str,
     },
+    /// There is no arrow, and the first word is nearly the name of a fault.
+    #[error(
+        "neither `EXPR => ACTION` nor a named fault: did you mean `{0}`? (xdscope help faults lists them)"
+    )]
+    SimilarName(&'static str),
     /// An option has a wrong value.
-    #[error("`{0}` is not an option (nth=N every=N after=TIME times=N p=0..1)")]
-    Option(String),
+    #[error("`{word}` is not of the form `{form}`")]
+    Option {
+        /// The option with its value.
+        word: String,
+        /// The form of the option.
+        form: &'static str,
+    },
+    /// A word after an action is like an option.
+    #[error("`{word}` is not an option of `{action}` (options: {})", OPTION_FORMS.join(" "))]
+    UnknownOption {
+        /// The option with its value.
+        word: String,
+        /// The name of the action.
+        action: String,
+    },
+    /// An option is given twice.
+    #[error("`{0}` is given twice")]
+    Twice(String),
     /// A quoted text has no end.
     #[error("a quoted text has no end")]
     Quote,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::action::Action;
 use super::contents::WireContents;
 use super::error::FaultError;
-use super::library::expand;
+use super::library::{expand, named};
 use crate::engine::filter::{Filter, WireStream, duration};
 use crate::engine::store::MessageFact;
 use crate::wire::event::Time;
@@ -17,6 +17,9 @@ struct Trigger {
     times: Option<u64>,
     probability: Option<f64>,
 }
+
+/// The options of a fault.
+pub(super) const OPTION_FORMS: [&str; 5] = ["nth=N", "every=N", "after=TIME", "times=N", "p=0..1"];
 
 /// `EXPR => ACTION`.
 #[derive(Clone, Debug)]
@@ -61,6 +64,8 @@ pub struct Fired {
 
 impl Fault {
     fn parse(text: &str, stage: Option<PlanStage>) -> Result<Fault, FaultError> {
+        let own = text.split_once("=>").map_or(text, |(_, action)| action);
+        check_options(&words(own)?)?;
         let expanded = if text.contains("=>") { None } else { Some(expand(&words(text)?)?) };
         let (filter, action) =
             expanded.as_deref().unwrap_or(text).split_once("=>").ok_or(FaultError::NoArrow)?;
@@ -76,8 +81,15 @@ impl Fault {
             words.pop();
         }
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
-        let action = Action::parse(&words)?;
+        let action = Action::parse(&words).map_err(|error| named_arguments(text, &expanded, error))?;
         Ok(Fault { text: text.trim().to_owned(), filter, action, trigger, stage, matches: 0, fired: 0 })
+    }
+}
+
+impl Fault {
+    /// Returns the fault with its number: `fault 1: type:cds => drop`.
+    fn title(&self, index: usize) -> String {
+        format!("fault {}: {}", index + 1, self.text)
     }
 }
 
@@ -89,21 +101,40 @@ impl Trigger {
     /// Reads one option, unless it is set. Returns false if the word is not one.
     fn read(&mut self, word: &str) -> Result<bool, FaultError> {
         let Some((name, value)) = word.split_once('=') else { return Ok(false) };
-        let wrong = || FaultError::Option(word.to_owned());
+        let form = OPTION_FORMS.iter().find(|form| form.split('=').next() == Some(name));
+        let Some(form) = form else { return Ok(false) };
+        let wrong = || FaultError::Option { word: word.to_owned(), form };
         let count = || value.parse().ok().filter(|count: &u64| *count > 0).ok_or_else(wrong);
         match name {
             "nth" => self.nth = self.nth.or(Some(count()?)),
             "every" => self.every = self.every.or(Some(count()?)),
             "times" => self.times = self.times.or(Some(count()?)),
             "after" => self.after = self.after.or(Some(duration(value).ok_or_else(wrong)?)),
-            "p" => {
+            _ => {
                 let p = value.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
                 self.probability = self.probability.or(Some(p.ok_or_else(wrong)?));
             }
-            _ => return Ok(false),
         }
         Ok(true)
     }
+}
+
+/// Returns the error of an action: wrong arguments of a named fault are those of its name.
+fn named_arguments(text: &str, expanded: &Option<String>, error: FaultError) -> FaultError {
+    let fault = expanded.as_ref().and_then(|_| named(text.split_whitespace().next()?));
+    fault.map_or(error, FaultError::NamedArguments)
+}
+
+/// Refuses options of the same name in a text.
+fn check_options(words: &[(String, bool)]) -> Result<(), FaultError> {
+    let name = |(word, is_quoted): &(String, bool)| {
+        let (name, _) = word.split_once('=').filter(|_| !is_quoted)?;
+        OPTION_FORMS.iter().any(|form| form.split('=').next() == Some(name)).then(|| name.to_owned())
+    };
+    // Options come last: other words in between are arguments.
+    let names: Vec<String> = words.iter().rev().map_while(name).collect();
+    let twice = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
+    twice.map_or(Ok(()), |(_, name)| Err(FaultError::Twice(name.clone())))
 }
 
 /// Splits words at spaces. Returns whether each begins with a quote.
@@ -154,6 +185,16 @@ impl FaultSet {
         Ok(())
     }
 
+    /// Replaces the faults. Those that stay go on counting, and the run does not begin anew.
+    pub fn renew(&mut self, newer: FaultSet) {
+        let mut before = std::mem::take(&mut self.faults);
+        let keep = |newer: Fault| {
+            let is_same = |old: &Fault| old.text == newer.text && old.stage == newer.stage;
+            before.iter().position(is_same).map_or(newer, |at| before.remove(at))
+        };
+        self.faults = newer.faults.into_iter().map(keep).collect();
+    }
+
     /// Returns how long the plan lasts from the first message on; `None` without a plan.
     pub fn plan_length(&self) -> Option<Duration> {
         self.plan
@@ -162,6 +203,12 @@ impl FaultSet {
     /// Returns the number of faults.
     pub fn len(&self) -> u64 {
         self.faults.len() as u64
+    }
+
+    /// Returns the faults that have acted on nothing, as `fault 1: type:cds => drop`.
+    pub fn idle(&self) -> Vec<String> {
+        let faults = self.faults.iter().enumerate().filter(|(_, fault)| fault.fired == 0);
+        faults.map(|(i, fault)| fault.title(i)).collect()
     }
 
     /// Whether there are no faults.
@@ -191,8 +238,7 @@ impl FaultSet {
                 && times.is_none_or(|times| fault.fired < times);
             if is_due && probability.is_none_or(|p| next_random(&mut self.random) < p) {
                 fault.fired += 1;
-                let by = format!("fault {}: {}", i + 1, fault.text);
-                return Some(Fired { by, action: fault.action.clone() });
+                return Some(Fired { by: fault.title(i), action: fault.action.clone() });
             }
         }
         None
@@ -243,9 +289,18 @@ mod tests {
             ("type:cds => delay", "expected `delay TIME`"),
             ("type:cds => delay 2", "expected `delay TIME`"),
             ("type:cds => status 99", "expected `status CODE [TEXT]`"),
+            ("type:cds => drop times=0", "`times=0` is not of the form `times=N`"),
+            ("type:cds => drop after=5", "`after=5` is not of the form `after=TIME`"),
+            ("type:cds => drop p=2", "`p=2` is not of the form `p=0..1`"),
             (
-                "type:cds => drop times=0",
-                "`times=0` is not an option (nth=N every=N after=TIME times=N p=0..1)",
+                "type:cds => drop time=1",
+                "`time=1` is not an option of `drop` (options: nth=N every=N after=TIME times=N p=0..1)",
+            ),
+            ("type:cds => drop nth=1 nth=2", "`nth` is given twice"),
+            ("server-max-age 1", "expected `server-max-age TIME`"),
+            (
+                "eds-unanswerd reviews",
+                "neither `EXPR => ACTION` nor a named fault: did you mean `eds-unanswered`? (xdscope help faults lists them)",
             ),
             ("type:cds => drop \"x", "a quoted text has no end"),
             ("stream:1 => drop", "`stream` is not known while a message passes at column 1"),

@@ -38,6 +38,8 @@ pub enum HoldCommand {
     Arm(String),
     /// Send everything that is held unmodified, and hold nothing more.
     Disarm,
+    /// Close the connections on which nothing can be held, because they were accepted before.
+    Reconnect,
     /// Send a message as it is.
     Allow(HeldId),
     /// Do not send a message.
@@ -119,6 +121,8 @@ pub struct HoldQueue {
     last_stream: u64,
     /// Open streams whose messages can be held.
     streams: u64,
+    /// Open connections that were accepted before the queue was armed.
+    passing: u64,
     /// Messages that were sent unmodified because nobody decided.
     released: u64,
 }
@@ -147,10 +151,19 @@ pub struct HoldStatus {
     pub timeout: Duration,
     /// Open streams whose messages can be held.
     pub streams: u64,
+    /// Open connections on which nothing can be held, because they were accepted before.
+    pub passing: u64,
     /// Messages that were sent unmodified because nobody decided.
     pub released: u64,
     /// The messages, the oldest first.
     pub held: Vec<HeldRow>,
+}
+
+impl HoldStatus {
+    /// Whether connections exist that would be armed if their clients connected again.
+    pub fn can_cover_more(&self) -> bool {
+        self.armed.is_some() && self.passing > 0
+    }
 }
 
 impl HoldQueue {
@@ -165,6 +178,7 @@ impl HoldQueue {
             last_id: 0,
             last_stream: 0,
             streams: 0,
+            passing: 0,
             released: 0,
         }
     }
@@ -212,6 +226,8 @@ impl HoldQueue {
                     self.decide(id, Decision::Allow)?;
                 }
             }
+            // The connections are not of the queue.
+            HoldCommand::Reconnect => {}
             HoldCommand::Allow(id) => self.decide(id, Decision::Allow)?,
             HoldCommand::Drop(id) => self.decide(id, Decision::Drop)?,
             HoldCommand::Bounce(id, _) if !self.entry(id)?.fact.is_push() => {
@@ -297,6 +313,11 @@ impl HoldQueue {
         }
     }
 
+    /// Returns the number of open streams whose messages can be held.
+    pub fn streams(&self) -> u64 {
+        self.streams
+    }
+
     /// Notes that messages of a stream can be held.
     pub fn stream_armed(&mut self) {
         self.streams += 1;
@@ -305,6 +326,16 @@ impl HoldQueue {
     /// Notes that such a stream has ended.
     pub fn stream_ended(&mut self) {
         self.streams = self.streams.saturating_sub(1);
+    }
+
+    /// Notes that a connection on which nothing can be held has begun.
+    pub fn connection_passes(&mut self) {
+        self.passing += 1;
+    }
+
+    /// Notes that such a connection has ended.
+    pub fn connection_passed(&mut self) {
+        self.passing = self.passing.saturating_sub(1);
     }
 
     /// Returns the number of messages that are held.
@@ -332,6 +363,7 @@ impl HoldQueue {
             armed: self.rule.as_ref().map(|rule| rule.text.clone()),
             timeout: self.options.timeout,
             streams: self.streams,
+            passing: self.passing,
             released: self.released,
             held,
         }

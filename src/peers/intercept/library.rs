@@ -1,6 +1,7 @@
 //! Named faults: failures that control planes and clients really had, built from actions.
 
 use super::FaultError;
+use crate::wire::text::near::nearest;
 
 /// A failure with a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -104,12 +105,20 @@ pub static LIBRARY: [NamedFault; 13] = [
     },
 ];
 
+/// Returns the fault of a name.
+pub(super) fn named(name: &str) -> Option<&'static NamedFault> {
+    LIBRARY.iter().find(|fault| fault.name == name)
+}
+
 /// Returns the fault that a name with its arguments and options stands for.
 ///
 /// `words` have a mark whether each begins with a quote. Options follow the arguments.
 pub(super) fn expand(words: &[(String, bool)]) -> Result<String, FaultError> {
     let name = words.first().map_or("", |(name, _)| name.as_str());
-    let fault = LIBRARY.iter().find(|fault| fault.name == name).ok_or(FaultError::NoArrow)?;
+    let fault = named(name).ok_or_else(|| {
+        let known = LIBRARY.iter().map(|fault| fault.name);
+        nearest(name, known, 1).first().map_or(FaultError::NoArrow, |near| FaultError::SimilarName(near))
+    })?;
     let is_option = |(word, is_quoted): &(String, bool)| !is_quoted && word.contains('=');
     let args = &words[1..];
     let (args, options) =

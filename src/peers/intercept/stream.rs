@@ -34,8 +34,8 @@ pub enum Step {
     ResetAll(Arc<str>),
     /// Tell the client to open no more streams on the connection.
     GoAway,
-    /// Pass on nothing any more.
-    Blackhole,
+    /// Pass on nothing of the connection any more, because of this fault.
+    Blackhole(Arc<str>),
 }
 
 /// One xDS stream of an armed tap.
@@ -72,6 +72,8 @@ struct Waiting {
     /// Number of the push.
     push: u64,
     times: u32,
+    /// The fault or person that postpones a request.
+    postponed_by: Option<Arc<str>>,
     by_hand: Option<by_hand::ByHand>,
 }
 
@@ -126,7 +128,16 @@ impl InterceptedStream {
         self.swapped = others;
         let fired = faults.fire(&fact, &contents, at);
         let original = Some(message.clone());
-        let waiting = Waiting { due: at, original, message, contents, push, times: 1, by_hand: None };
+        let waiting = Waiting {
+            due: at,
+            original,
+            message,
+            contents,
+            push,
+            times: 1,
+            postponed_by: None,
+            by_hand: None,
+        };
         match fired {
             None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
@@ -161,6 +172,7 @@ impl InterceptedStream {
                 let (interference, due) = self.due(&action, &waiting, at);
                 waiting.due = due;
                 steps.push(report(&waiting, interference));
+                waiting.postponed_by = (!is_push(dir)).then(|| by.clone());
                 match action {
                     Action::Reorder => self.swapped.push(waiting),
                     _ => self.wait(waiting),
@@ -209,7 +221,7 @@ impl InterceptedStream {
                 self.deliver(waiting, at, steps);
             }
             Action::Blackhole => {
-                steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
+                steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole(by)]);
             }
         }
     }
@@ -260,6 +272,7 @@ impl InterceptedStream {
             contents,
             push: waiting.push,
             times: 1,
+            postponed_by: None,
             by_hand: None,
         };
         let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
@@ -268,8 +281,13 @@ impl InterceptedStream {
 
     /// Ends the stream, because of a fault on another one.
     pub fn end_by(&self, by: &Arc<str>) -> Vec<Step> {
+        vec![self.affected(Interference::Ended, by), Step::Reset]
+    }
+
+    /// Reports what a fault on another stream does to this one.
+    pub fn affected(&self, interference: Interference, by: &Arc<str>) -> Step {
         let facts = InterventionFacts {
-            interference: Interference::Ended,
+            interference,
             dir: Dir::Req,
             is_delta: self.method.variant.is_delta(),
             type_url: self.tracks.keys().next().cloned().unwrap_or_else(|| "".into()),
@@ -277,8 +295,7 @@ impl InterceptedStream {
             nonce: "".into(),
             by: by.clone(),
         };
-        let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
-        vec![Step::Report(Box::new(what)), Step::Reset]
+        Step::Report(Box::new(Intervention { facts, original: None, sent: None, sent_dir: Dir::Req }))
     }
 
     /// Answers a push in the name of the client. Returns the push before the first request of the
@@ -420,7 +437,7 @@ impl InterceptedStream {
 
     /// Sends a message now.
     fn forward(&mut self, waiting: Waiting, steps: &mut Vec<Step>) {
-        let Waiting { original, mut message, contents, push, times, .. } = waiting;
+        let Waiting { original, mut message, contents, push, times, mut postponed_by, .. } = waiting;
         let track = self.tracks.entry(contents.type_url.clone()).or_default();
         if is_push(message.dir) {
             track.delivered(push);
@@ -433,11 +450,13 @@ impl InterceptedStream {
                 }
                 RequestFate::Translated(bytes) => message = uncompressed(&message, bytes),
                 RequestFate::Restated(bytes, by) => {
+                    postponed_by = None;
                     steps.push(report_sent(&contents, Interference::Restated, &by, &bytes, Dir::Req));
                     message = uncompressed(&message, bytes);
                 }
             }
         }
+        steps.extend(postponed_by.map(|by| report(&contents, Interference::Released, &by)));
         for _ in 0..times {
             steps.push(Step::Send(message.clone()));
         }

@@ -229,6 +229,30 @@ fn waiting_messages_keep_the_order_of_their_type() {
 }
 
 #[test]
+fn postponed_request_is_reported_when_it_is_sent() {
+    let mut bench = Bench::new(false, &["kind:ack => delay 2s times=1"]);
+    bench.request("", "", None);
+    bench.push("1", "n1");
+    assert_eq!(bench.request("1", "n1", None), [Out::Report(Interference::Delayed)]);
+    assert_eq!(bench.request("1", "n1", None), [], "behind the other");
+    let released = Out::Report(Interference::Released);
+    let requests = [request("1", "n1"), request("1", "n1")];
+    let [first, second] = requests;
+    assert_eq!(bench.wait(Duration::from_secs(2)), [released, first, second]);
+}
+
+#[test]
+fn faults_that_stay_go_on_counting() {
+    let mut bench = Bench::new(false, &["type:cds kind:push => drop times=1"]);
+    bench.request("", "", None);
+    assert_eq!(bench.push("1", "n1"), [Out::Report(Interference::Dropped)]);
+    let newer = ["version:3 => drop", "type:cds kind:push => drop times=1"];
+    bench.faults.renew(FaultSet::parse(newer, 1).expect("faults"));
+    assert_eq!(bench.push("2", "n2"), [push("2", "n2")]);
+    assert_eq!(bench.push("3", "n3"), [Out::Report(Interference::Dropped)]);
+}
+
+#[test]
 fn all_waiting_messages_are_released_unmodified() {
     let mut bench = Bench::new(false, &["version:1 => hold 1h", "version:2 => reorder"]);
     bench.request("", "", None);

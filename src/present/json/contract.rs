@@ -439,15 +439,8 @@ const DIVERGED: &[Field] = &[
     field(Always, "intercepted", Object(INTERCEPTED), "the newest intervention"),
 ];
 
-const INTERCEPTED: &[Field] = &[
-    field(Always, "interference", words!(Interference), "what was done"),
-    field(Always, "dir", words!(Dir), "direction of the message"),
-    field(Always, "type", Text, "short word of the type (cds), or its URL"),
-    field(Always, "type_url", Text, "type"),
-    field(Always, "version", Text, "version of the message"),
-    field(Always, "nonce", Text, "nonce of the message"),
-    field(Always, "by", Text, BY),
-];
+/// The facts of an intervention, without the messages.
+const INTERCEPTED: &[Field] = INTERCEPTED_MESSAGE.split_at(INTERCEPTED_MESSAGE.len() - 2).0;
 
 const INTERCEPTED_MESSAGE: &[Field] = &[
     field(Always, "interference", words!(Interference), "what was done"),

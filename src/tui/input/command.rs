@@ -23,7 +23,7 @@ macro_rules! commands {
             /// The command decides about messages that a tap holds, or which are held.
             pub fn is_hold_action(self) -> bool {
                 use Command::*;
-                matches!(self, Intercept | AckHeld | NackHeld | EditHeld | DropHeld | ReleaseHeld)
+                matches!(self, Intercept | AckHeld | NackHeld | EditHeld | DropHeld | ReleaseHeld | Reconnect)
             }
             /// The command changes what goes on the wire. The footer marks its key with `!`.
             pub fn is_wire_action(self) -> bool {
@@ -148,7 +148,7 @@ commands! {
     EditHeld "held-edit" "edit" "tap: edit the held message in your editor; shows the difference and asks before it is sent";
     DropHeld "held-drop" "drop" "tap: do not send the held message";
     ReleaseHeld "held-release" "release all" "tap: send everything held as it is, and hold nothing more";
-    Reconnect "reconnect" "reconnect" "client: end the stream and open another";
+    Reconnect "reconnect" "reconnect" "client: end the stream and open another; tap: close connections on which nothing can be held, so that clients connect again";
     Accept "accept" "accept" "use what is typed or chosen";
     Cancel "cancel" "cancel" "close without doing anything";
     Complete "complete" "complete" "complete with the selected name";

@@ -141,6 +141,7 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         Command::PreviousStream => goto::next_stream(model, data, -1),
         Command::Pause => pause(model, data),
         Command::Follow => follow(model, data),
+        Command::Reconnect if model.common.info.hold.is_none() => client_action::run(model, command, data),
         _ if command.is_client_action() && (model.common.info.client || !command.is_hold_action()) => {
             client_action::run(model, command, data);
         }

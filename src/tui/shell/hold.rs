@@ -8,6 +8,7 @@ use crate::tui::data::{EditedText, FeedError};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::hold::EditDraft;
+use crate::wire::text::plural;
 
 use super::effect::Effect;
 use super::model::Model;
@@ -35,6 +36,18 @@ pub(super) fn run(model: &mut Model, command: Command) -> Vec<Effect> {
             return vec![];
         }
         Command::ReleaseHeld => return vec![Effect::Hold(HoldCommand::Disarm)],
+        Command::Reconnect if hold.can_cover_more() => {
+            model.overlays.push(Overlay::ConfirmHold(HoldCommand::Reconnect));
+            return vec![];
+        }
+        Command::Reconnect if hold.armed.is_none() => {
+            model.say("nothing is armed: I! holds messages that match an expression");
+            return vec![];
+        }
+        Command::Reconnect => {
+            model.say("no connection was opened before the tap was armed");
+            return vec![];
+        }
         _ => {}
     }
     let row = match selected(model) {
@@ -88,6 +101,9 @@ pub(crate) fn words(command: &HoldCommand) -> String {
     match command {
         HoldCommand::Arm(text) => format!("hold messages that match `{text}`"),
         HoldCommand::Disarm => "send everything held as it is, and hold nothing more".to_owned(),
+        HoldCommand::Reconnect => {
+            "close the connections that were opened before, so that their clients connect again".to_owned()
+        }
         HoldCommand::Allow(id) => format!("send {id} as it is"),
         HoldCommand::Drop(id) => format!("do not send {id}"),
         HoldCommand::Bounce(id, text) => format!("answer {id} with a NACK: {text}"),
@@ -97,11 +113,16 @@ pub(crate) fn words(command: &HoldCommand) -> String {
     }
 }
 
-/// Returns what was done, for the notice.
-pub(super) fn done(command: &HoldCommand) -> String {
+/// Returns what was done, for the notice. `passing` connections were opened before.
+pub(super) fn done(command: &HoldCommand, passing: u64) -> String {
     match command {
+        HoldCommand::Arm(text) if passing > 0 => format!(
+            "armed: messages that match `{text}` wait on screen 0, but not those of {} from before: R! closes them",
+            plural(passing, "connection")
+        ),
         HoldCommand::Arm(text) => format!("armed: messages that match `{text}` wait on screen 0"),
         HoldCommand::Disarm => "disarmed: everything that was held is sent as it is".to_owned(),
+        HoldCommand::Reconnect => "connections closed: their clients connect again".to_owned(),
         HoldCommand::Allow(id) => format!("{id} is sent as it is"),
         HoldCommand::Drop(id) => format!("{id} is dropped"),
         HoldCommand::Bounce(id, _) => format!("{id} is answered with a NACK"),

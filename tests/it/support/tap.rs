@@ -47,7 +47,7 @@ pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::T
         tls: Tls::default(),
         changes: None,
         arms: faults.map(|faults| Arms {
-            faults,
+            faults: faults.into(),
             desk: None,
             schema: Schema::builtin(),
             memory: ARMED_BYTES,

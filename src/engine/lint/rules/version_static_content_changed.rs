@@ -76,10 +76,11 @@ fn raise(
     };
     let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
     let blame = Blame::Server;
-    ctx.report(
-        &RULE,
-        FindingDraft { blame, text, names, evidence: &evidence, severity, ..FindingDraft::default() },
-    );
+    let draft = FindingDraft { blame, text, names, evidence: &evidence, severity, ..FindingDraft::default() };
+    let previous = severity.and_then(|_| ctx.previous_track(&response.track.type_url));
+    // xdscope has changed what the client received on the previous stream.
+    let is_diverged = previous.is_some_and(|track| track.diverged.is_some());
+    ctx.report(&RULE, if is_diverged { draft.of_xdscope() } else { draft });
 }
 
 /// Returns the names that had other content at this version on the previous stream.

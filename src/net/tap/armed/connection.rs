@@ -10,6 +10,7 @@ use crate::net::tap::EventReporter;
 use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
 use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
+use crate::wire::Interference;
 use crate::wire::event::{Dir, Method, Rpc, Side};
 use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
 
@@ -124,11 +125,13 @@ impl<'a> ArmedConnection<'a> {
             SpliceEvent::Opened { stream, head } => self.opened(stream, &head),
             SpliceEvent::FirstRequest { message } => self.first_request(&message),
             SpliceEvent::Message { message } => self.message(message),
-            SpliceEvent::Ended { stream } => {
-                if let Some(FaultyStream::Armed(stream)) = self.streams.remove(&stream) {
-                    self.abandon(&stream);
-                }
-            }
+            SpliceEvent::Ended { stream } => self.ended(stream),
+        }
+    }
+
+    fn ended(&mut self, stream: u32) {
+        if let Some(FaultyStream::Armed(stream)) = self.streams.remove(&stream) {
+            self.abandon(&stream);
         }
     }
 
@@ -192,16 +195,34 @@ impl<'a> ArmedConnection<'a> {
                 }
                 Step::Status(code, text) => {
                     splicer.end_with_status(stream, code.0.unsigned_abs(), &percent(&text));
-                    self.streams.remove(&stream);
+                    self.ended(stream);
                 }
                 Step::Reset => {
                     splicer.reset(stream, RESET_CODE);
-                    self.streams.remove(&stream);
+                    self.ended(stream);
                 }
                 Step::ResetAll(by) => self.armed.reset_all(by),
                 Step::GoAway => splicer.go_away(),
-                Step::Blackhole => self.is_black_hole = true,
+                Step::Blackhole(by) => self.silence(stream, &by),
             }
+        }
+    }
+
+    /// Lets nothing pass any more, because of a fault on a stream.
+    fn silence(&mut self, stream: u32, by: &Arc<str>) {
+        self.is_black_hole = true;
+        let others: Vec<(u32, Step)> = self
+            .streams
+            .iter()
+            .filter_map(|(number, other)| match other {
+                FaultyStream::Armed(other) if *number != stream => {
+                    Some((*number, other.affected(Interference::Blackholed, by)))
+                }
+                _ => None,
+            })
+            .collect();
+        for (number, report) in others {
+            self.apply(number, vec![report]);
         }
     }
 

@@ -15,6 +15,8 @@ pub struct HoldDesk {
     start: Instant,
     /// Changes with each decision.
     decided: Sender<()>,
+    /// Changes when clients whose messages cannot be held are to connect again.
+    reconnect: Sender<()>,
     /// Called with each change of what is held.
     waker: Mutex<Option<DeskWaker>>,
     revision: AtomicU64,
@@ -30,6 +32,7 @@ impl HoldDesk {
             queue: Mutex::new(HoldQueue::new(options)),
             start: Instant::now(),
             decided: channel(()).0,
+            reconnect: channel(()).0,
             waker: Mutex::new(None),
             revision: AtomicU64::new(0),
         })
@@ -41,6 +44,9 @@ impl HoldDesk {
     ///
     /// The command cannot be followed.
     pub fn command(&self, command: HoldCommand) -> Result<(), HoldError> {
+        if command == HoldCommand::Reconnect {
+            self.reconnect.send_replace(());
+        }
         let result = self.queue().command(command, self.now());
         self.decided.send_replace(());
         self.revision.fetch_add(1, Ordering::Relaxed);
@@ -73,9 +79,28 @@ impl HoldDesk {
         queue.is_armed() || !queue.is_empty()
     }
 
+    /// Whether messages are buffered for a person, or may be.
+    pub fn needs_memory(&self) -> bool {
+        let queue = self.queue();
+        queue.is_armed() || !queue.is_empty() || queue.streams() > 0
+    }
+
     /// Makes the desk call `waker` whenever what is held changes.
     pub fn set_waker(&self, waker: DeskWaker) {
         *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+    }
+
+    /// Runs the relay of a connection on which nothing can be held.
+    ///
+    /// Returns `None` when the client is to connect again instead.
+    pub(super) async fn pass<T>(&self, relay: impl Future<Output = T>) -> Option<T> {
+        let mut reconnect = self.reconnect.subscribe();
+        let _passing = PassingConnection::new(self);
+        tokio::select! {
+            biased;
+            result = relay => Some(result),
+            Ok(()) = reconnect.changed() => None,
+        }
     }
 
     /// Returns a receiver that sees each decision.
@@ -117,5 +142,21 @@ impl HoldDesk {
     fn queue(&self) -> MutexGuard<'_, HoldQueue> {
         // A panic elsewhere leaves the queue as usable as before.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a connection on which nothing can be held, until it is dropped.
+struct PassingConnection<'a>(&'a HoldDesk);
+
+impl PassingConnection<'_> {
+    fn new(desk: &HoldDesk) -> PassingConnection<'_> {
+        desk.with(HoldQueue::connection_passes);
+        PassingConnection(desk)
+    }
+}
+
+impl Drop for PassingConnection<'_> {
+    fn drop(&mut self) {
+        self.0.with(HoldQueue::connection_passed);
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::event::Time;
 #[derive(Clone)]
 pub struct Arms {
     /// Faults, which act by themselves.
-    pub faults: FaultSet,
+    pub faults: SharedFaults,
     /// The messages that a person holds; `None`: nobody can.
     pub desk: Option<Arc<HoldDesk>>,
     /// The descriptors to change resources by.
@@ -23,9 +23,32 @@ pub struct Arms {
     pub memory: usize,
 }
 
+/// The faults of a run, which may be replaced while it lasts.
+#[derive(Clone, Default)]
+pub struct SharedFaults(Arc<Mutex<FaultSet>>);
+
+impl SharedFaults {
+    /// Replaces the faults. Those that stay go on counting.
+    pub fn renew(&self, newer: FaultSet) {
+        self.lock().renew(newer);
+    }
+
+    /// Returns the faults.
+    pub fn lock(&self) -> MutexGuard<'_, FaultSet> {
+        // A panic elsewhere leaves the counters as usable as before.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<FaultSet> for SharedFaults {
+    fn from(faults: FaultSet) -> SharedFaults {
+        SharedFaults(Arc::new(Mutex::new(faults)))
+    }
+}
+
 /// The faults and held messages of a tap, shared by its connections.
 pub(in crate::net::tap) struct Armed {
-    faults: Mutex<FaultSet>,
+    faults: SharedFaults,
     pub(super) desk: Arc<HoldDesk>,
     pub(super) schema: Arc<Schema>,
     pub(super) memory: ArmedMemory,
@@ -71,9 +94,10 @@ impl ResetWatch {
 impl Armed {
     pub(in crate::net::tap) fn new(arms: Arms, stopped: Receiver<bool>) -> Armed {
         let Arms { faults, desk, schema, memory } = arms;
+        let has_faults = !faults.lock().is_empty();
         Armed {
-            has_faults: !faults.is_empty(),
-            faults: Mutex::new(faults),
+            has_faults,
+            faults,
             desk: desk.unwrap_or_else(|| HoldDesk::new(HoldOptions::default())),
             schema,
             memory: ArmedMemory::new(memory),
@@ -88,14 +112,20 @@ impl Armed {
         self.has_faults || self.desk.is_armed()
     }
 
+    /// Runs the relay of a connection that is not armed.
+    ///
+    /// Returns `None` when the client is to connect again instead.
+    pub(in crate::net::tap) async fn pass<T>(&self, relay: impl Future<Output = T>) -> Option<T> {
+        self.desk.pass(relay).await
+    }
+
     /// Whether a message of a stream may match a fault, or be held.
     pub(super) fn may_match(&self, stream: &WireStream<'_>) -> bool {
         self.faults().may_match(stream) || self.desk.with(|queue| queue.may_match(stream))
     }
 
     pub(super) fn faults(&self) -> MutexGuard<'_, FaultSet> {
-        // A panic elsewhere leaves the counters as usable as before.
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        self.faults.lock()
     }
 
     /// Watches for resets from now on.

@@ -236,6 +236,38 @@ fn relays_resets() {
 }
 
 #[test]
+fn connection_that_cannot_be_held_is_closed_by_hand() {
+    use crate::peers::intercept::{HoldCommand, HoldOptions};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let desk = HoldDesk::new(HoldOptions::default());
+    let arms = Arms {
+        faults: SharedFaults::default(),
+        desk: Some(desk.clone()),
+        schema: crate::schema::Schema::builtin(),
+        memory: 1 << 20,
+    };
+    let upstream = listener.local_addr().unwrap().to_string();
+    let plain = config("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap());
+    let tap = Tap::start(Config { arms: Some(arms), ..plain }).unwrap();
+    let mut client = dial(&tap);
+    let (mut server, _) = listener.accept().unwrap();
+    client.write_all(b"hi").unwrap();
+    let mut two = [0; 2];
+    server.read_exact(&mut two).unwrap();
+    desk.command(HoldCommand::Arm("type:cds".into())).unwrap();
+    assert_eq!(desk.status().passing, 1);
+    assert!(desk.status().can_cover_more());
+    desk.command(HoldCommand::Reconnect).unwrap();
+    assert_eq!(client.read(&mut two).unwrap(), 0, "an end, not a reset");
+    let closed = drain(&tap).pop().map(|copied| copied.event);
+    let Some(TapEvent::Closed { by: None, error: Some(error) }) = closed else { panic!("{closed:?}") };
+    assert!(error.starts_with("closed by hand"), "{error}");
+    assert!(!desk.status().can_cover_more());
+    desk.command(HoldCommand::Disarm).unwrap();
+    assert!(!desk.needs_memory(), "nothing is armed and nothing is held");
+}
+
+#[test]
 fn relays_between_unix_sockets() {
     let dir = tempfile::tempdir().unwrap();
     let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));

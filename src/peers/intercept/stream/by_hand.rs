@@ -38,7 +38,9 @@ impl InterceptedStream {
             count: contents.count(),
             bytes: contents.bytes.clone(),
         };
-        steps.push(report(contents, Interference::Held, &id.by().into()));
+        let by: Arc<str> = id.by().into();
+        steps.push(report(contents, Interference::Held, &by));
+        waiting.postponed_by = (!is_push).then_some(by);
         waiting.due = queue.add(fact, LaneKey { stream, is_push, type_url }, at);
         waiting.by_hand = Some(ByHand { id, decision: None });
         self.wait(waiting);
@@ -85,6 +87,7 @@ impl InterceptedStream {
             }
             Some(Decision::Replace(bytes)) => {
                 self.change(&mut waiting, bytes, &by, steps);
+                waiting.postponed_by = None;
                 self.forward(waiting, steps);
             }
             _ => self.forward(waiting, steps),

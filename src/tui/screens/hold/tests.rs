@@ -84,6 +84,7 @@ fn status() -> HoldStatus {
         armed: Some("type:cds dir:resp node:edge*".into()),
         timeout: Duration::from_secs(30),
         streams: 1,
+        passing: 0,
         released: 0,
         held: vec![row(1, "43", "a822", 4200, None), row(2, "44", "a823", 1100, Some(1))],
     }
@@ -158,6 +159,21 @@ fn each_key_decides() {
     let (model, effects) = typed("I^ustream:1<enter>");
     assert_eq!(effects, []);
     assert!(drawn_text(&model).contains("is not known while a message passes"), "{}", drawn_text(&model));
+}
+
+#[test]
+fn connections_from_before_are_named_and_closed() {
+    let mut model = holding((100, 30), PLAIN, HoldStatus { passing: 2, ..status() });
+    type_keys(&mut model, &source().data(), "0");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("covers 1 of 1 open stream. Nothing can be held on 2 connections"), "{shown}");
+    assert!(shown.contains("R! closes such"), "{shown}");
+    assert_eq!(type_keys(&mut model, &source().data(), "R"), []);
+    assert!(drawn_text(&model).contains("close the connections that were opened before"));
+    assert_eq!(type_keys(&mut model, &source().data(), "y"), [Effect::Hold(HoldCommand::Reconnect)]);
+    let (model, effects) = typed("R");
+    assert_eq!(effects, []);
+    assert!(drawn_text(&model).contains("no connection was opened before"), "{}", drawn_text(&model));
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn works(model: &Model, command: Command) -> bool {
     let has_cursor = common.info.bar.is_some();
     let has_rows = model.screens.overview.table.streams > 0 || !common.problems.is_empty();
     match command {
-        Command::Reconnect => common.info.client && !has_cursor,
+        Command::Reconnect if common.info.client => !has_cursor,
+        Command::Reconnect => common.info.hold.as_ref().is_some_and(|hold| hold.can_cover_more()),
         Command::Intercept => common.info.hold.is_some(),
         Command::ReleaseHeld => common.info.is_holding(),
         command if command.is_hold_action() && !common.info.client => {
