@@ -306,4 +306,6 @@ pub struct UnappliedResources {
     pub missing: u64,
     /// Number of resources that the dump has with other content.
     pub differing: u64,
+    /// Number of resources that the client rejects by its dump.
+    pub denied: u64,
 }

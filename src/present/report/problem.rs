@@ -341,7 +341,11 @@ fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
     let parts = [(unapplied.missing, "missing"), (unapplied.differing, "with different content")];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, state)| format!("{} {state}", count(*number))).collect();
-    format!("{text}, but its dump differs: {}", parts.join(", "))
+    let rejected = match unapplied.denied {
+        0 => String::new(),
+        denied => format!("; {} rejected by the dump", count(denied)),
+    };
+    format!("{text}, but its dump differs: {}{rejected}", parts.join(", "))
 }
 
 /// `twice (#489 #491)`.
