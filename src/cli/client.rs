@@ -165,16 +165,17 @@ impl ClientSetup<'_> {
     }
 
     /// Parses `--nack 'EXPR => text'`.
-    fn refusals(&self, io: &Io<'_>) -> Result<Vec<(crate::engine::filter::Filter, String)>, CliError> {
-        let read = |rule: &String| {
+    fn refusals(&self, io: &mut Io<'_>) -> Result<Vec<(crate::engine::filter::Filter, String)>, CliError> {
+        let mut read = |rule: &String| {
             let (expr, text) = rule.split_once("=>").ok_or_else(|| {
                 CliError::usage(format!("not an EXPR => TEXT rule: `{rule}`"))
                     .next("--nack 'type:cds name:reviews => refused by hand'")
             })?;
             let filter = select::filter(Some(expr.trim()), RowKind::Messages, &io.zone)?;
+            select::say_unknown_types(&filter, self.quiet, io);
             Ok((filter, text.trim().to_owned()))
         };
-        self.flags.nack.iter().map(read).collect()
+        self.flags.nack.iter().map(&mut read).collect()
     }
 
     /// Encodes the node: the recorded client's or the bootstrap's, changed as flags say.

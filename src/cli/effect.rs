@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args as _, Command};
+use clap::{ArgMatches, Args as _};
 
 use crate::sources::SourceFormat;
 use crate::wire::text::shell_word;
@@ -11,8 +11,9 @@ use crate::wire::text::shell_word;
 use super::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
 use super::command_line;
 use super::error::CliError;
+use super::idle_flags::{self, is_one_of};
 use super::io::Io;
-use super::offline;
+use super::{lint, offline};
 
 /// The source of a verb, as far as flags depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +43,29 @@ impl SourceKind {
 ///
 /// Flags that the environment sets are for all verbs, and are ignored where they have no effect.
 pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<(), CliError> {
-    let Some((sources, reflection)) = sources_of(verb) else { return Ok(()) };
     let own = command_line::innermost(matches);
     let typed = |id: &str| own.value_source(id) == Some(ValueSource::CommandLine);
     let ids: Vec<&str> = own.ids().map(clap::Id::as_str).filter(|id| typed(id)).collect();
+    let is_bootstrap = match verb {
+        Verb::Lint(args) => {
+            lint::bootstrap(args.source.as_deref().unwrap_or_default(), io).is_ok_and(|of| of.is_some())
+        }
+        _ => false,
+    };
+    let (sources, reflection) = sources_of(verb).unwrap_or_default();
     let kinds: Vec<SourceKind> = sources.iter().map(|source| SourceKind::of(source, io)).collect();
     let is_client = kinds.contains(&SourceKind::Server);
+    for id in &ids {
+        // xdscope waits so long for a server.
+        let has_effect = is_client && *id == "resource_timeout";
+        if let Some(why) = idle_flags::reason(verb, id, is_bootstrap).filter(|_| !has_effect) {
+            return Err(without_effect(id, &why));
+        }
+    }
+    if sources.is_empty() {
+        return Ok(());
+    }
     let is_recording = kinds.iter().all(|kind| *kind == SourceKind::Recording);
-    let is_one_of = |flags: fn(Command) -> Command, id: &str| {
-        flags(Command::new("flags")).get_arguments().any(|arg| arg.get_id() == id)
-    };
     // Live runs record with the flag, `report` and `redact` refuse it, and `diff` reads more files.
     let reads_secrets =
         !matches!(verb, Verb::Serve(_) | Verb::Watch(_) | Verb::Report(_) | Verb::Redact(_) | Verb::Diff(_));
@@ -66,17 +80,24 @@ pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<()
         } else {
             continue;
         };
-        let flag = format!("--{}", id.replace('_', "-"));
-        let error = CliError::usage(format!("{flag} has no effect: {why}"));
         return Err(match id {
             // Another meaning of --node is what users look for.
             "node_file" | "node_id" => {
-                error.next(format!("xdscope status {} --node NAME", shell_word(source)))
+                let next = vec![format!("xdscope status {} --node NAME", shell_word(source))];
+                CliError { next, ..without_effect(id, &why) }
             }
-            _ => error.next(format!("the call without {flag}")),
+            _ => without_effect(id, &why),
         });
     }
     Ok(())
+}
+
+fn without_effect(id: &str, why: &str) -> CliError {
+    let flag = match id {
+        "source" => "SOURCE".to_owned(),
+        id => format!("--{}", id.replace('_', "-")),
+    };
+    CliError::usage(format!("{flag} has no effect: {why}")).next(format!("the call without {flag}"))
 }
 
 fn shown(source: &str) -> &str {

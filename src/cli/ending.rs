@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::app::analysis::Analysis;
 use crate::app::signals;
 use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::Store;
@@ -46,7 +47,8 @@ impl<'a> Ending<'a> {
     pub(super) fn read(
         flags: &'a EndFlags,
         faults: Option<&SharedFaults>,
-        io: &Io<'_>,
+        global: &Global,
+        io: &mut Io<'_>,
     ) -> Result<Option<Ending<'a>>, CliError> {
         let plan = faults.and_then(|faults| faults.lock().plan_length());
         if flags.until.is_none() && flags.max_time.is_none() && plan.is_none() {
@@ -55,14 +57,14 @@ impl<'a> Ending<'a> {
                 None => Ok(None),
             };
         }
-        let until = flags.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
+        let until = flags.until.as_deref().map(|text| Condition::read(text, global, io)).transpose()?;
         let (started, first_message) = (Instant::now(), None);
         let (faults, reason) = (faults.cloned(), Reason::Stopped);
         Ok(Some(Ending { flags, until, plan, faults, started, first_message, reason }))
     }
 
     /// Whether the run is over.
-    pub(super) fn is_over(&mut self, store: &Store) -> bool {
+    pub(super) fn is_over(&mut self, store: &Analysis) -> bool {
         if self.first_message.is_none() && store.messages() > 0 {
             self.first_message = Some(Instant::now());
         }

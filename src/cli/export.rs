@@ -141,8 +141,10 @@ impl Export<'_> {
             let store = sources::store(offline::options(timers), catalog, clock, &schema);
             RowSink::new(store, select)
         })?;
+        drop(progress);
         let store = folded.facts.finish();
         let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+        select::say_unknown(filter, &store, global.quiet, io);
         passes.give_back(store.into_catalog());
         self.part = Some(part.finish(|stream| picked.has(stream)));
         self.picked = Some(picked);

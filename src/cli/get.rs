@@ -51,6 +51,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         asked.client.expand = true;
     }
     if args.watch {
+        select::say_unknown_types(&filter, global.quiet, io);
         if whats.is_empty() || is_about_nodes {
             return Err(CliError::usage("--watch needs a TYPE").next("xdscope get SOURCE cds --watch"));
         }
@@ -68,6 +69,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         }
         return Ok(Exit::Yes);
     }
+    select::say_unknown(&filter, &store, global.quiet, io);
     let states = states_of(args, &picked, &store);
     unknown(&whats, &states, &store, args)?;
     if !global.quiet && args.format.is_none_or(Format::is_text) {
@@ -286,7 +288,7 @@ impl Get<'_> {
             let resources = self.store.resources(state.stream, &state.type_url);
             let globs = match self.args.format {
                 // Elsewhere a glob would count beside its members.
-                Some(Format::Json | Format::Jsonl | Format::Wide) => {
+                Some(Format::Json | Format::Jsonl | Format::Wide | Format::Tree) => {
                     self.store.globs(state.stream, &state.type_url)
                 }
                 _ => Vec::new(),

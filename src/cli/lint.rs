@@ -68,7 +68,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
 }
 
 /// Reads SOURCE as a bootstrap, if it is one. No other verb reads bootstraps.
-fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
+pub(super) fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     if source == "-" {
         return Ok(None);
     }

@@ -87,8 +87,9 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let tls = connect::tap(args, &maps)?;
     let listen = maps.iter().map(|(listen, _)| listen);
     let faults = faults::read(&args.faults, Vec::new(), args.live.read_only, listen)?;
+    faults.iter().flat_map(FaultSet::filters).for_each(|of| select::say_unknown_types(of, global.quiet, io));
     let faults = faults.map(SharedFaults::from);
-    let ending = Ending::read(&args.end, faults.as_ref(), io)?;
+    let ending = Ending::read(&args.end, faults.as_ref(), global, io)?;
     let (verb, notice, has_tour, no_hold) = ("tap", None, false, None);
     let mut run = Run { flags, global, decode, copies, verb, empty, notice, has_tour, ending, no_hold };
     let memory = offline::options(&args.live.timers).history;
@@ -379,11 +380,12 @@ impl Run<'_> {
 
     /// Returns a sink that prints each row.
     pub(super) fn sink(&self, io: &mut Io<'_>) -> Result<Sink, CliError> {
+        let zone = io.zone(self.flags.time);
+        let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
+        select::say_unknown_types(&filter, self.global.quiet, io);
         // Earlier output stands in front of the first event.
         io.flush()?;
         diagnostics::detach_stderr();
-        let zone = io.zone(self.flags.time);
-        let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
         let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
         let layout = RowLayout { time: self.flags.time, zone: zone.clone(), style, has_nodes: true };

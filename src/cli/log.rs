@@ -59,6 +59,7 @@ fn write_part(
     out: &mut dyn Write,
 ) -> Result<Exit, CliError> {
     let mut log = Log::new(args, global, io, &mut *out)?;
+    let filter = log.filter.clone();
     let (mut passes, seen) = source::passes(&args.source, global, io)?;
     seen.with_messages()?;
     let limit = source::limit(&mut passes, at, global, io)?;
@@ -94,6 +95,7 @@ fn write_part(
     };
     out.flush()?;
     offline::say(&folded.notices, global, io);
+    select::say_unknown(&filter, &store, global.quiet, io);
     if printed == 0 && !global.quiet {
         say_none(&store, io);
     }
@@ -122,6 +124,7 @@ fn say_none(store: &Store, io: &mut Io<'_>) {
 /// Writes rows while the source is read: when memory is full, and at the end.
 fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) -> Result<Exit, CliError> {
     let mut log = Log::new(args, global, io, &mut *out)?;
+    let filter = log.filter.clone();
     let mut left_out = 0;
     let folded = source::fold(&args.source, global, io, |catalog, clock, schema: &Arc<Schema>| {
         let store = sources::store(offline::options(&args.source.timers), catalog, clock, schema);
@@ -155,6 +158,7 @@ fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) 
         }
     };
     out.flush()?;
+    select::say_unknown(&filter, &store, global.quiet, io);
     if !global.quiet {
         say_left_out(args, &store, left_out as u64, io);
         if printed == 0 {
@@ -184,7 +188,7 @@ fn say_left_out(args: &LogArgs, store: &Store, rows: u64, io: &mut Io<'_>) {
 /// The rows of a log.
 pub(super) struct Log<'a> {
     args: &'a LogArgs,
-    filter: Filter,
+    pub(super) filter: Filter,
     /// Rows before this time are left out.
     pub(super) since: Time,
     zone: jiff::tz::TimeZone,

@@ -37,6 +37,7 @@ mod graphs;
 mod help;
 mod holds;
 mod identity;
+mod idle_flags;
 mod info;
 pub mod io;
 mod json_out;

@@ -75,7 +75,7 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
 }
 
 /// Returns the format of `-o`, or else of the ending of `--output`.
-fn format_of(args: &PictureArgs) -> PictureFormat {
+pub(super) fn format_of(args: &PictureArgs) -> PictureFormat {
     let ending = args.output.as_deref().and_then(Path::extension);
     let is_svg = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
     args.format.unwrap_or(if is_svg { PictureFormat::Svg } else { PictureFormat::Text })

@@ -16,7 +16,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::progress::Progress;
 use super::select::Picked;
-use super::{log, offline, schema_flags, source};
+use super::{log, offline, schema_flags, select, source};
 
 /// Interval at which a followed file is checked.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -95,6 +95,7 @@ pub(super) fn follow_log(
     };
     let mut out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let mut log = log::Log::new(args, global, io, &mut *out)?;
+    select::say_unknown_types(&log.filter, global.quiet, io);
     log.since = since.unwrap_or_default();
     let mut is_first = true;
     loop {

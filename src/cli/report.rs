@@ -20,6 +20,11 @@ use super::{offline, output_file, source};
 /// Argument of `--output` that stands for stdout.
 const STDOUT: &str = "-";
 
+/// Returns the file that a report is written to. `None`: stdout.
+pub(super) fn named_file(args: &ReportArgs) -> Option<&Path> {
+    args.output.as_deref().filter(|path| *path != Path::new(STDOUT))
+}
+
 pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let name = &args.source.source;
     if args.source.keep_secrets {
@@ -29,7 +34,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
         let error = CliError::usage("a report is a page for a browser, and stdout is a terminal");
         return Err(error.next(format!("xdscope report {} --output report.html", shell_word(name))));
     }
-    let file = args.output.as_deref().filter(|path| *path != Path::new(STDOUT));
+    let file = named_file(args);
     let source = &args.source;
     let mut gaps = None;
     let slot = &mut gaps;

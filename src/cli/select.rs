@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 
 use crate::engine::applied::AppliedState;
-use crate::engine::filter::{Filter, FilterError, RowKind};
+use crate::engine::filter::{Filter, FilterError, KnownValues, RowKind, UnknownValue};
 use crate::engine::lint::Finding;
 use crate::engine::problems::{self, ProblemFact};
 use crate::engine::store::{Store, StreamFact};
@@ -128,6 +128,31 @@ pub(super) fn node(stream: &StreamFact) -> Option<&str> {
 pub(super) fn flag(name: &str) -> String {
     let flag = if name.starts_with('#') { "--stream" } else { "--node" };
     format!("{flag} '{name}'")
+}
+
+/// Says which types and nodes of a filter a source does not have, with those that resemble them.
+pub(super) fn say_unknown(filter: &Filter, store: &Store, is_quiet: bool, io: &mut Io<'_>) {
+    let streams = store.streams();
+    let nodes: BTreeSet<&str> = streams.iter().filter_map(node).collect();
+    let types: BTreeSet<TypeUrl> = store.summaries().into_iter().map(|cell| cell.type_url).collect();
+    let nodes = Some(nodes.into_iter().map(Into::into).collect());
+    say_values(filter, &KnownValues { types: types.into_iter().collect(), nodes }, is_quiet, io);
+}
+
+/// Says which types of a filter are not built in. Other types and nodes may come later.
+pub(super) fn say_unknown_types(filter: &Filter, is_quiet: bool, io: &mut Io<'_>) {
+    say_values(filter, &KnownValues::default(), is_quiet, io);
+}
+
+fn say_values(filter: &Filter, known: &KnownValues, is_quiet: bool, io: &mut Io<'_>) {
+    for UnknownValue { field, value, near } in filter.unknown_values(known).iter().filter(|_| !is_quiet) {
+        let what = match (*field, &known.nodes) {
+            ("type", None) => "no built-in type",
+            (field, _) => &format!("no {field} of this source"),
+        };
+        let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
+        io.say(&display_safe(&format!("{field}:{value} matches {what}{near}")));
+    }
 }
 
 /// Parses `--filter`, and checks that it fits the rows of the verb.

@@ -34,6 +34,7 @@ use super::{applied, changes, offline, source, wait, words};
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
     if args.watch {
+        select::say_unknown_types(&filter, global.quiet, io);
         return watch(args, &filter, global, io);
     }
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
@@ -45,6 +46,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         None => None,
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    select::say_unknown(&filter, &store, global.quiet, io);
     let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;

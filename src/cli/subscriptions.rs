@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::session::is_glob;
 use crate::engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
+use crate::engine::structured::StructuredNames;
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::present::structured;
@@ -96,6 +96,19 @@ impl SubscriptionRows<'_> {
         Ok(table.finish()?)
     }
 
+    /// Returns how many members the globs and lists of a type have.
+    fn members(
+        &self,
+        names: &StructuredNames<'_>,
+        state: &StateFact,
+        facts: &[ResourceFact],
+    ) -> HashMap<Arc<str>, String> {
+        let globs = self.store.globs(state.stream, &state.type_url);
+        let members =
+            |fact: &ResourceFact| Some((fact.name.clone(), structured::members(&names.members(fact)?)));
+        facts.iter().chain(&globs).filter_map(members).collect()
+    }
+
     /// Writes one row per name of WHAT.
     fn names(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let all: Vec<Vec<MissingAnswer>> = self
@@ -112,17 +125,20 @@ impl SubscriptionRows<'_> {
             self.states.iter().map(|state| self.store.claims(state.stream, &state.type_url)).collect();
         let has_claims = claims.iter().any(|claims| !claims.is_empty());
         let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
-        let has_globs = self.states.iter().any(|state| state.names.iter().any(|name| is_glob(name)));
+        let names = StructuredNames::new(self.store, self.schema, Vec::new());
+        let members: Vec<HashMap<Arc<str>, String>> =
+            self.states.iter().zip(&facts).map(|(state, facts)| self.members(&names, state, facts)).collect();
+        let has_members = members.iter().any(|of_state| !of_state.is_empty());
         titles.extend(has_aliases.then_some("ALIAS OF"));
-        titles.extend(has_globs.then_some("MEMBERS"));
+        titles.extend(has_members.then_some("MEMBERS"));
         titles.extend(has_causes.then_some("PERHAPS"));
         titles.extend(has_claims.then_some(["CLAIMED", "KNOWN", "OUTCOME"]).into_iter().flatten());
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for (((state, answers), resources), claims) in self.states.iter().zip(&all).zip(&facts).zip(&claims) {
+        let rows = self.states.iter().zip(&all).zip(&facts).zip(&claims).zip(&members);
+        for ((((state, answers), resources), claims), members) in rows {
             let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
             let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
             let globs = self.store.globs(state.stream, &state.type_url);
-            let members = self.store.glob_members(state.stream, &state.type_url);
             let by_name: HashMap<&str, _> =
                 resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)).collect();
             let is_wanted =
@@ -144,9 +160,8 @@ impl SubscriptionRows<'_> {
                     let other = fact.filter(|fact| fact.name != *name);
                     cells.push(Cell::new(other.map_or("", |fact| shown_name(&fact.name))));
                 }
-                if has_globs {
-                    let members = members.get(name).copied().map(structured::glob_members);
-                    cells.push(Cell::new(members.unwrap_or_default()));
+                if has_members {
+                    cells.push(Cell::new(members.get(name).cloned().unwrap_or_default()));
                 }
                 if has_causes {
                     let answer = answers.iter().find(|answer| answer.names.contains(name));

@@ -7,9 +7,11 @@ use std::io::Write;
 use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, InlineEntry, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::{ResourceFact, ResourceState};
+use crate::engine::structured::StructuredNames;
 use crate::present::authority::authority_text;
 use crate::present::graph::other_source;
 use crate::present::report;
+use crate::present::structured;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
@@ -44,14 +46,16 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     for stream in streams {
         let Some(first) = stream.first() else { continue };
         let graph = &*get.graphs.complete(first.stream);
-        let tree = Tree { get, graph, branches, style, nacks: RefCell::default() };
+        let structured = get.structured_names();
+        let tree = Tree { get, graph, branches, style, structured, nacks: RefCell::default() };
         if several {
             let node = first.node.as_deref().unwrap_or("-");
             writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
         }
         for of_type in stream.chunk_by(|a, b| a.type_url == b.type_url) {
             let Some(first) = of_type.first() else { continue };
-            writeln!(out, "{}  {}", type_label(first.type_url.as_str()), of_type.len())?;
+            let resources = of_type.iter().filter(|fact| !fact.is_glob()).count();
+            writeln!(out, "{}  {resources}", type_label(first.type_url.as_str()))?;
             tree.items(&folders(of_type), "", out)?;
         }
     }
@@ -64,6 +68,7 @@ struct Tree<'a> {
     graph: &'a Graph,
     branches: &'a Branches,
     style: Style,
+    structured: StructuredNames<'a>,
     /// The parsed texts of NACKs by their numbers.
     nacks: RefCell<HashMap<Seq, Option<Nack>>>,
 }
@@ -143,10 +148,13 @@ impl Tree<'_> {
         format!("{} {arrow} {label} {name}  {}", entry.path, entry_text(Some(&entry.version)))
     }
 
-    /// Describes a resource, what it waits for, and the expiry of its certificate.
+    /// Describes a resource, what it waits for, its members, and the expiry of its certificate.
     fn with_consequences(&self, fact: &ResourceFact) -> String {
         let Tree { get, graph, .. } = *self;
         let mut text = with_graph(graph, fact);
+        if let Some(members) = self.structured.members(fact) {
+            text.push_str(&format!(", members {}", structured::members(&members)));
+        }
         if let Some(warming) = get.graphs.warming(fact) {
             text.push_str(&format!(": {}", report::warming(warming, get.now())));
         }

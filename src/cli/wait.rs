@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::app::analysis::{self, Analysis};
 use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::{ProblemFact, problems};
-use crate::engine::store::{ResourceState, Store, TypeState};
+use crate::engine::store::{ResourceState, TypeState};
 use crate::sources::record::NOT_CLOSED;
-use crate::sources::{self, Limit, Source, SourceFormat};
+use crate::sources::{self, Source, SourceFormat};
 use crate::wire::event::StreamId;
 use crate::wire::text::shell_word;
 
@@ -37,24 +38,28 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    pub(super) fn read(text: &str, io: &Io<'_>) -> Result<Condition, CliError> {
+    pub(super) fn read(text: &str, global: &Global, io: &mut Io<'_>) -> Result<Condition, CliError> {
         match text {
             "synced" => return Ok(Condition::Synced),
             "nack" => return Ok(Condition::Nack),
             _ => {}
         }
-        match select::filter(Some(text), RowKind::Resources, &io.zone) {
-            Ok(filter) => Ok(Condition::Resource(filter)),
+        let condition = match select::filter(Some(text), RowKind::Resources, &io.zone) {
+            Ok(filter) => Condition::Resource(filter),
             Err(error) => match select::filter(Some(text), RowKind::States, &io.zone) {
-                Ok(filter) => Ok(Condition::State(filter)),
-                Err(_) => Err(error),
+                Ok(filter) => Condition::State(filter),
+                Err(_) => return Err(error),
             },
+        };
+        if let Condition::Resource(filter) | Condition::State(filter) = &condition {
+            select::say_unknown_types(filter, global.quiet, io);
         }
+        Ok(condition)
     }
 
     /// Finds the nodes for which the condition holds, and all nodes with an open stream (in a
     /// recording, any stream).
-    fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
+    fn holds(&self, store: &Analysis) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
         let node_of = |stream: StreamId| store.stream(stream).and_then(|fact| Some(fact.node?.id.clone()));
         let lasting = |problem: &ProblemFact| {
@@ -63,7 +68,7 @@ impl Condition {
         };
         // A node with a problem that `status` reports is not in sync, on whatever stream.
         let troubled: BTreeSet<String> = match self {
-            Condition::Synced => problems(store, &[]).iter().filter_map(lasting).collect(),
+            Condition::Synced => problems(store, store.findings()).iter().filter_map(lasting).collect(),
             _ => BTreeSet::new(),
         };
         let came_back: BTreeSet<_> =
@@ -72,7 +77,9 @@ impl Condition {
             let node = state.node.as_deref().unwrap_or_default().to_owned();
             let word = state.last_state.unwrap_or(state.state);
             let one = match self {
-                Condition::Synced => matches!(word, TypeState::Synced | TypeState::Idle),
+                Condition::Synced => {
+                    matches!(word, TypeState::Synced | TypeState::Idle) && state.malformed == 0
+                }
                 Condition::Nack => word == TypeState::Nack,
                 Condition::State(filter) => filter.state(state, store),
                 Condition::Resource(filter) => {
@@ -100,7 +107,7 @@ impl Condition {
         progress.open && complete && self.is_met(&running.shared.store(), None)
     }
 
-    pub(super) fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
+    pub(super) fn is_met(&self, store: &Analysis, wanted: Option<u64>) -> bool {
         let (holding, known) = self.holds(store);
         match wanted {
             Some(wanted) => holding.len() as u64 >= wanted && holding == known,
@@ -111,7 +118,7 @@ impl Condition {
 }
 
 pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let condition = Condition::read(&args.condition, io)?;
+    let condition = Condition::read(&args.condition, global, io)?;
     let text = args.condition.as_str();
     if offline::is_server(&args.source.source) {
         on_server(args, &condition, global, io)?;
@@ -194,7 +201,12 @@ impl Goal<'_> {
             match read {
                 Ok(read) => {
                     let is_complete = path.as_deref().is_some_and(|path| is_complete(&read, path));
-                    let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
+                    let (options, schema) = (offline::options(&source.timers), read.schema.clone());
+                    let facts = |catalog, clock| {
+                        let store = sources::store(options, catalog, clock, &schema);
+                        Analysis::new(store, analysis::rules(&schema))
+                    };
+                    let store = read.fold(facts).facts;
                     if self.condition.is_met(&store, self.nodes) {
                         return Ok(WaitEnd::Met);
                     }

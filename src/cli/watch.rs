@@ -16,7 +16,7 @@ use crate::wire::text::shell_word;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
-    let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
+    let until = args.until.as_deref().map(|text| Condition::read(text, global, io)).transpose()?;
     let schema = match &args.server {
         Some(server) => schema_flags::schema_of_server(&flags.descriptors, server, global, io)?,
         None => schema_flags::schema(&flags.descriptors, global)?,

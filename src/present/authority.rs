@@ -8,6 +8,9 @@ pub fn authority_text(lookup: &AuthorityLookup) -> String {
         AuthorityLookup::ConfigSource { authority } => {
             format!("through the config source, which lists authority `{authority}`")
         }
+        AuthorityLookup::Bootstrap { authority } if authority.is_empty() => {
+            "through the empty authority of the bootstrap".to_owned()
+        }
         AuthorityLookup::Bootstrap { authority } => {
             format!("through authority `{authority}` of the bootstrap")
         }

@@ -1,7 +1,9 @@
 //! Texts on `xdstp` names: parts, members of collections, redirects, alternatives, relays.
 
 use crate::engine::store::GlobMembers;
-use crate::engine::structured::{HopFact, ListMembers, MemberFact, Members, NameParts, StructuredFact};
+use crate::engine::structured::{
+    HopFact, ListMembers, MemberFact, MemberState, Members, NameParts, StructuredFact,
+};
 use crate::wire::text::{count, plural, shown_name};
 
 /// Entries of a list that have a line each; the others are counted.
@@ -50,6 +52,14 @@ pub fn glob_members(members: GlobMembers) -> String {
     }
 }
 
+/// Formats how many members of a collection the client has: `3`, `2 of 3`.
+pub fn present_members(members: &Members) -> String {
+    match members {
+        Members::Glob(glob) => count(glob.total()),
+        Members::List(list) => format!("{} of {}", count(list.inline + list.present), count(list.entries)),
+    }
+}
+
 fn list_members(list: &ListMembers) -> String {
     let mut text = format!("{} of {}", count(list.inline + list.present), count(list.entries));
     let states = [
@@ -66,9 +76,37 @@ fn list_members(list: &ListMembers) -> String {
 
 /// Describes an entry of a list: `bar  inline, version 8`.
 fn entry(member: &MemberFact) -> String {
-    let version = member.version.as_ref().filter(|version| !version.is_empty());
-    let version = version.map(|version| format!(", version {version}")).unwrap_or_default();
-    format!("{}  {}{version}", shown_name(&member.name), member.state.word().replace('_', " "))
+    let version = member_version(member).map(|version| format!(", version {version}")).unwrap_or_default();
+    format!("{}  {}{version}", shown_name(&member.name), member_state(member.state))
+}
+
+/// Returns the name of an entry beside those of resources: `xdstp://a/TCollection/c#entry=bar`.
+pub fn member_name(collection: &str, member: &MemberFact) -> String {
+    match member.state {
+        MemberState::Inline if member.name.is_empty() => format!("{collection} (anonymous)"),
+        MemberState::Inline => format!("{collection}#entry={}", member.name),
+        _ => member.name.clone(),
+    }
+}
+
+/// Returns the version of an inline entry, unless it is empty.
+pub fn member_version(member: &MemberFact) -> Option<&str> {
+    member.version.as_deref().filter(|version| !version.is_empty())
+}
+
+/// Returns the words for the state of an entry.
+pub fn member_state(state: MemberState) -> String {
+    state.word().replace('_', " ")
+}
+
+/// Returns the entries of a list that are not resources of the client: inline ones, and locators
+/// whose targets were not requested.
+pub fn other_entries(members: &Members) -> impl Iterator<Item = &MemberFact> {
+    let list = match members {
+        Members::List(list) => list.first.as_slice(),
+        Members::Glob(_) => &[],
+    };
+    list.iter().filter(|member| matches!(member.state, MemberState::Inline | MemberState::NotRequested))
 }
 
 /// Describes what a name leads to or stands in for: `redirects to xdstp://b/T/y`.

@@ -171,7 +171,7 @@ impl Limit {
     pub fn includes(&self, frame: &Frame, n: Seq) -> bool {
         match self {
             Limit::All => true,
-            Limit::Message(last) => n <= *last,
+            Limit::Message(last) => n < *last || (n == *last && is_message(frame)),
             Limit::Time(last) => frame.at <= *last,
         }
     }

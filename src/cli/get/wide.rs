@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::engine::store::ResourceFact;
-use crate::engine::structured::StructuredFact;
+use crate::engine::structured::{MemberFact, StructuredFact};
 use crate::present::report::{self, Role};
 use crate::present::structured as text;
 use crate::wire::event::{StreamId, TypeUrl};
@@ -81,11 +81,33 @@ pub(super) fn write(
             cells.push(Cell::role(get.reasons.brief(fact), Role::Bad));
         }
         table.row(cells)?;
+        let members = structured.as_ref().and_then(|of| of.members.as_ref());
+        for entry in members.into_iter().flat_map(text::other_entries) {
+            let mut cells = entry_cells(fact, entry);
+            cells.extend(shown.iter().map(|_| Cell::new("")));
+            cells.extend(nodes.then(|| node(fact)));
+            cells.extend(has_reasons.then(|| Cell::new("")));
+            table.row(cells)?;
+        }
     }
     if printed > 0 {
         table.finish()?;
     }
     Ok(printed)
+}
+
+/// Formats an entry of a list that is no resource of its own.
+fn entry_cells(list: &ResourceFact, entry: &MemberFact) -> Vec<Cell> {
+    let mut cells = vec![
+        Cell::role(type_label(list.type_url.as_str()), Role::Muted),
+        Cell::new(text::member_name(&list.name, entry)),
+        Cell::new(text::member_version(entry).unwrap_or("-")),
+        Cell::role(text::member_state(entry.state), Role::Muted),
+        Cell::new("-"),
+        Cell::new("list"),
+    ];
+    cells.resize_with(FIRST_COLUMNS.len(), || Cell::new(""));
+    cells
 }
 
 /// A resource and the facts of its `xdstp` name.

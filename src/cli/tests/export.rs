@@ -97,3 +97,16 @@ fn refuses_to_write_a_recording_to_a_terminal() {
     assert_eq!((result.out.as_str(), result.exit), ("", Exit::Usage));
     assert!(result.err.contains("--output"), "{}", result.err);
 }
+
+#[test]
+fn scripts_last_as_long_as_their_source() {
+    let waiting = "tests/fixtures/views/unrequested-routes.xds";
+    let script = run(&["export", waiting, "--to", "script"]).out;
+    assert!(script.ends_with("\nadvance 40s\n"), "{script}");
+    let untimed = Environment {
+        stdin: Box::new(Cursor::new("notime\nstream 1 ads\n> cds\n")),
+        ..Environment::default()
+    };
+    let script = untimed.run(&["export", "-", "--to", "script"]).out;
+    assert!(!script.contains("advance"), "{script}");
+}

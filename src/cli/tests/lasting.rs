@@ -11,7 +11,8 @@ fn status(script: &str) -> CallOutput {
 /// docs/protocol.md#h-02
 #[test]
 fn cluster_without_endpoints_is_one_problem() {
-    for script in ["S-41", "S-41b"] {
+    // The order of separate streams is uncertain.
+    for (script, severity) in [("S-41", "warn"), ("S-41b", "info")] {
         let CallOutput { out, exit, .. } = status(script);
         assert!(out.starts_with("1 problem\n") && exit == Exit::No, "{out}");
         assert!(out.contains("server owes EDS c, asked in #4; needed by cluster c, which warms\n"), "{out}");
@@ -20,7 +21,7 @@ fn cluster_without_endpoints_is_one_problem() {
         assert!(
             lint.out.contains("warming-stuck")
                 && lint.err.contains("1 problem; 1 finding")
-                && lint.err.contains(": 1 warn;"),
+                && lint.err.contains(&format!(": 1 {severity};")),
             "{}",
             lint.err
         );
@@ -86,4 +87,18 @@ fn unreadable_file_is_one_problem() {
         "{}",
         lint.out
     );
+}
+
+/// docs/protocol.md#h-10
+#[test]
+fn lasting_findings_keep_wait_from_being_synced() {
+    let removed = "tests/fixtures/views/removed-cluster.for-ever.xds";
+    let waited = run(&["wait", removed, "synced", "--timeout", "0s"]);
+    assert_eq!((run(&["status", removed]).exit, waited.exit), (Exit::No, Exit::Never), "{}", waited.err);
+    // A rule that was broken once is no state.
+    let once = "tests/fixtures/lint/delta-version-empty.bad.xds";
+    let waited = run(&["wait", once, "synced", "--timeout", "0s"]);
+    assert_eq!((run(&["status", once]).exit, waited.exit), (Exit::No, Exit::Yes), "{}", waited.err);
+    let malformed = "tests/fixtures/views/malformed-name.xds";
+    assert_eq!(run(&["wait", malformed, "synced", "--timeout", "0s"]).exit, Exit::Never);
 }

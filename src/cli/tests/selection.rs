@@ -1,6 +1,6 @@
 //! Tests of flags that select rows.
 
-use super::{Exit, TOUR, run, show};
+use super::{Exit, GATEWAY, TOUR, run, show};
 
 #[test]
 fn filters_by_content() {
@@ -24,4 +24,28 @@ fn node_selects_streams_of_one_client() {
     assert_eq!(both.exit, Exit::Usage);
     let unknown = run(&["get", TOUR, "--node", "nobody"]);
     assert!(unknown.err.contains("unknown node `nobody`"), "{}", unknown.err);
+}
+
+#[test]
+fn filters_name_types_and_nodes_that_the_source_lacks() {
+    for (args, wanted) in [
+        (&["log", GATEWAY, "--filter", "type:cd"][..], "type:cd matches no type of this source; near: cds"),
+        (&["log", GATEWAY, "--since", "1h", "--filter", "type:cd"], "type:cd matches no type"),
+        (&["log", GATEWAY, "--filter", "node:nope"], "node:nope matches no node of this source"),
+        (&["status", GATEWAY, "--filter", "!node:edge-gv-1"], "near: edge-gw-1"),
+        (&["get", GATEWAY, "cds", "--filter", "type:clsters"], "near: clusters"),
+        (&["export", GATEWAY, "--to", "jsonl", "--filter", "node:nope"], "node:nope matches no node"),
+        (&["wait", GATEWAY, "type:cd", "--timeout", "0s"], "type:cd matches no built-in type; near: cds"),
+    ] {
+        let output = run(args);
+        assert!(output.err.contains(wanted), "{args:?}: {}", output.err);
+    }
+    for args in [
+        &["log", GATEWAY, "--filter", "type:sds | node:edge*"][..],
+        &["log", GATEWAY, "--filter", "type:cd", "-q"],
+        &["wait", GATEWAY, "node:nope", "--timeout", "0s"],
+    ] {
+        let output = run(args);
+        assert!(!output.err.contains(" matches no "), "{args:?}: {}", output.err);
+    }
 }

@@ -17,7 +17,7 @@ use crate::wire::content::Redact;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 
 use super::client_streams::{ClientStreams, SentResources, is_present};
-use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};
 
 /// The resources of one type on a stream, by their state at the client. Names are in order of
 /// appearance.
@@ -41,6 +41,15 @@ pub struct AppliedDiff {
     ///
     /// Listed with the first of the streams that have the type.
     pub extra: Vec<Arc<str>>,
+    /// Number of resources that the client has accepted, and rejects by its dump.
+    pub denied: u64,
+}
+
+/// Whether a client says that it rejects what it has accepted on the wire.
+fn denies(rejection: &DumpRefusal, fact: &ResourceFact) -> bool {
+    let is_accepted = fact.refusal.is_none() && !fact.is_unanswered && fact.acked_version == fact.version;
+    let version = rejection.content.version.as_ref().filter(|version| !version.is_empty());
+    is_accepted && version.is_none_or(|version| Some(version) == fact.version.as_ref())
 }
 
 impl AppliedDiff {
@@ -153,6 +162,7 @@ impl AppliedState {
     ) {
         diff.total += 1;
         let name = fact.name.clone();
+        let rejection = entry.and_then(|entry| entry.refused.as_ref()).filter(|_| !fact.refused);
         let active = entry.and_then(|entry| entry.active.as_ref());
         let warming = entry.and_then(|entry| entry.warming.as_ref());
         let is_own = |content: Option<&DumpContent>| {
@@ -174,12 +184,14 @@ impl AppliedState {
             diff.warming.push(name);
         } else if is_of_another() {
             diff.applied += 1;
-        } else if fact.refused || entry.is_some_and(|entry| entry.refused.is_some()) {
+        } else if fact.refused || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
             diff.refused.push(name);
         } else if active.is_some() || warming.is_some() {
             diff.differing.push(name);
+            diff.denied += u64::from(rejection.is_some());
         } else {
             diff.missing.push(name);
+            diff.denied += u64::from(rejection.is_some());
         }
     }
 

@@ -339,3 +339,21 @@ fn compares_with_all_open_streams_of_a_client() {
     let third = AppliedDiff { applied: 1, differing: names(&["both"]), ..whole(2) };
     assert_eq!(after[2], Some(third));
 }
+
+#[test]
+fn rejection_of_an_accepted_resource_is_a_difference() {
+    let store = sent("node n1\nstream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=1 n=1\n");
+    let state = &store.states()[0];
+    let compare = |rejected: &str| {
+        let error = json!({"details": "bad", "version_info": rejected});
+        let entry =
+            json!({"type_url": CLUSTER, "name": "a", "client_status": "NACKED", "error_state": error});
+        let config = json!({"node": {"id": "n1"}, "generic_xds_configs": [entry]});
+        let text = json!({"config": [config]}).to_string();
+        let dump = read("csds.json", text.as_bytes(), &Schema::builtin()).unwrap();
+        AppliedState::new(dump, Schema::builtin()).compare(state, &store).unwrap()
+    };
+    let (accepted, other) = (compare("1"), compare("2"));
+    assert_eq!((accepted.missing.len(), accepted.denied, accepted.is_problem()), (1, 1, true));
+    assert_eq!((other.refused.len(), other.denied, other.is_problem()), (1, 0, false));
+}

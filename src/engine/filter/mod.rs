@@ -23,6 +23,7 @@ mod term;
 #[cfg(test)]
 mod tests;
 mod units;
+mod unknown;
 mod wire;
 
 use jiff::tz::TimeZone;
@@ -35,6 +36,7 @@ pub use filter_time::FilterTime;
 pub use lexer::quoted_word;
 pub use term::FilterField;
 pub use units::{bytes, duration};
+pub use unknown::{KnownValues, UnknownValue};
 pub use wire::WireStream;
 
 use eval::FilterRow;

@@ -192,6 +192,8 @@ pub(super) enum Predicate {
 pub(super) struct Term {
     /// The field with its byte offset. `None` for a word that matches the row.
     field: Option<(FilterField, usize)>,
+    /// The value of the field as typed.
+    pub value: String,
     pub test: Predicate,
 }
 
@@ -203,7 +205,7 @@ impl Term {
 
 /// Parses a regex without a field.
 pub(super) fn regex(at: usize, regex: &str) -> Result<Term, FilterError> {
-    Ok(Term { field: None, test: Predicate::Row(Pattern::regex(at, regex)?) })
+    Ok(Term { field: None, value: String::new(), test: Predicate::Row(Pattern::regex(at, regex)?) })
 }
 
 /// Parses `name:/…/`.
@@ -223,7 +225,7 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
         }
         _ => return Err(FilterError { at: place, reason: format!("`{word}` does not accept a regex") }),
     };
-    Ok(Term { field: Some((field, at)), test })
+    Ok(Term { field: Some((field, at)), value: format!("/{regex}/"), test })
 }
 
 /// Parses a word, a field with a value, or a range of message numbers.
@@ -252,10 +254,12 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
             if value.is_empty() {
                 return Err(FilterError { at: place, reason: format!("the value of `{name}` is missing") });
             }
-            return Ok(Term { field: Some((field, at)), test: test(field, *compare, place, value)? });
+            let test = test(field, *compare, place, value)?;
+            return Ok(Term { field: Some((field, at)), value: plain(value), test });
         }
     }
-    Ok(Term { field: None, test: Predicate::Row(Pattern::word(at, word, Extent::Part)?) })
+    let test = Predicate::Row(Pattern::word(at, word, Extent::Part)?);
+    Ok(Term { field: None, value: String::new(), test })
 }
 
 fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
@@ -361,7 +365,8 @@ fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
     };
     match range {
         Some((from, to)) => {
-            Ok(Some(Term { field: Some((FilterField::Number, at)), test: Predicate::Numbers(from, to) }))
+            let (field, test) = (Some((FilterField::Number, at)), Predicate::Numbers(from, to));
+            Ok(Some(Term { field, value: text, test }))
         }
         None => Err(FilterError { at, reason: "expected a message number, #487 or #478..#498".into() }),
     }

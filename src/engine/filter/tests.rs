@@ -67,6 +67,7 @@ fn state() -> StateFact {
         effective: None,
         missing: arcs(&["ledger-v2"]),
         overdue: 0,
+        malformed: 0,
         absent: vec![],
         resources: 118,
         newest_accepted: None,

@@ -227,8 +227,11 @@ impl Graph {
 
     fn add(&mut self, fact: ResourceFact, requested: Option<(Time, Seq)>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
-        // The client works with an update that warms, although it may withhold its verdict.
-        let warms = fact.refusal.is_none() && self.warming.contains_key(&(kind, fact.name.clone()));
+        // The client works with new content that warms, although it may withhold its verdict. Of an
+        // update the content in force stays in use meanwhile.
+        let is_update = fact.in_force.as_ref().is_some_and(|known| known.content.is_some());
+        let key = (kind, fact.name.clone());
+        let warms = fact.refusal.is_none() && !is_update && self.warming.contains_key(&key);
         let aliases = fact.aliases.clone();
         let node = GraphNode {
             kind,

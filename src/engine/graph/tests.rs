@@ -78,7 +78,9 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         asked: None,
         is_resend: false,
         is_owed: true,
+        is_malformed: false,
         is_unrequested: false,
+        is_elsewhere: false,
         absent: None,
     };
     WarmingFact {

@@ -28,12 +28,10 @@ pub(super) enum Alarm {
     Unreferenced,
     /// A stream without keepalives.
     Silent,
-    /// A route points to a cluster that the client does not have.
-    TrafficGap,
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 11;
+    pub(super) const COUNT: usize = 10;
 }
 
 /// A timer that runs. The order is that of expiry.

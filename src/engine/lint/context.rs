@@ -8,11 +8,11 @@ use super::lasting::{Lasting, LastingState};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
-use crate::engine::session::{Name, Stream, Track, is_malformed};
+use crate::engine::session::{NameRequest, Stream, Track};
 use crate::engine::store::Store;
 use crate::wire::Profile;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
 pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
@@ -216,15 +216,6 @@ impl<'a> RuleContext<'a> {
         Some(index)
     }
 
-    /// Whether the server has given a name to the client: a resource of the server refers to it.
-    pub(super) fn is_given(&self, kind: Option<Kind>, name: Sym) -> bool {
-        let graphs = &self.source_state.graphs;
-        let is_used = |kind: Kind| graphs.is_used(self.catalog(), &self.client(), (kind, name)) == Some(true);
-        let canonical = Name::parse(self.text(name)).map(|name| name.canonical());
-        let is_target = |canonical: String| self.state.targets.iter().any(|target| target.name == canonical);
-        kind.is_some_and(is_used) || canonical.is_some_and(is_target)
-    }
-
     /// Returns the names requested after `checked_until` that have waited for at least `limit`.
     pub(super) fn overdue_names(
         &self,
@@ -238,10 +229,9 @@ impl<'a> RuleContext<'a> {
         let overdue =
             track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending.since));
         // A lost response may have answered the request. An alternative makes up for the resource.
-        let overdue = overdue.filter(|(_, pending)| !pending.is_served && self.has_all_since(pending.last));
-        // No server has a resource under a malformed name that the client has made up.
-        let is_made_up = |name: Sym| is_malformed(self.text(name)) && !self.is_given(track.kind, name);
-        let overdue = overdue.filter(|(name, _)| !is_made_up(*name));
+        // No resource can have a malformed name.
+        let can_come = |pending: &NameRequest| !pending.is_served && !pending.is_malformed;
+        let overdue = overdue.filter(|(_, pending)| can_come(pending) && self.has_all_since(pending.last));
         let overdue = overdue.map(|(name, pending)| OverdueName {
             name,
             requested_in: pending.last,

@@ -342,7 +342,6 @@ impl Lint {
                     Alarm::Waiting => ctx.rearm_waiting(alarm, ctx.options.timers.answer),
                     Alarm::Missing => ctx.rearm_waiting(alarm, ctx.options.timers.exist),
                     Alarm::Targets => ctx.drop_expired_targets(),
-                    Alarm::TrafficGap => ctx.confirm_traffic_gaps(),
                     _ => {}
                 }
             });

@@ -261,7 +261,8 @@ impl Findings {
     ) -> Option<usize> {
         let severity = draft.severity.unwrap_or(rule.severity);
         let family = hash((rule.id, origin.stream, origin.track));
-        let mut key = hash((family, draft.cause, severity, draft.names, draft.part, &draft.reason));
+        let part = (draft.names, draft.part, &draft.reason);
+        let mut key = hash((family, draft.blame, draft.cause, severity, part));
         let max_names = self.max_names();
         let distinct = self.distinct.entry(family).or_default();
         if !self.by_key.contains_key(&key) {
@@ -337,22 +338,11 @@ impl Findings {
 
     /// Raises an info finding that turned out to do harm to a warning.
     pub(super) fn harden(&mut self, index: usize, note: &str) {
-        if let Some(finding) = self.note_at(index) {
+        let finding = self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info);
+        if let Some(finding) = finding {
             finding.severity = Severity::Warn;
             finding.text.push_str(note);
         }
-    }
-
-    /// Raises an info finding to a warning, and takes back the note that made it uncertain.
-    pub(super) fn confirm(&mut self, index: usize, note: &str) {
-        if let Some(finding) = self.note_at(index).filter(|finding| finding.blame != Blame::Xdscope) {
-            finding.severity = Severity::Warn;
-            finding.text = finding.text.replace(note, "");
-        }
-    }
-
-    fn note_at(&mut self, index: usize) -> Option<&mut Finding> {
-        self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info)
     }
 
     /// Takes back an occurrence that turned out to be harmless. A finding without another

@@ -31,7 +31,11 @@ pub(super) fn requested_names<'a>(
 
 /// Whether the server has given a name to the client: a resource of the server refers to it.
 pub(super) fn is_given(ctx: &RuleContext<'_>, kind: Option<Kind>, name: Sym) -> bool {
-    ctx.is_given(kind, name)
+    let graphs = &ctx.source_state.graphs;
+    let is_used = |kind: Kind| graphs.is_used(ctx.catalog(), &ctx.client(), (kind, name)) == Some(true);
+    let canonical = Name::parse(ctx.text(name)).map(|name| name.canonical());
+    let is_target = |canonical: String| ctx.state.targets.iter().any(|target| target.name == canonical);
+    kind.is_some_and(is_used) || canonical.is_some_and(is_target)
 }
 
 /// Whether a response only repeats the spelling of a name that the client requests.

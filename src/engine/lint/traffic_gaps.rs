@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::references::{OpenFinding, ROUTE_KINDS};
 use super::rule::Ending;
@@ -28,29 +27,8 @@ struct Ended {
 
 impl RuleContext<'_> {
     /// Begins to follow a finding about clusters that the client does not have.
-    pub(super) fn open_finding(&mut self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
-        self.arm(Alarm::TrafficGap, self.at.after(self.options.timers.answer));
+    pub(super) fn open_finding(&self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
         OpenFinding { finding, stream: self.stream_index, clusters, since: self.at, is_softened: false }
-    }
-
-    /// Raises notes about separate streams that have lasted for too long: an order does not explain
-    /// them any more.
-    pub(super) fn confirm_traffic_gaps(&mut self) {
-        let (client, limit) = (self.client(), self.options.timers.answer);
-        let graphs = &self.source_state.graphs;
-        let open = [&graphs.windows, &graphs.breaks].into_iter().filter_map(|open| open.get(&client));
-        let mut next: Option<Time> = None;
-        for window in open.flatten().filter(|window| !window.is_softened) {
-            let due = window.since.after(limit);
-            if due <= self.at {
-                self.findings.confirm(window.finding, ORDER_UNCERTAIN);
-            } else {
-                next = Some(next.map_or(due, |next| next.min(due)));
-            }
-        }
-        if let Some(next) = next {
-            self.arm(Alarm::TrafficGap, next);
-        }
     }
 
     /// Ends the findings that a message of the track has mended.

@@ -97,7 +97,7 @@ impl NackScope {
     /// Reads the text of a NACK. `names` are the names in the response, `agent` is the
     /// implementation of the client by its node.
     pub fn read(text: &str, names: &[Arc<str>], agent: Option<ClientKind>, kind: Option<Kind>) -> NackScope {
-        if names.len() < 2 || text.is_empty() {
+        if names.is_empty() || text.is_empty() {
             return NackScope::default();
         }
         let push = Names(names);
@@ -108,9 +108,10 @@ impl NackScope {
         let stated =
             faults.filter_map(|fault| fault.name.map(|name| name.value).or_else(|| by_index(fault.index)));
         let known: BTreeSet<&str> = names.iter().map(|name| &**name).collect();
-        let named: BTreeSet<String> = stated.filter(|name| known.contains(name.as_str())).collect();
+        let mut named: BTreeSet<String> = stated.filter(|name| known.contains(name.as_str())).collect();
         if named.is_empty() {
-            return NackScope::default();
+            let [only] = names else { return NackScope::default() };
+            named.insert(only.to_string());
         }
         let partial_use = PartialUse::of(nack.client.or(agent), kind, text, names.len());
         NackScope { named, rest: partial_use.map(PartialUse::rest).unwrap_or_default() }

@@ -25,6 +25,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         names,
         missing: diff.missing.len() as u64,
         differing: diff.differing.len() as u64,
+        denied: diff.denied,
     };
     let accepted = state.in_force_since;
     Some(ProblemFact {

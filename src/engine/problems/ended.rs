@@ -7,7 +7,6 @@ use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure}
 use crate::wire::event::{Side, StreamId, TypeUrl};
 
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
-use super::findings::MadeUpNames;
 use super::refusals;
 use super::states::blame_xdscope;
 
@@ -47,24 +46,13 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
 /// Returns refusals on closed streams that no later stream of the client has settled, and missing
 /// answers of the newest closed stream of each client, unless a later stream was answered, or the
 /// end of the stream is one of the `failing` ones.
-pub(super) fn of_closed_streams(
-    store: &Store,
-    failing: &[ProblemFact],
-    made_up: &MadeUpNames<'_>,
-) -> Vec<ProblemFact> {
+pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<ProblemFact> {
     let failing: HashSet<StreamId> = failing.iter().map(|problem| problem.stream).collect();
     let mut out = Vec::new();
     for (stream, track) in store.refused_at_end() {
         out.extend(refusals::refused(store, stream, track));
     }
     let owed = store.owed_at_end().into_iter().filter(|owed| !failing.contains(&owed.stream));
-    let is_made_up = |owed: &OwedAtEnd| match &owed.debt {
-        Debt::Resources { names, more: 0, .. } if !names.is_empty() => {
-            names.iter().all(|name| made_up.has(owed.stream, &owed.type_url, name))
-        }
-        _ => false,
-    };
-    let owed = owed.filter(|owed| !is_made_up(owed));
     out.extend(owed.map(owed_at_end));
     for problem in &mut out {
         let stream = store.engine().stream(problem.stream);

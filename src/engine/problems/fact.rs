@@ -114,7 +114,7 @@ pub struct ProblemFact {
     pub messages: Vec<Seq>,
     /// Indices of the findings that have the same cause, the most severe first.
     pub findings: Vec<usize>,
-    /// Whether the problem lasts: a rule that was broken once does not.
+    /// Whether the problem is a state: a rule that one message broke is none.
     pub lasts: bool,
     /// When the stream closed, if it has.
     pub closed: Option<Time>,
@@ -306,4 +306,6 @@ pub struct UnappliedResources {
     pub missing: u64,
     /// Number of resources that the dump has with other content.
     pub differing: u64,
+    /// Number of resources that the client rejects by its dump.
+    pub denied: u64,
 }

@@ -27,20 +27,23 @@ const NOT_REFUSABLE: [&str; 6] = [
     "sotw-nonce-regression",
 ];
 
+/// Faults of a client because of which no server can answer its requests for a type.
+const UNANSWERABLE: [&str; 3] = ["type-service-mismatch", "type-url-malformed", "vhds-on-sotw"];
+
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
 
 /// The rule about nonces that no response of the type has.
 const NONCE_UNKNOWN: &str = "nonce-unknown";
 
+/// The rule about clusters that are removed while routes point to them.
+const BREAK_BEFORE_MAKE: &str = "break-before-make";
+
 /// The rule about resources that warm for too long.
 const WARMING_STUCK: &str = "warming-stuck";
 
 /// The rule about resources that were requested with other context parameters.
 const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
-
-/// The rule about names that begin like structured names and do not have their form.
-const MALFORMED: &str = "xdstp-malformed";
 
 /// Names that a type waits for to compare with those of a finding.
 const MAX_COMPARED_NAMES: usize = 4096;
@@ -127,7 +130,8 @@ fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
         owed.broken = Some(Box::new(finding.clone()));
         problem.messages.extend(finding.at.filter(|at| !problem.messages.contains(at)));
         // The server cannot send what a name in error stands for.
-        let is_about_all = owed.more == 0 && owed.names.iter().all(|name| finding.names.contains(name));
+        let is_about_all = is_unanswerable(finding)
+            || (owed.more == 0 && owed.names.iter().all(|name| finding.names.contains(name)));
         if finding.blame != problem.blame {
             let is_cause = is_about_all && finding.severity == Severity::Error;
             problem.blame = if is_cause { finding.blame } else { Blame::Both };
@@ -221,7 +225,9 @@ impl Causes {
         if finding.rule.id == STREAM_REJECTED {
             return self.failing.get(&finding.stream).copied();
         }
-        if NOT_REFUSABLE.contains(&finding.rule.id) {
+        // A client may use a removal although it refuses the rest of the response.
+        let is_outage = finding.rule.id == BREAK_BEFORE_MAKE && finding.over.is_none();
+        if is_outage || NOT_REFUSABLE.contains(&finding.rule.id) {
             return None;
         }
         let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
@@ -239,10 +245,13 @@ impl Causes {
         if let Some(at) = self.missed_by(problems, finding) {
             return Some(at);
         }
-        if finding.names.is_empty() || is_made_up(finding) {
+        let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone())).copied();
+        if is_unanswerable(finding) {
+            return waiting;
+        }
+        if finding.names.is_empty() {
             return None;
         }
-        let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone())).copied();
         let is_waiting = |at: &usize| {
             let asked = problems.get(*at).and_then(|problem| problem.at);
             // A message before the request has broken the rule about something else.
@@ -314,29 +323,9 @@ impl Causes {
     }
 }
 
-/// Whether a finding is about malformed names that the client has made up: no server has such
-/// resources, so that the server does not owe them.
-fn is_made_up(finding: &Finding) -> bool {
-    finding.rule.id == MALFORMED && finding.blame == Blame::Client
-}
-
-/// The malformed names that clients have made up, by stream and type.
-pub(super) struct MadeUpNames<'a>(HashMap<(StreamId, &'a TypeUrl), HashSet<&'a str>>);
-
-impl<'a> MadeUpNames<'a> {
-    pub(super) fn new(findings: &'a [Finding]) -> MadeUpNames<'a> {
-        let mut names: HashMap<_, HashSet<&str>> = HashMap::new();
-        for finding in findings.iter().filter(|finding| is_made_up(finding)) {
-            let of_type = names.entry((finding.stream, &finding.type_url)).or_default();
-            of_type.extend(finding.names.iter().map(|name| &**name));
-        }
-        MadeUpNames(names)
-    }
-
-    /// Whether a client has made up the name that it requests.
-    pub(super) fn has(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> bool {
-        self.0.get(&(stream, type_url)).is_some_and(|names| names.contains(name))
-    }
+/// Whether a finding is about requests that no server can answer.
+fn is_unanswerable(finding: &Finding) -> bool {
+    finding.blame == Blame::Client && UNANSWERABLE.contains(&finding.rule.id)
 }
 
 /// Whether a type still waits for a name of a finding.
@@ -437,7 +426,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         at: lead.at,
         messages: merged.messages.clone(),
         findings: group,
-        lasts: false,
+        lasts: lead.rule.is_about_state(),
         closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
         over,
         diverged: None,

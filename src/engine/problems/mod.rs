@@ -49,10 +49,9 @@ pub fn problems_with_applied(
     applied: Option<&AppliedState>,
 ) -> Vec<ProblemFact> {
     let mut out = ended::failing(store);
-    let made_up = findings::MadeUpNames::new(findings);
-    let closed = ended::of_closed_streams(store, &out, &made_up);
+    let closed = ended::of_closed_streams(store, &out);
     out.extend(states::unreachable(store));
-    out.extend(states::of_open_streams(store, &made_up));
+    out.extend(states::of_open_streams(store));
     out.extend(closed);
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);

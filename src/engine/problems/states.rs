@@ -8,7 +8,6 @@ use crate::engine::store::{Debt, Store, TypeState, WarmingFact};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl};
 
 use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, Urgency, WarmingResources};
-use super::findings::MadeUpNames;
 use super::{MAX_EVIDENCE, refusals};
 
 /// Names that a problem lists; the others are counted.
@@ -44,7 +43,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
 }
 
 /// Returns the states of open streams that are not as they should be, or still in time.
-pub(super) fn of_open_streams(store: &Store, made_up: &MadeUpNames<'_>) -> Vec<ProblemFact> {
+pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     let mut out = Vec::new();
     let tracks =
         store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
@@ -62,7 +61,7 @@ pub(super) fn of_open_streams(store: &Store, made_up: &MadeUpNames<'_>) -> Vec<P
             _ if is_loop => {}
             _ => out.extend(unanswered(store, stream, track)),
         }
-        out.extend(owed(store, stream, track, made_up));
+        out.extend(owed(store, stream, track));
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
     out
@@ -104,10 +103,9 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
     })
 }
 
-fn owed(store: &Store, stream: &Stream, track: &Track, made_up: &MadeUpNames<'_>) -> Option<ProblemFact> {
+fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let limits = Limits { store };
-    let is_made_up = |name: Sym| made_up.has(stream.id, &track.type_url, store.catalog().text(name));
-    let waited = || track.waiting.iter().filter(|(name, request)| request.is_owed() && !is_made_up(*name));
+    let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
     let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
         let (at, n) = track.subscription.wildcard_owed?;
         let limit = limits.left(at);
@@ -117,7 +115,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track, made_up: &MadeUpNames<'_>
             more: 0,
             requests: None,
             has_older: false,
-            is_first: true,
+            is_first: track.traffic.pushes == 0,
             unreadable: stream.unreadable.filter(|seq| *seq > n),
             limit,
             needed_by,

@@ -124,6 +124,7 @@ impl Track {
             }
         };
         let waiting = || match request {
+            Some(request) if request.is_malformed => (ResourceState::Absent, None),
             Some(request) if request.has_resource && slot.is_none() => (ResourceState::Kept, None),
             Some(request) if !request.is_served => owed_since(request.since),
             _ => (ResourceState::Waiting, None),

@@ -150,7 +150,7 @@ impl Track {
             return self.delta_first(ctx, request, prior, fresh);
         }
         for name in fresh {
-            self.subscribe(ctx, name, was.wildcard, true);
+            self.subscribe(ctx, name, &was, true);
         }
         let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
         if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
@@ -161,8 +161,11 @@ impl Track {
     /// Records names that were unsubscribed under the wildcard: the server owes the resource or its
     /// removal (docs/protocol.md#f-26).
     fn owe_classification(&mut self, ctx: &mut Context<'_>, removed: &[Sym]) {
-        for name in removed.iter().filter(|name| !self.subscribed.names.contains(**name)) {
+        for name in removed {
             let canonical = self.canonical(ctx.catalog, *name);
+            if self.names(ctx.catalog, canonical, self.sent.get(ctx.catalog, canonical).as_ref()) {
+                continue;
+            }
             self.subscription.owe_classification(canonical, ctx.at, ctx.seq);
             ctx.events.add(EventKind::PendingReclassification, canonical);
         }
@@ -175,9 +178,8 @@ impl Track {
         let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
         let has_resource = self.sent.is_present(ctx.catalog, canonical)
             || (is_glob(ctx.catalog.text(canonical)) && has_members());
-        let request = self.name_request(ctx);
-        self.waiting
-            .add(if has_resource { canonical } else { name }, NameRequest { has_resource, ..request });
+        let request = NameRequest { has_resource, ..self.name_request(ctx) };
+        self.wait_for(ctx, if has_resource { canonical } else { name }, request);
     }
 
     fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
@@ -188,12 +190,15 @@ impl Track {
             }
             return;
         }
-        // An alias unsubscribes the resource too (docs/protocol.md#f-30).
+        // Another name of a resource unsubscribes it too. Of several names that the client has
+        // subscribed, each counts on its own (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
-        let mut all = vec![name, canonical];
         let slot = self.sent.get(ctx.catalog, canonical);
-        if let Some(blob) = slot.and_then(|slot| slot.blob) {
-            all.extend_from_slice(ctx.catalog.entry(blob).aliases);
+        let mut all = vec![name];
+        if !self.subscribed.names.contains(name) {
+            all.push(canonical);
+            let blob = slot.and_then(|slot| slot.blob);
+            all.extend(blob.into_iter().flat_map(|blob| ctx.catalog.entry(blob).aliases));
         }
         let before = outcome.removed.len();
         for name in all {
@@ -208,7 +213,9 @@ impl Track {
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
         let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
-        if outcome.removed.len() > before || !is_claimed || !self.covers(ctx.catalog, name, slot.as_ref()) {
+        let is_released =
+            outcome.removed.len() > before || !is_claimed || !self.covers(ctx.catalog, name, slot.as_ref());
+        if is_released && !self.names(ctx.catalog, canonical, slot.as_ref()) {
             self.waiting.remove(canonical);
         }
     }
@@ -245,7 +252,7 @@ impl Track {
                 None if with_members.contains(&name) => {}
                 Some(_) => {
                     let request = self.name_request(ctx);
-                    self.waiting.add(name, request);
+                    self.wait_for(ctx, name, request);
                 }
                 None => waited.push(name),
             }
@@ -256,14 +263,14 @@ impl Track {
         } else {
             for name in waited {
                 let request = self.name_request(ctx);
-                self.waiting.add(name, request);
+                self.wait_for(ctx, name, request);
             }
         }
         // Claimed at another version: the server owes the newest one, or the removal
         // (docs/protocol.md#f-17).
         for name in owed {
             let request = self.name_request(ctx);
-            self.waiting.add(name, request);
+            self.wait_for(ctx, name, request);
         }
     }
 

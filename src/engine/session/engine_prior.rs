@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time, TypeUrl, Variant};
 
-use super::Context;
 use super::compare::key;
 use super::divergence::Divergence;
 use super::engine::Engine;
@@ -17,6 +16,7 @@ use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::visits;
+use super::{Context, is_malformed};
 
 /// Longest time between the ends of streams that end for one reason.
 const MAX_JOINT_END: Duration = Duration::from_secs(1);
@@ -162,6 +162,10 @@ impl Track {
     ) {
         let since = |name: &Sym| earlier.get(name).copied().unwrap_or(request.since).min(request.since);
         let mut names = names;
+        let mut malformed = Vec::new();
+        if ctx.specials.structured {
+            (malformed, names) = names.into_iter().partition(|name| is_malformed(ctx.catalog.text(*name)));
+        }
         names.sort_by_key(since);
         match (names.first().map(since), names.last().map(since)) {
             (Some(first), Some(last)) if first == last => {
@@ -172,6 +176,9 @@ impl Track {
                     self.waiting.add(name, NameRequest { since: since(&name), ..request });
                 }
             }
+        }
+        for name in malformed {
+            self.wait_for(ctx, name, NameRequest { since: since(&name), ..request });
         }
     }
 }

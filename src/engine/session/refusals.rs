@@ -347,7 +347,7 @@ impl Refusals {
     /// Returns what the NACK says about the resources of the response.
     fn scope(&mut self, catalog: &Catalog, refused: &RefusedResponse<'_>) -> Arc<NackScope> {
         let list = &refused.body.list;
-        let Some(error) = refused.error.filter(|_| list.len() > 1) else { return Arc::default() };
+        let Some(error) = refused.error.filter(|_| !list.is_empty()) else { return Arc::default() };
         let is_known = |known: &&KnownScope| {
             known.list == list.fingerprint() && known.agent == refused.agent && known.text == error.message
         };

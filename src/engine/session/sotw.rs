@@ -178,7 +178,7 @@ impl Track {
             self.release(ctx, *name);
         }
         for name in &added {
-            self.subscribe(ctx, *name, old.wildcard, false);
+            self.subscribe(ctx, *name, old, false);
         }
         outcome.added.extend(added);
         outcome.removed.extend(removed);

@@ -1,3 +1,4 @@
+use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym};
 
 use super::Context;
@@ -5,7 +6,7 @@ use super::needs::is_needed;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
-use super::{MessageKind, Wildcard};
+use super::{MessageKind, Wildcard, is_malformed};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -19,12 +20,21 @@ impl Track {
             count: 1,
             has_resource: false,
             is_served: false,
+            is_malformed: false,
         }
     }
 
-    /// Adds a name to the subscription. `was`: the wildcard before.
-    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, was: Wildcard, delta: bool) {
-        let covered = was != Wildcard::None || self.glob_of(ctx.catalog, name).is_some();
+    /// Waits for a name until the server sends it.
+    pub(crate) fn wait_for(&mut self, ctx: &Context<'_>, name: Sym, request: NameRequest) {
+        let is_malformed = ctx.specials.structured && is_malformed(ctx.catalog.text(name));
+        self.waiting.add(name, NameRequest { is_malformed, ..request });
+    }
+
+    /// Adds a name to the subscription. `was`: the subscription before.
+    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, was: &SubscribedNames, delta: bool) {
+        let covered = was.may_be_wildcard()
+            || self.glob_of(ctx.catalog, name).is_some()
+            || self.keeps_by_other_name(ctx.catalog, name, was);
         if ctx.specials.structured {
             self.subscription.globs.insert(ctx.catalog, name);
         }
@@ -39,26 +49,39 @@ impl Track {
                 if was_ignored {
                     self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
                 }
-                self.waiting.add(canonical, NameRequest { has_resource: !was_ignored, ..request });
+                self.wait_for(ctx, canonical, NameRequest { has_resource: !was_ignored, ..request });
             }
             Some(slot) if slot.is_present() && covered => {
                 // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
                 // client has the member of the wildcard that it names now.
                 if delta {
-                    self.waiting.add(canonical, NameRequest { has_resource: true, ..request });
+                    self.wait_for(ctx, canonical, NameRequest { has_resource: true, ..request });
                 }
             }
             // The client has released the resource.
             Some(slot) => {
                 self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
-                self.waiting.add(canonical, request);
+                self.wait_for(ctx, canonical, request);
             }
             // A wildcard from before the recording may have brought the resource.
             None => {
-                let has_resource = was == Wildcard::Unknown && !delta;
-                self.waiting.add(name, NameRequest { has_resource, ..request });
+                let has_resource = was.wildcard == Wildcard::Unknown && !delta;
+                self.wait_for(ctx, name, NameRequest { has_resource, ..request });
             }
         }
+    }
+
+    /// Whether the client has subscribed to the resource of a name by another name, before and now
+    /// (docs/protocol.md#f-30).
+    fn keeps_by_other_name(&self, catalog: &Catalog, name: Sym, was: &SubscribedNames) -> bool {
+        if self.aliases.is_empty() {
+            return false;
+        }
+        let canonical = self.canonical(catalog, name);
+        let blob = self.sent.get(catalog, canonical).and_then(|slot| slot.blob);
+        let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+        let mut names = aliases.iter().map(|alias| catalog.first_spelling(*alias)).chain([canonical]);
+        names.any(|other| other != name && was.names.contains(other) && self.subscribed.names.contains(other))
     }
 
     /// Removes a name from the subscription.

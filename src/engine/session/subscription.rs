@@ -54,12 +54,15 @@ pub(crate) struct NameRequest {
     pub(crate) has_resource: bool,
     /// The client has an alternative of the resource (docs/protocol.md#k-29).
     pub(crate) is_served: bool,
+    /// No resource can have the name (docs/protocol.md#k-02).
+    pub(crate) is_malformed: bool,
 }
 
 impl NameRequest {
-    /// Whether the server owes the resource: the client has neither that nor an alternative.
+    /// Whether the server owes the resource: the name can be that of a resource, and the client has
+    /// neither that nor an alternative.
     pub(crate) fn is_owed(&self) -> bool {
-        !self.has_resource && !self.is_served
+        !self.has_resource && !self.is_served && !self.is_malformed
     }
 }
 
@@ -202,8 +205,11 @@ impl PendingNames {
         if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| request.is_owed()) {
             owed.count(request, limit, names.len() as u64);
         }
-        for request in self.single.values().filter(|request| request.is_owed()) {
-            owed.count(request, limit, 1);
+        for request in self.single.values() {
+            if request.is_owed() {
+                owed.count(request, limit, 1);
+            }
+            owed.malformed += u64::from(request.is_malformed);
         }
         owed
     }
@@ -214,6 +220,8 @@ impl PendingNames {
 pub(crate) struct Owed {
     pub(crate) names: u64,
     pub(crate) overdue: u64,
+    /// Other names, which no resource can have.
+    pub(crate) malformed: u64,
     /// When the first of the names was requested.
     pub(crate) since: Option<Time>,
 }

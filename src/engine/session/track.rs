@@ -174,11 +174,13 @@ impl Track {
         if self.aliases.is_empty() {
             return false;
         }
-        let blob = slot.and_then(|slot| slot.blob);
-        blob.is_some_and(|blob| {
-            let aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
-            aliases.into_iter().any(|alias| self.subscribed.names.contains(alias))
-        })
+        let Some((slot, blob)) = slot.and_then(|slot| Some((slot, slot.blob?))) else { return false };
+        // The alias of a resource that is gone may be that of another one now.
+        let is_own = |alias: &Sym| {
+            slot.is_present() || self.aliases.get(alias).is_none_or(|of| *of == catalog.first_spelling(name))
+        };
+        let mut aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
+        aliases.any(|alias| self.subscribed.names.contains(alias) && is_own(&alias))
     }
 
     /// Returns the subscribed glob collection that has the name as a member

@@ -23,18 +23,18 @@ const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];
 const OWN_AGENT: &str = "xdscope";
 
 impl WarmingView<'_> {
-    /// Returns the clusters of a track whose endpoints the client has not requested within a limit,
-    /// oldest first.
+    /// Returns the clusters and listeners of a track whose endpoints or routes the client has not
+    /// requested within a limit, oldest first.
     ///
-    /// Says nothing about clusters that the client has not accepted, whose endpoints come from a
-    /// file or another server, or of which messages may be missing.
+    /// Says nothing about resources that the client has not accepted, that refer to a file or
+    /// another server, or of which messages may be missing.
     pub(crate) fn unrequested<'t>(
         &self,
         stream: &Stream,
         track: &'t Track,
         within: (Time, Duration),
     ) -> Vec<WarmingName<'t>> {
-        if track.kind != Some(Kind::Cds) || !self.follows_references() {
+        if !self.follows_references() {
             return Vec::new();
         }
         let mut unrequested = self.not_yet_requested(stream, track, within);
@@ -90,7 +90,7 @@ impl WarmingView<'_> {
 
     /// Whether the client requests what its resources refer to: it is known to do so, or has
     /// requested such a type.
-    fn follows_references(&self) -> bool {
+    pub(crate) fn follows_references(&self) -> bool {
         let agent = self.agent();
         let is = |part: &&str| agent.contains(*part);
         let mut tracks = self.streams.iter().flat_map(|stream| &stream.tracks);

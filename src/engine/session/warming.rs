@@ -48,10 +48,14 @@ pub(crate) struct MissingNeed {
     pub(crate) is_resend: bool,
     /// The server owes the client the resource, whether or not another one waits for it.
     pub(crate) is_owed: bool,
+    /// No resource can have the name.
+    pub(crate) is_malformed: bool,
     /// The response that says that the resource does not exist.
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
+    /// The client asks for the resource on another stream than that of the warming one.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -73,8 +77,10 @@ impl MissingNeed {
             asked: None,
             is_resend: false,
             is_owed: false,
+            is_malformed: false,
             absent: None,
             is_unrequested: false,
+            is_elsewhere: false,
         }
     }
 }
@@ -267,12 +273,12 @@ impl WarmingView<'_> {
         }
         let request = |track: &Track| {
             let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            Some((asked, track.traffic.began))
+            Some((asked, track.traffic.began, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at)) => {
+            Some((asked, at, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, ..MissingNeed::new(key, since) })
+                NeedState::Missing(MissingNeed { asked, is_elsewhere, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -288,12 +294,13 @@ impl WarmingView<'_> {
             let is_owed = owed.is_some() || !track.waiting.is_empty();
             let at = owed.map_or(track.traffic.began, |(at, _)| at);
             let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;
-            Some((asked, at, is_owed))
+            Some((asked, at, is_owed, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed)) => {
+            Some((asked, at, is_owed, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, is_owed, ..MissingNeed::new(key, since) })
+                let need = MissingNeed::new(key, since);
+                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
             }
             None => NeedState::Unasked,
         }
@@ -332,6 +339,12 @@ impl WarmingView<'_> {
             let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
             target?.first().copied()
         })
+    }
+
+    /// Whether a track is not of the stream whose resources warm.
+    fn is_elsewhere(&self, track: &Track) -> bool {
+        let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
+        !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
@@ -379,8 +392,10 @@ impl WarmingView<'_> {
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
-        let need = MissingNeed::new(key, since);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, ..need })
+        let is_malformed = request.is_some_and(|request| request.is_malformed);
+        let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
+        let is_elsewhere = self.is_elsewhere(covering);
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).

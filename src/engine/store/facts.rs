@@ -196,6 +196,8 @@ pub struct StateFact {
     pub missing: Vec<Arc<str>>,
     /// Number of names that the server has not sent in time.
     pub overdue: u64,
+    /// Requested names that no resource can have (docs/protocol.md#k-02).
+    pub malformed: u64,
     /// Requested names that the server has removed or reported as missing.
     pub absent: Vec<Arc<str>>,
     /// Number of resources that the client uses, or has yet to accept or refuse.
@@ -535,6 +537,8 @@ pub struct SummaryFact {
     pub missing: u64,
     /// Missing names that are overdue.
     pub overdue: u64,
+    /// Requested names that no resource can have (docs/protocol.md#k-02).
+    pub malformed: u64,
     /// Number of subscribed names.
     pub names: u64,
     /// Number of resources that the client uses, or has yet to accept or refuse.

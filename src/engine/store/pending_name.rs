@@ -17,11 +17,15 @@ pub struct PendingNameFact {
 }
 
 impl Store {
-    /// Returns the requests for a name; `None` if it was sent or not requested.
+    /// Returns the requests for a name; `None` if it was sent or not requested, or if no resource
+    /// can have it.
     pub fn pending_name(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(type_url)?;
         let request = track.waiting.get(crate::engine::session::named(&self.catalog, name)?)?;
+        if request.is_malformed {
+            return None;
+        }
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
         let requests = track.request_span(&request, is_delta);
         Some(PendingNameFact { since: request.since, requests, has_resource: request.has_resource })

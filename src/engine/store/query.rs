@@ -160,6 +160,7 @@ impl Store {
             last_nack: track.verdicts.open_nack().map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
+            malformed: owed.malformed,
             names: track.subscribed.names.len() as u64,
             resources: track.in_use(&self.catalog, self.now, self.limits),
             refused: track.refused_newest(&self.catalog) as u64,
@@ -174,6 +175,7 @@ impl Store {
         let nonces = track.responses.pending().map(|response| &response.nonce);
         let text = |text: &str| Arc::<str>::from(text);
         let (missing, absent) = self.missing_and_absent(track, now);
+        let owed = track.owed(now, self.limits);
         StateFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -199,7 +201,8 @@ impl Store {
                 names
             }),
             missing,
-            overdue: track.owed(now, self.limits).overdue,
+            overdue: owed.overdue,
+            malformed: owed.malformed,
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),
             newest_accepted: track.verdicts.newest_accepted,

@@ -54,10 +54,14 @@ pub struct NeededResource {
     pub is_resend: bool,
     /// Whether the server owes the resource even if nothing waited for it.
     pub is_owed: bool,
+    /// Whether no resource can have the name.
+    pub is_malformed: bool,
     /// The response that says that the resource does not exist.
     pub absent: Option<Seq>,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
+    /// Whether the client asks for the resource on another stream than that of the warming one.
+    pub is_elsewhere: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -76,7 +80,18 @@ pub struct WarmingUser {
 impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
-        self.needs.iter().all(|need| need.is_owed)
+        self.needs.iter().all(|need| need.is_owed || need.is_malformed)
+    }
+
+    /// Whether the resource waits only for names that no resource can have.
+    pub fn is_in_vain(&self) -> bool {
+        self.needs.iter().all(|need| need.is_malformed)
+    }
+
+    /// Whether the order of the resource and of what it waits for is uncertain: the client asks for
+    /// them on separate streams (docs/protocol.md#h-12).
+    pub fn is_order_uncertain(&self) -> bool {
+        self.needs.iter().all(|need| need.is_elsewhere)
     }
 
     /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
@@ -120,11 +135,25 @@ impl Store {
         let facts = view.names(track).filter_map(|warming| self.warming_fact(stream, track, &warming));
         let mut facts: Vec<WarmingFact> = facts.collect();
         if stream.closed.is_none() {
-            let within = (self.now(), Duration::ZERO);
-            let unrequested = view.not_yet_requested(stream, track, within);
+            let unrequested = self.not_yet_requested(&view, stream, track);
             facts.extend(unrequested.iter().filter_map(|of| self.warming_fact(stream, track, of)));
         }
         facts
+    }
+
+    /// Returns the clusters and listeners of a track that warm until the client requests what they
+    /// refer to. A client whose implementation is unknown may never do so, and is not waited for
+    /// beyond the limit.
+    fn not_yet_requested<'t>(
+        &self,
+        view: &WarmingView<'_>,
+        stream: &Stream,
+        track: &'t Track,
+    ) -> Vec<WarmingName<'t>> {
+        let mut found = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        let limit = self.limits.resource_timeout.filter(|_| !view.follows_references());
+        found.retain(|warming| limit.is_none_or(|limit| self.now().since(warming.batch.at) < limit));
+        found
     }
 
     /// Returns the clusters of a track whose endpoints the client has not requested within a limit.
@@ -190,7 +219,7 @@ impl Store {
         let wanted = names.iter().filter_map(|name| crate::engine::session::named(&self.catalog, name));
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
-        let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        let unrequested = self.not_yet_requested(&view, stream, track);
         let unrequested =
             unrequested.into_iter().map(|warming| warming.name).filter(|name| wanted.contains(name));
         let names = view.names_among(track, &wanted).map(|warming| warming.name).chain(unrequested);
@@ -253,8 +282,10 @@ impl Store {
             asked: need.asked,
             is_resend: need.is_resend,
             is_owed: need.is_owed,
+            is_malformed: need.is_malformed,
             absent: need.absent,
             is_unrequested: need.is_unrequested,
+            is_elsewhere: need.is_elsewhere,
         }
     }
 
@@ -277,7 +308,7 @@ impl Store {
             return condition;
         }
         // A response without a verdict stays one.
-        let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        let unrequested = self.not_yet_requested(&view, stream, track);
         match unrequested.iter().find(|warming| track.has_accepted_sent(&self.catalog, warming.name)) {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,

@@ -133,10 +133,13 @@ impl<'a> StructuredNames<'a> {
     }
 
     /// Returns the members of a glob or list collection.
-    fn members(&self, fact: &ResourceFact) -> Option<Members> {
+    pub fn members(&self, fact: &ResourceFact) -> Option<Members> {
         if is_glob(&fact.name) {
             let globs = self.globs_of(fact.stream, &fact.type_url);
             return globs.get(&fact.name).copied().map(Members::Glob);
+        }
+        if !is_structured(&fact.name) {
+            return None;
         }
         let any = self.content_of(fact, |type_url| type_url.ends_with("Collection"))?;
         let entries = locators::entries(locators::value(&any));

@@ -200,6 +200,11 @@ impl FaultSet {
         self.plan
     }
 
+    /// Returns the expressions of the faults.
+    pub fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.faults.iter().map(|fault| &fault.filter)
+    }
+
     /// Returns the number of faults.
     pub fn len(&self) -> u64 {
         self.faults.len() as u64

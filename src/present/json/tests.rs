@@ -114,6 +114,7 @@ fn state_fact() -> StateFact {
         effective: Some(vec!["*".into()]),
         missing: Vec::new(),
         overdue: 0,
+        malformed: 0,
         absent: Vec::new(),
         resources: 0,
         newest_accepted: None,

@@ -311,11 +311,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
     }
     if let Some(broken) = &owed.broken {
         let is_only = owed.more == 0 && owed.names == broken.names;
-        let sentence = match is_only {
-            true if broken.rule.id == MALFORMED => format!("the name is {}", broken.text),
-            true => broken.text.clone(),
-            false => finding(broken, "×"),
-        };
+        let sentence = if is_only { broken.text.clone() } else { finding(broken, "×") };
         text.push_str(&format!("; {}", broken_rule(broken.blame, &sentence)));
         text.extend(broken.at.map(|at| format!(" (#{})", at.0)));
     }
@@ -345,7 +341,11 @@ fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
     let parts = [(unapplied.missing, "missing"), (unapplied.differing, "with different content")];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, state)| format!("{} {state}", count(*number))).collect();
-    format!("{text}, but its dump differs: {}", parts.join(", "))
+    let rejected = match unapplied.denied {
+        0 => String::new(),
+        denied => format!("; {} rejected by the dump", count(denied)),
+    };
+    format!("{text}, but its dump differs: {}{rejected}", parts.join(", "))
 }
 
 /// `twice (#489 #491)`.

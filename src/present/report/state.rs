@@ -25,7 +25,7 @@ pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Wait, "requested, nothing sent yet"),
     (TypeState::Miss, "requested, not sent within --resource-timeout"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
-    (TypeState::Idle, "not subscribed"),
+    (TypeState::Idle, "not subscribed, or only to names that no resource can have"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
     (TypeState::Down, "the server or the client cannot be reached"),
 ];

@@ -36,6 +36,10 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         });
         return text;
     }
+    if fact.is_in_vain() {
+        text.push_str(": no resource can have such a name");
+        return text;
+    }
     let owed = if fact.needs.len() > 1 { "them" } else { "it" };
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
     match fact.needs.iter().find_map(|need| need.absent) {

@@ -21,7 +21,7 @@ pub struct Exported {
     pub notices: Vec<String>,
 }
 
-/// Writes frames as a script.
+/// Writes frames of a source that ends at `end` as a script.
 ///
 /// Loading the script yields the same messages, byte for byte. Messages without a short form are
 /// written as base64.
@@ -29,11 +29,12 @@ pub fn from_frames<'a>(
     frames: impl Iterator<Item = &'a Frame>,
     catalog: &Catalog,
     clock: Clock,
+    end: Time,
     codec: &dyn Codec,
 ) -> Exported {
     let mut exporter = ScriptExporter::new(clock, codec, usize::MAX);
     frames.for_each(|frame| exporter.push(frame.clone(), catalog));
-    let (items, notices) = exporter.finish(catalog);
+    let (items, notices) = exporter.finish(end, catalog);
     let lines = (1..).zip(items).map(|(number, item)| ScriptLine { number, statement: item }).collect();
     Exported { script: Script { file: String::new(), lines }, notices }
 }
@@ -66,9 +67,10 @@ impl<'a> ScriptWriter<'a> {
         }
     }
 
-    /// Returns the rest of the text, and descriptions of what was left out.
-    pub fn finish(self, catalog: &Catalog) -> (String, Vec<String>) {
-        let (items, notices) = self.0.finish(catalog);
+    /// Returns the rest of the text, up to the end of the source, and descriptions of what was left
+    /// out.
+    pub fn finish(self, end: Time, catalog: &Catalog) -> (String, Vec<String>) {
+        let (items, notices) = self.0.finish(end, catalog);
         (text_of(items), notices)
     }
 }
@@ -155,9 +157,13 @@ impl<'a> ScriptExporter<'a> {
         self.frame(&frame, node, catalog);
     }
 
-    fn finish(mut self, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
+    fn finish(mut self, end: Time, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
         while !self.held.is_empty() {
             self.write_first(catalog);
+        }
+        // Timers go on after the last frame.
+        if !self.time.untimed && end > self.time.now() {
+            self.items.push(Statement::Advance(end.since(self.time.now())));
         }
         (self.items, self.notices.into_iter().collect())
     }

@@ -106,6 +106,10 @@ impl<'a> Contents<'a> {
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.store.resource(stream, type_url, name)
     }
+    /// Counts the members of collections.
+    pub fn structured_names(&self) -> StructuredNames<'a> {
+        StructuredNames::new(self.store, self.bodies.schema(), Vec::new())
+    }
     /// The facts of an `xdstp` name.
     pub fn structured(&self, fact: &ResourceFact) -> Option<StructuredFact> {
         let streams = self.store.streams_of_client(fact.stream);

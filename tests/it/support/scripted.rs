@@ -318,7 +318,8 @@ pub fn play(file: &str, text: &str) {
     player.silence(SILENCE, "the end");
     drop(player);
     let loaded = running.into_loaded().expect("the recorded messages");
-    let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &codec).script;
+    let exported =
+        script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, loaded.end, &codec).script;
     let noted = |rule: &str| {
         script.lines.iter().any(|line| match &line.statement {
             Statement::Expect(Expectation::Lint { pattern: pick, .. }) => pick.rule == rule,

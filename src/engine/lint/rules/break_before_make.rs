@@ -2,8 +2,7 @@
 //!
 //! Why: Traffic is lost from the removal until the route changes. If the new route follows on the
 //! same stream within a second, the finding is info, unless the client refuses the new route. The
-//! order of separate streams is uncertain: there the finding is info, unless the new route does not
-//! follow in time (15 s).
+//! order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text

@@ -26,10 +26,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (catalog, track) = (ctx.catalog(), response.track);
     let mut names: Vec<Sym> = Vec::new();
     let mut claims = std::collections::HashMap::new();
+    // A resource of the response has the aliases that the response states.
+    let is_stated =
+        |name: &Sym| response.view.resources.blobs().iter().any(|id| catalog.entry(*id).name == *name);
     for id in &response.scan.aliased {
         let entry = catalog.entry(*id);
         for alias in entry.aliases {
-            let known = claims.insert(*alias, entry.name).or_else(|| ctx.state.aliases.get(alias).copied());
+            let before = || ctx.state.aliases.get(alias).copied().filter(|name| !is_stated(name));
+            let known = claims.insert(*alias, entry.name).or_else(before);
             let other = known.filter(|other| *other != entry.name && track.sent.is_present(catalog, *other));
             let name = *alias != entry.name && track.sent.is_present(catalog, *alias);
             if other.is_some() || name {

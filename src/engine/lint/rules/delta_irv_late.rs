@@ -18,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "delta-irv-late", "F-15", include_str!("delta_irv_late.rs"));
+    Rule::new(Severity::Error, "delta-irv-late", "F-15", include_str!("delta_irv_late.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

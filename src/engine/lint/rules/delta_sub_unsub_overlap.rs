@@ -14,7 +14,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-sub-unsub-overlap", "F-12", include_str!("delta_sub_unsub_overlap.rs"));
+    Rule::new(Severity::Warn, "delta-sub-unsub-overlap", "F-12", include_str!("delta_sub_unsub_overlap.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -36,7 +36,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
         let is_stale = ctx.state.added_by_stale_requests.contains(&name);
         // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
-        let names_it = ctx.current_track().is_some_and(|track| track.names(ctx.catalog(), name, None));
+        let names_it = ctx.current_track().is_some_and(|track| {
+            track.names(ctx.catalog(), name, track.sent.get(ctx.catalog(), name).as_ref())
+        });
         let is_empty_glob = || {
             let is_glob = crate::engine::session::is_glob(ctx.text(name));
             is_glob && !super::xdstp_empty_glob_silent::has_members(ctx, name)

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"));
+    Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
@@ -32,7 +33,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // In a capture without its start, a SotW client that has used a recorded nonce can not go back
     // to an older one (docs/protocol.md#e-10). Delta verdicts come in any order.
     let is_certain = request.sotw().is_some() && request.has_class(RequestClass::UnknownNonce);
-    if !class || !(is_certain || ctx.has_full_history()) {
+    // `ads-type-url-missing` covers a request without a type.
+    if !class || request.track.type_url.is_empty() || !(is_certain || ctx.has_full_history()) {
         return;
     }
     let nonce = Nonce::from(request.nonce());

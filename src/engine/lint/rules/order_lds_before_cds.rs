@@ -1,8 +1,7 @@
 //! A listener routes to a cluster that the client does not have.
 //!
 //! Why: Traffic is lost until the cluster arrives. Clusters in the bootstrap of the client are not
-//! visible. The order of separate streams is uncertain: there the finding is info, and a problem
-//! while it lasts.
+//! visible. The order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text

@@ -36,7 +36,12 @@ const MAX_ENTRIES: usize = 3;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let wrapped = |name: &&Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
-    let mut names: Vec<_> = response.outcome.rewritten.iter().filter(wrapped).copied().collect();
+    // `delta-version-empty` covers resources without a version.
+    let has_version = |name: &&Sym| {
+        response.track.sent.get(ctx.catalog(), **name).is_some_and(|slot| slot.version != Sym::EMPTY)
+    };
+    let rewritten = response.outcome.rewritten.iter().filter(wrapped).filter(has_version);
+    let mut names: Vec<_> = rewritten.copied().collect();
     let mut entries = Vec::new();
     if !response.scan.structured.is_empty() {
         let changed = ctx.changed_contents(response);

@@ -3,8 +3,7 @@
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
 //! client has refused is missing too, also to inline routes of a listener; a route that the client
 //! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. The order of
-//! separate streams is uncertain: there the finding is info, unless the cluster does not arrive in
-//! time (15 s).
+//! separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text

@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"));
+    Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

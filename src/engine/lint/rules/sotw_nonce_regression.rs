@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-regression", "E-10", include_str!("sotw_nonce_regression.rs"));
+    Rule::new(Severity::Error, "sotw-nonce-regression", "E-10", include_str!("sotw_nonce_regression.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

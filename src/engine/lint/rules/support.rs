@@ -196,7 +196,7 @@ fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sym]) -> Stri
 }
 
 /// Creates the report of clusters that routes point to and that the client does not have. A finding
-/// about separate streams is a note until it has lasted for too long.
+/// about separate streams is a note.
 pub(super) fn gap_draft<'a>(text: &str, names: &'a [Sym], is_same_stream: bool) -> FindingDraft<'a> {
     let order = if is_same_stream { "" } else { ORDER_UNCERTAIN };
     FindingDraft {

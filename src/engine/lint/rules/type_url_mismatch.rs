@@ -25,6 +25,10 @@ use crate::engine::session::type_of_name;
 use crate::wire::content::BlobId;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    // `ads-type-url-missing` covers a response without a type.
+    if response.track.type_url.is_empty() {
+        return;
+    }
     let catalog = ctx.catalog();
     // `xdstp-type-mismatch` covers names whose type is that of the payload.
     let is_of_name = |id: &BlobId| {

@@ -30,14 +30,17 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::engine::session::{Presence, ResourceEntry};
 use crate::wire::Profile;
-use crate::wire::event::Sym;
+use crate::wire::event::{Sym, Variant};
+use crate::wire::text::shown_name;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.view.is_delta || response.view.version.is_empty() {
+    // A file has a version only if its author writes one (docs/protocol.md#c-06).
+    if response.view.is_delta || ctx.stream.variant() == Some(Variant::File) {
         return;
     }
     let bare = |name: &&Sym| !response.scan.wrapped.contains(*name);
     let mut names: Vec<Sym> = response.outcome.rewritten.iter().filter(bare).copied().collect();
+    let what = if names.is_empty() { "the set of resources" } else { "content" };
     let before = ctx
         .state
         .newest
@@ -51,28 +54,26 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let late = |name: &&Sym| !(was_requested && response.track.subscribed.names.contains(**name));
         names.extend(response.outcome.added.iter().filter(late).chain(&response.outcome.removed));
     }
-    raise(ctx, response, &names, None);
+    raise(ctx, response, &names, Some(what));
     if ctx.profile() != Profile::P002 {
         let names: Vec<_> = changed_since_previous_stream(ctx, response)
             .into_iter()
             .filter(|name| !names.contains(name))
             .collect();
-        raise(ctx, response, &names, Some(Severity::Warn));
+        raise(ctx, response, &names, None);
     }
 }
 
-fn raise(
-    ctx: &mut RuleContext<'_>,
-    response: &ResponseContext<'_>,
-    names: &[Sym],
-    severity: Option<Severity>,
-) {
+/// Reports names whose content, or whose set, changed on a stream; `None`: since the stream before.
+fn raise(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>, names: &[Sym], changed: Option<&str>) {
     if names.is_empty() {
         return;
     }
-    let text = match severity {
-        None => format!("content changed, but version {} did not", response.view.version),
-        Some(_) => format!("version {} had other content on the previous stream", response.view.version),
+    let version = shown_name(response.view.version.as_str());
+    let severity = changed.is_none().then_some(Severity::Warn);
+    let text = match changed {
+        Some(what) => format!("{what} changed, but version {version} did not"),
+        None => format!("version {version} had other content on the previous stream"),
     };
     let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
     let blame = Blame::Server;

@@ -3,7 +3,9 @@
 //! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
 //! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
 //! updated cluster again, even if they have not changed. A client that follows references and
-//! never requests the endpoints of a cluster on its ADS stream waits for nothing.
+//! never requests the endpoints of a cluster on its ADS stream waits for nothing. The order of
+//! separate streams is uncertain: there the finding is info, although the missing resource is a
+//! problem.
 //!
 //! Example:
 //! ```text
@@ -30,6 +32,7 @@ use std::time::Duration;
 
 use super::super::lasting::{Lasting, LastingState};
 use super::super::state::MAX_NAMES;
+use super::super::traffic_gaps::ORDER_UNCERTAIN;
 use crate::engine::store::WarmingFact;
 use crate::wire::event::{Kind, Seq, Sym, Time};
 
@@ -41,7 +44,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let reported = std::mem::take(&mut ctx.state.reported_warming);
     let reported_unrequested = std::mem::take(&mut ctx.state.reported_unrequested);
     let warming = ctx.store.warming_of_track(ctx.stream, track).into_iter();
-    let warming = warming.filter(|fact| !fact.is_owed_by_client());
+    // `xdstp-malformed` covers names that no resource can have.
+    let warming = warming.filter(|fact| !fact.is_owed_by_client() && !fact.is_in_vain());
     // Those within the limit set the next timer.
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
@@ -66,8 +70,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let (unrequested, due): (Vec<_>, Vec<_>) = due.into_iter().partition(WarmingFact::is_owed_by_client);
     report(ctx, unrequested.iter(), Blame::Client);
-    for is_update in [false, true] {
-        report(ctx, due.iter().filter(|fact| fact.is_update == is_update), Blame::Server);
+    for (is_update, is_uncertain) in [(false, false), (false, true), (true, false), (true, true)] {
+        let is_alike =
+            |fact: &&WarmingFact| fact.is_update == is_update && fact.is_order_uncertain() == is_uncertain;
+        report(ctx, due.iter().filter(is_alike), Blame::Server);
     }
 }
 
@@ -81,18 +87,23 @@ fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a Warming
     let needs = needs.take(MAX_NAMES).collect();
     let what = needed(batch.clone());
     let is_one = names.len() == 1;
+    // A server controls the order within one stream only (docs/protocol.md#h-12).
+    let is_uncertain = blame == Blame::Server && batch.clone().all(WarmingFact::is_order_uncertain);
     let (state, cause, text, past) = if blame == Blame::Client {
         let its = if is_one { "its" } else { "their" };
         let text = format!("the client has not requested {its} {what}");
         let past = format!("the client had not requested {its} {what} for {{}}");
         (LastingState::Unrequested(needs), Some("not requested"), text, past)
     } else {
+        let order = if is_uncertain { ORDER_UNCERTAIN } else { "" };
         let note = note(batch);
-        let past = format!("waited for {what} for {{}}{note}");
+        let past = format!("waited for {what} for {{}}{note}{order}");
         let wait = if is_one { "waits" } else { "wait" };
-        (LastingState::Warming(needs), None, format!("{wait} for {what}{note}"), past)
+        (LastingState::Warming(needs), None, format!("{wait} for {what}{note}{order}"), past)
     };
-    let found = FindingDraft { evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
+    let severity = is_uncertain.then_some(Severity::Info);
+    let found =
+        FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
     ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
 }
 

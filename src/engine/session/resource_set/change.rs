@@ -64,7 +64,7 @@ impl Change {
         } else {
             self.changed.push(key(catalog, id));
             self.bytes_new += u64::from(catalog.blob(id).size);
-            if old.version != Sym::EMPTY && old.version == own_version(catalog, id, new.version) {
+            if old.version == own_version(catalog, id, new.version) {
                 self.rewritten.push(key(catalog, id));
             }
         }

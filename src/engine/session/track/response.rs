@@ -379,7 +379,13 @@ impl Track {
         if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
             // The protocol does not say which version applies, so either one matches
             // (docs/protocol.md#g-10).
-            let is_response = response_version != Sym::EMPTY && slot.version == response_version;
+            let is_of_sent = slot.version == response_version
+                || ((version == Sym::EMPTY || version == response_version)
+                    && self
+                        .responses
+                        .get(slot.order)
+                        .is_some_and(|sent| sent.version.as_str() == ctx.catalog.text(response_version)));
+            let is_response = response_version != Sym::EMPTY && is_of_sent;
             let matched = match (slot.version == version, is_response) {
                 (true, false) => MatchedVersion::Wrapper,
                 (false, true) => MatchedVersion::Response,
@@ -524,6 +530,10 @@ impl Track {
                 let alias = ctx.catalog.first_spelling(alias);
                 self.waiting.remove(alias);
                 let is_news = self.aliases.insert(alias, name) != Some(name);
+                if alias != name {
+                    // The name exists as an alias.
+                    self.sent.drop_ended(ctx.catalog, alias);
+                }
                 if is_news && alias != name && self.subscribed.names.contains(alias) {
                     ctx.events.add_all(EventKind::AliasResolved, &[alias, name]);
                 }

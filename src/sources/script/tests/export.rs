@@ -20,7 +20,7 @@ fn opens(loaded: &Loaded) -> Vec<String> {
 }
 
 fn export(loaded: &Loaded) -> String {
-    write(&from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain).script)
+    write(&from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, loaded.end, &Plain).script)
 }
 
 fn read(text: &str) -> Loaded {
@@ -77,7 +77,7 @@ fn reports_frames_that_scripts_cannot_express() {
     let mut loaded = read("stream 1 ads\n> cds");
     loaded.frames[0].what =
         FramePayload::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
-    let exported = from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
+    let exported = from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, loaded.end, &Plain);
     assert!(exported.script.lines.is_empty());
     assert_eq!(exported.notices, ["streams that are not xDS"]);
 }

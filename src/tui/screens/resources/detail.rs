@@ -349,6 +349,9 @@ impl ResourceDetail {
             _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
                 "asked for, and not sent within --resource-timeout"
             }
+            _ if self.fact.as_ref().is_some_and(ResourceFact::has_malformed_name) => {
+                "no resource can have this name"
+            }
             _ if self.fact.as_ref().is_some_and(|fact| fact.has_older) => {
                 "the client has an older version, whose content is not known"
             }

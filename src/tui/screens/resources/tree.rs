@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::engine::store::{ResourceFact, SummaryFact};
 use crate::present::report::type_order;
+use crate::present::structured::present_members;
 use crate::tui::data::{AppliedFilter, Contents, Data};
+use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
 use crate::tui::widgets::list::scroll;
 use crate::wire::event::{StreamId, TypeUrl};
@@ -90,6 +92,8 @@ pub enum ResourceRow {
         fact: Option<Box<ResourceFact>>,
         /// Waits for other resources.
         is_warming: bool,
+        /// How many members of a collection the client has.
+        members: Option<String>,
     },
 }
 
@@ -134,6 +138,7 @@ pub struct ResourceTree {
     pub top: usize,
     /// The rows on the screen.
     pub window: Vec<ResourceRow>,
+    members: CountedMembers,
 }
 
 impl ResourceTree {
@@ -328,11 +333,15 @@ impl ResourceTree {
             names.entry(place.type_url.clone()).or_default().extend(place.name.clone());
         }
         names.iter_mut().for_each(|(url, names)| *names = contents.warming_among(stream, url, names));
+        let structured = contents.structured_names();
         for row in &mut self.window {
-            if let ResourceRow::Resource { place, fact, is_warming } = row
+            if let ResourceRow::Resource { place, fact, is_warming, members } = row
                 && let Some(name) = &place.name
             {
                 *fact = contents.resource(stream, &place.type_url, name).map(Box::new);
+                let counted =
+                    fact.as_ref().and_then(|fact| self.members.of(contents.store(), &structured, fact));
+                *members = counted.as_ref().map(present_members);
                 *is_warming = names.get(&place.type_url).is_some_and(|warming| warming.contains(name));
             }
         }
@@ -364,7 +373,7 @@ impl ResourceTree {
                 rows.push(ResourceRow::Authority { authority, names: list.count_with_prefix(own) });
             }
             prefix = own;
-            rows.push(ResourceRow::Resource { place, fact: None, is_warming: false });
+            rows.push(ResourceRow::Resource { place, fact: None, is_warming: false, members: None });
         }
         rows.truncate(height);
         rows

@@ -158,7 +158,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 let heading = structured::authority_heading(authority, *names);
                 vec![span(format!("   {}", display_safe(&heading)), Role::Muted)]
             }
-            ResourceRow::Resource { place, fact, is_warming } => {
+            ResourceRow::Resource { place, fact, is_warming, members } => {
                 let name = tree_name(place);
                 let name = display_safe(&name);
                 let shown = cut_name(&name, room, glyphs.cut);
@@ -170,6 +170,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                     fact.as_ref()
                         .map_or_else(|| span("-", Role::Muted), |fact| state(fact, *is_warming, glyphs)),
                     span(fact.as_ref().map(|fact| ttl(common, fact)).unwrap_or_default(), Role::Muted),
+                    span(members.as_ref().map(|of| format!(" {of}")).unwrap_or_default(), Role::Muted),
                 ]
             }
         };

@@ -10,15 +10,17 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::session::is_glob;
 use crate::engine::store::{Store, SummaryFact, Wildcard};
+use crate::engine::structured::StructuredNames;
 use crate::present::report::type_order;
+use crate::schema::Schema;
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
@@ -119,7 +121,7 @@ impl SubscriptionsScreen {
     }
 
     /// Loads the rows on the screen. The selection stays on its name when names come before it.
-    fn load_window(&mut self, store: &Store, stream: StreamId, height: usize) {
+    fn load_window(&mut self, source: (&Store, &Schema), stream: StreamId, height: usize) {
         if let Some(name) = self.wanted_name.take() {
             self.name = Some(name);
         }
@@ -133,30 +135,33 @@ impl SubscriptionsScreen {
         let Some(url) = self.selected.clone() else { return self.window.clear() };
         let names: Vec<Arc<str>> =
             (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
-        if names.iter().any(|name| is_glob(name)) {
-            self.globs.renew(store, stream, &url);
-        }
-        self.window = self.name_rows(store, stream, &url, names);
+        let mut members = std::mem::take(&mut self.members);
+        self.window = self.name_rows(source, (stream, &url), names, &mut members);
+        self.members = members;
     }
 
     /// The rows of some names.
     fn name_rows(
         &self,
-        store: &Store,
-        stream: StreamId,
-        url: &TypeUrl,
+        (store, schema): (&Store, &Schema),
+        (stream, url): (StreamId, &TypeUrl),
         names: Vec<Arc<str>>,
+        members: &mut CountedMembers,
     ) -> Vec<NameRow> {
         let warming = store.warming_among(stream, url, &names);
-        let row = |name: Arc<str>| NameRow {
-            is_warming: warming.contains(&name),
-            members: self.globs.of(&name).filter(|_| is_glob(&name)),
-            fact: store.resource(stream, url, &name),
-            waits: store.pending_name(stream, url, &name),
-            asked: self.asked.get(&name).copied(),
-            came: self.came.get(&name).copied(),
-            claim: store.claim(stream, url, &name),
-            name,
+        let structured = StructuredNames::new(store, schema, Vec::new());
+        let row = |name: Arc<str>| {
+            let fact = store.resource(stream, url, &name);
+            NameRow {
+                is_warming: warming.contains(&name),
+                members: fact.as_ref().and_then(|fact| members.of(store, &structured, fact)),
+                fact,
+                waits: store.pending_name(stream, url, &name),
+                asked: self.asked.get(&name).copied(),
+                came: self.came.get(&name).copied(),
+                claim: store.claim(stream, url, &name),
+                name,
+            }
         };
         names.into_iter().map(row).collect()
     }
@@ -177,17 +182,17 @@ impl Screen for SubscriptionsScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         let stream = common.stream_or_first(data);
-        let Some((stream, (store, _))) = stream.zip(data.source()) else {
+        let Some((stream, source)) = stream.zip(data.source()) else {
             *self = SubscriptionsScreen::default();
             return;
         };
         let sort = common.sorts.of(ScreenId::Subscriptions);
         let is_live = common.paused.is_none();
         if is_live || self.stream != Some(stream) {
-            self.load_types(store, stream);
+            self.load_types(source.0, stream);
         }
         self.select_subscribed_type(common);
-        self.apply_filter(common, store, stream);
+        self.apply_filter(common, source.0, stream);
         let is_loaded = self
             .loaded
             .as_ref()
@@ -197,7 +202,7 @@ impl Screen for SubscriptionsScreen {
         }
         self.scan(data, common.filter.as_ref());
         let height = usize::from(areas(self, common, layout).names.height).saturating_sub(1);
-        self.load_window(store, stream, height);
+        self.load_window(source, stream, height);
         let Some(url) = self.selected.clone() else { return };
         self.missing_answers.load(data, Some(stream), Some(&url));
         self.why = self.row().and_then(|row| self.missing_answers.why(data, &row.name));
@@ -256,9 +261,9 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
-        let ((store, _), (stream, url)) = data.source().zip(self.stream.zip(self.selected.as_ref()))?;
+        let (source, (stream, url)) = data.source().zip(self.stream.zip(self.selected.as_ref()))?;
         let names = (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.get(at).cloned()).collect();
-        let rows = self.name_rows(store, stream, url, names);
+        let rows = self.name_rows(source, (stream, url), names, &mut self.members.clone());
         let rows = rows.iter().map(|row| texts(&view::name_row(common, row))).collect();
         Some(TextTable { titles: self.columns(common), rows })
     }

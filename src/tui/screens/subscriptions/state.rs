@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{
-    ClaimFact, GlobMembers, PendingNameFact, ReconnectFact, ResourceFact, Store, SummaryFact, Wildcard,
-};
+use crate::engine::store::{ClaimFact, PendingNameFact, ReconnectFact, ResourceFact, SummaryFact, Wildcard};
+use crate::engine::structured::Members;
 use crate::present::json::type_word;
 use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::lists::Sort;
+use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::screens::shared::missing_answers::MissingAnswers;
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
 use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
@@ -56,30 +56,8 @@ pub struct NameRow {
     pub came: Option<Time>,
     /// The version that the client states to have in its first request.
     pub claim: Option<ClaimFact>,
-    /// The members of a glob.
-    pub members: Option<GlobMembers>,
-}
-
-/// The members of the globs of a type.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CountedGlobs {
-    /// Changes with the resources of the type.
-    mark: Option<(StreamId, TypeUrl, u64)>,
-    members: HashMap<Arc<str>, GlobMembers>,
-}
-
-impl CountedGlobs {
-    /// Counts again if the resources have changed.
-    pub(super) fn renew(&mut self, store: &Store, stream: StreamId, url: &TypeUrl) {
-        let mark = Some((stream, url.clone(), store.mark(stream, url)));
-        if self.mark != mark {
-            *self = CountedGlobs { members: store.glob_members(stream, url), mark };
-        }
-    }
-
-    pub(super) fn of(&self, name: &str) -> Option<GlobMembers> {
-        self.members.get(name).copied()
-    }
+    /// The members of a collection.
+    pub members: Option<Members>,
 }
 
 /// The names that are loaded.
@@ -111,7 +89,7 @@ pub struct SubscriptionsScreen {
     pub at: usize,
     pub top: usize,
     pub window: Vec<NameRow>,
-    pub(super) globs: CountedGlobs,
+    pub(super) members: CountedMembers,
     pub(super) missing_answers: MissingAnswers,
     /// The likely reason why the selected name is missing.
     pub why: Option<String>,

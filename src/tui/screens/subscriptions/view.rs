@@ -49,16 +49,19 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     let all = plural(screen.all() as u64, "name");
     let shown =
         if common.filter.is_some() { format!("{} of {all}", count(screen.len() as u64)) } else { all };
-    let (owed, missing) = screen.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
-    if owed == 0 {
+    let of = screen.of_type().map(|of| &of.fact);
+    let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
+    if owed + malformed == 0 {
         let state = screen.of_type().map(|of| of.fact.state);
         return match state {
             Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
             _ => format!("{shown}, all answered"),
         };
     }
-    let mut text = format!("{shown}, {} answered", count((screen.all() as u64).saturating_sub(owed)));
-    for (n, word) in [(owed.saturating_sub(missing), "waiting"), (missing, "missing")] {
+    let answered = (screen.all() as u64).saturating_sub(owed + malformed);
+    let mut text = format!("{shown}, {} answered", count(answered));
+    let waiting = owed.saturating_sub(missing);
+    for (n, word) in [(waiting, "waiting"), (missing, "missing"), (malformed, "malformed")] {
         if n > 0 {
             text.push_str(&format!(", {} {word}", count(n)));
         }
@@ -111,8 +114,8 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
             Some(state) if fact.in_force.is_some() => span(format!("! {}", state.in_force), Role::Warn),
             _ => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
         },
-        ResourceState::Present if row.members.is_some() => {
-            let members = row.members.map(structured::glob_members).unwrap_or_default();
+        ResourceState::Present if fact.is_glob() => {
+            let members = row.members.as_ref().map(structured::members).unwrap_or_default();
             span(format!("{} glob, members {members}", glyphs.ok), Role::Ok)
         }
         ResourceState::Empty => span(format!("{} glob, empty{by}", glyphs.miss), Role::Muted),
@@ -131,7 +134,10 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         ResourceState::Present | ResourceState::Kept if fact.unclassified.is_some() => {
             span(format!("{} {version} pending reclassification", glyphs.wait), Role::Pending)
         }
-        ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
+        ResourceState::Present => {
+            let members = row.members.as_ref().map(|of| format!(", members {}", structured::members(of)));
+            span(format!("{} {version}{}", glyphs.ok, members.unwrap_or_default()), Role::Ok)
+        }
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         _ if fact.has_malformed_name() => {
             span(format!("{} {}", glyphs.bad, report::MALFORMED_NAME), Role::Bad)

@@ -28,6 +28,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         effective: None,
         missing: Vec::new(),
         overdue: 0,
+        malformed: 0,
         absent: Vec::new(),
         resources: 12,
         newest_accepted: None,
@@ -103,6 +104,7 @@ pub fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         named_resources: 119,
         missing: texts(&["ledger-v2"]),
         overdue: 1,
+        malformed: 0,
         resources: 118,
         pushes: 44,
         ..state(edge, Eds, Miss, "14:02:09")
@@ -167,6 +169,7 @@ pub fn summary_of(state: &StateFact) -> SummaryFact {
         last_nack: state.nacks.last().map(|nack| (nack.n, nack.at)),
         missing: state.missing.len() as u64,
         overdue: state.overdue,
+        malformed: 0,
         names: state.names.len() as u64,
         resources: state.resources,
         refused: u64::from(state.open_nacks > 0),

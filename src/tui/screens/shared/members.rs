@@ -1,0 +1,42 @@
+//! The members of the collections on a screen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::engine::store::{ResourceFact, Store};
+use crate::engine::structured::{Members, StructuredNames};
+use crate::wire::event::{StreamId, TypeUrl};
+
+/// Collections whose members are kept. Beyond that all are counted again.
+const MAX_KEPT: usize = 256;
+
+/// The members of collections, counted again once resources of their type change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CountedMembers {
+    known: HashMap<(StreamId, TypeUrl, Arc<str>), (u64, Option<Members>)>,
+}
+
+impl CountedMembers {
+    /// Returns the members of a collection; `None` for another resource.
+    pub(crate) fn of(
+        &mut self,
+        store: &Store,
+        names: &StructuredNames<'_>,
+        fact: &ResourceFact,
+    ) -> Option<Members> {
+        if !fact.name.starts_with("xdstp:") {
+            return None;
+        }
+        let mark = store.mark(fact.stream, &fact.type_url);
+        let key = (fact.stream, fact.type_url.clone(), fact.name.clone());
+        if let Some((_, members)) = self.known.get(&key).filter(|(known, _)| *known == mark) {
+            return members.clone();
+        }
+        if self.known.len() >= MAX_KEPT {
+            self.known.clear();
+        }
+        let members = names.members(fact);
+        self.known.insert(key, (mark, members.clone()));
+        members
+    }
+}
