@@ -16,6 +16,7 @@ use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, HoldDesk, SharedFaults, Tls};
 use crate::peers::bootstrap;
+use crate::peers::intercept::FaultSet;
 use crate::present::json;
 use crate::schema::Schema;
 use crate::sources;
