@@ -88,7 +88,7 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let tls = connect::tap(args, &maps)?;
     let listen = maps.iter().map(|(listen, _)| listen);
     let faults = faults::read(&args.faults, Vec::new(), args.live.read_only, listen)?;
-    faults.iter().flat_map(FaultSet::filters).for_each(|of| select::say_unknown_types(of, global.quiet, io));
+    faults::say_unknown(faults.as_ref(), global, io);
     let plan = faults.as_ref().and_then(FaultSet::plan_length);
     let ending = Ending::read(&args.end, plan, global, io)?;
     let (verb, notice, has_tour, no_hold) = ("tap", None, false, None);
