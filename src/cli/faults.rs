@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::args::FaultFlags;
+use super::args::{FaultFlags, Global, ServeArgs};
 use super::error::CliError;
 use super::io::Io;
-use super::offline;
+use super::{offline, select};
 use crate::net::tap::Address;
 use crate::peers::intercept::FaultSet;
 use crate::sources::{self, SourceFormat, script};
@@ -63,8 +63,31 @@ pub(super) fn read<'a>(
     Ok(Some(set))
 }
 
+/// Returns the faults of `serve`, those of its script included.
+///
+/// # Errors
+///
+/// A fault cannot be read, or the run must not be armed.
+pub(super) fn of_serve(
+    args: &ServeArgs,
+    listen: &Address,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Option<FaultSet>, CliError> {
+    let of_script = of_script(&args.source, io)?;
+    let faults = read(&args.faults, of_script, args.live.read_only, [listen].into_iter())?;
+    say_unknown(faults.as_ref(), global, io);
+    Ok(faults)
+}
+
+/// Says which types of faults are not built in.
+pub(super) fn say_unknown(faults: Option<&FaultSet>, global: &Global, io: &mut Io<'_>) {
+    let filters = faults.into_iter().flat_map(FaultSet::filters);
+    filters.for_each(|filter| select::say_unknown_types(filter, global.quiet, io));
+}
+
 /// Returns the faults that an arrow script states; none for another source.
-pub(super) fn of_script(source: &str, io: &Io<'_>) -> Result<Vec<Written>, CliError> {
+fn of_script(source: &str, io: &Io<'_>) -> Result<Vec<Written>, CliError> {
     if source == "-" {
         return Ok(Vec::new());
     }

@@ -16,7 +16,6 @@ use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, HoldDesk, SharedFaults, Tls};
 use crate::peers::bootstrap;
-use crate::peers::intercept::FaultSet;
 use crate::present::json;
 use crate::schema::Schema;
 use crate::sources;
@@ -88,7 +87,7 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let tls = connect::tap(args, &maps)?;
     let listen = maps.iter().map(|(listen, _)| listen);
     let faults = faults::read(&args.faults, Vec::new(), args.live.read_only, listen)?;
-    faults.iter().flat_map(FaultSet::filters).for_each(|of| select::say_unknown_types(of, global.quiet, io));
+    faults::say_unknown(faults.as_ref(), global, io);
     let faults = faults.map(SharedFaults::from);
     let ending = Ending::read(&args.end, faults.as_ref(), global, io)?;
     let (verb, notice, has_tour, no_hold) = ("tap", None, false, None);

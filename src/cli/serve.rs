@@ -23,7 +23,7 @@ use super::live::{Run, for_clients};
 use super::progress::Progress;
 use super::serve_plan::{MAX_NAMED, PlanSource, ServePlan};
 
-use super::{connect, diagnostics, faults, offline, schema_flags, select, source};
+use super::{connect, diagnostics, faults, offline, schema_flags, source};
 
 /// Interval at which --reload checks SOURCE. A change counts once it has lasted this long.
 const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -34,10 +34,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     })?;
     check_flags(args)?;
     let tls = connect::listen(&args.secure)?;
-    let of_script = faults::of_script(&args.source, io)?;
-    let faults = faults::read(&args.faults, of_script, args.live.read_only, [&listen].into_iter())?;
-    faults.iter().flat_map(FaultSet::filters).for_each(|of| select::say_unknown_types(of, global.quiet, io));
-    let faults = faults.map(SharedFaults::from);
+    let faults = faults::of_serve(args, &listen, global, io)?.map(SharedFaults::from);
     let ending = Ending::read(&args.end, faults.as_ref(), global, io)?;
     let from = SourceArgs {
         source: args.source.clone(),

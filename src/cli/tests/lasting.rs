@@ -96,7 +96,7 @@ fn lasting_findings_keep_wait_from_being_synced() {
     let waited = run(&["wait", removed, "synced", "--timeout", "0s"]);
     assert_eq!((run(&["status", removed]).exit, waited.exit), (Exit::No, Exit::Never), "{}", waited.err);
     // A rule that was broken once is no state.
-    let once = "tests/fixtures/lint/delta-version-empty.bad.xds";
+    let once = "tests/fixtures/lint/node-changed.bad.xds";
     let waited = run(&["wait", once, "synced", "--timeout", "0s"]);
     assert_eq!((run(&["status", once]).exit, waited.exit), (Exit::No, Exit::Yes), "{}", waited.err);
     let malformed = "tests/fixtures/views/malformed-name.xds";

@@ -158,12 +158,8 @@ impl Store {
             (ends.cuts.count > 0).then_some(ends.cuts.newest),
         ];
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
-        // After one loss the client goes on with all that it has: the server owes nothing.
-        let is_single = ends.run.as_ref().is_some_and(|run| run.is_served && run.series.count == 1);
-        let goes_on = |stream: &Stream| is_single && !stream.is_owed() && stream.has_kept();
-        let settled = silent.filter(|(_, stream)| {
-            goes_on(stream) || ends.is_settled(stream, self.now, self.limits) || self.is_overdue(stream)
-        });
+        let settled = silent
+            .filter(|(_, stream)| ends.is_settled(stream, self.now, self.limits) || self.is_overdue(stream));
         let Some((_, healthy)) = answered.or(settled) else {
             return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
         };

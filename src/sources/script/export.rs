@@ -162,7 +162,7 @@ impl<'a> ScriptExporter<'a> {
             self.write_first(catalog);
         }
         // Timers go on after the last frame.
-        if !self.time.untimed && end > self.time.now() {
+        if !self.time.untimed && !self.items.is_empty() && end > self.time.now() {
             self.items.push(Statement::Advance(end.since(self.time.now())));
         }
         (self.items, self.notices.into_iter().collect())

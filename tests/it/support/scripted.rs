@@ -330,7 +330,10 @@ pub fn play(file: &str, text: &str) {
     assert!(blamed.is_empty(), "{file}: blamed on the client: {blamed:?}\n{}", script::write(&exported));
     let mut lines = exported.lines;
     // The end of the test is not part of the script.
-    while lines.pop_if(|line| matches!(line.statement, Statement::End { .. })).is_some() {}
+    let is_end = |line: &mut script::ScriptLine| {
+        matches!(line.statement, Statement::End { .. } | Statement::Advance(_))
+    };
+    while lines.pop_if(is_end).is_some() {}
     let last = script.lines.iter().rposition(|line| !matches!(line.statement, Statement::Expect(_)));
     lines.extend(script.lines.into_iter().skip(last.map_or(0, |last| last + 1)));
     check(&Script { file: file.to_owned(), lines }, "the recording of our client");

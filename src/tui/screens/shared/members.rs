@@ -10,10 +10,16 @@ use crate::wire::event::{StreamId, TypeUrl};
 /// Collections whose members are kept. Beyond that all are counted again.
 const MAX_KEPT: usize = 256;
 
+/// A collection of a stream.
+type CollectionPlace = (StreamId, TypeUrl, Arc<str>);
+
+/// The mark of the type at the time of counting, and the members.
+type MarkedMembers = (u64, Option<Members>);
+
 /// The members of collections, counted again once resources of their type change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CountedMembers {
-    known: HashMap<(StreamId, TypeUrl, Arc<str>), (u64, Option<Members>)>,
+    known: HashMap<CollectionPlace, MarkedMembers>,
 }
 
 impl CountedMembers {
