@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::app::demo::Scenario;
 use crate::app::session_dir;
 use crate::engine::lint;
-use crate::engine::store::Options;
+use crate::engine::store::{MessageKind, Options};
 use crate::present::{json, report};
 use crate::sources::{self, Limit, Spec};
 use crate::tui::ScreenId;
@@ -42,6 +43,12 @@ pub(super) enum Names {
     Words,
     Screens,
     Topics,
+    /// Scenarios of the demo.
+    Scenarios,
+    /// Conditions of `wait`.
+    Conditions,
+    /// Terms of filters: `kind:nack`, `type:cds`, `node:edge-gw-1`.
+    Filters,
 }
 
 /// Finds the names that can continue a command line.
@@ -99,6 +106,11 @@ impl Candidates {
             }
             Names::Screens => ScreenId::ALL.into_iter().map(|screen| screen.title().to_lowercase()).collect(),
             Names::Topics => help::words(),
+            Names::Scenarios => {
+                Scenario::ALL.into_iter().map(|scenario| scenario.word().to_owned()).collect()
+            }
+            Names::Conditions => ["synced", "nack"].map(str::to_owned).to_vec(),
+            Names::Filters => self.filters(current),
         };
         let fitting = all.into_iter().filter(|name| name.starts_with(current)).take(MAX_CANDIDATES);
         fitting.map(|name| self.quoted(name)).collect()
@@ -115,6 +127,28 @@ impl Candidates {
         let Some(dir) = &self.state_dir else { return Vec::new() };
         let found = session_dir::list(dir).unwrap_or_default();
         found.into_iter().map(|session| session.name).collect()
+    }
+
+    /// Returns terms of filters; nodes and names are those of the source.
+    fn filters(&self, current: &str) -> Vec<String> {
+        let terms = |field: &str, words: Vec<String>| -> Vec<String> {
+            words.into_iter().map(|word| format!("{field}:{word}")).collect()
+        };
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        match current.split_once(':').map(|(field, _)| field) {
+            Some(field @ "kind") => {
+                terms(field, MessageKind::ALL.into_iter().map(|kind| kind.word().to_owned()).collect())
+            }
+            Some(field @ "type") => terms(field, Kind::all().map(|kind| kind.word().to_owned()).collect()),
+            Some(field @ "dir") => terms(field, words(&["req", "resp"])),
+            Some(field @ "state") => {
+                terms(field, report::STATES.iter().map(|(state, _)| state.word().to_owned()).collect())
+            }
+            Some(field @ "rule") => terms(field, lint::rules().map(|rule| rule.id.to_owned()).collect()),
+            Some(field @ "node") => terms(field, self.of_source().nodes.into_iter().collect()),
+            Some(_) => Vec::new(),
+            None => words(&["kind:", "type:", "node:", "state:", "name:", "dir:", "stream:", "rule:"]),
+        }
     }
 
     /// Returns types, resources as `cds/reviews`, and after a type the names alone.

@@ -20,6 +20,9 @@ use super::{offline, schema_flags};
 /// Interval at which the facts of a server are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The time after which facts are shown although not everything requested has come.
+const FIRST_SHOWN_AFTER: Duration = Duration::from_secs(1);
+
 /// The facts that were printed.
 #[derive(Default)]
 pub(super) struct PrintedFacts {
@@ -87,6 +90,11 @@ fn watch_server(
     let running = Running::start(options, None)?;
     let started = Instant::now();
     let (mut shown, mut reported) = (None, None);
+    let name = crate::wire::text::display_safe(&source.source).into_owned();
+    if !global.quiet {
+        io.say(&format!("connecting to {name}; changes are printed as they come, until Ctrl-C"));
+    }
+    let mut is_waiting_told = global.quiet;
     loop {
         let progress = running.progress();
         if let Some(refused) = &progress.refused {
@@ -98,7 +106,12 @@ fn watch_server(
         }
         let is_answered = progress.begun && progress.unanswered.is_empty();
         let revision = running.shared.revision();
-        let is_due = is_answered || started.elapsed() >= source.timers.resource_timeout || !is_first;
+        let is_begun = progress.begun && started.elapsed() >= FIRST_SHOWN_AFTER;
+        if progress.begun && !is_answered && is_first && !std::mem::replace(&mut is_waiting_told, true) {
+            let unanswered = client::listed(&progress.unanswered);
+            io.say(&format!("waiting for {unanswered}"));
+        }
+        let is_due = is_answered || is_begun || !is_first;
         if is_due && shown != Some(revision) {
             shown = Some(revision);
             show(&running.shared.store(), &schema, io)?;

@@ -73,6 +73,9 @@ fn names_of(id: &str) -> Option<Names> {
         "word" => Names::Words,
         "view" | "screen" => Names::Screens,
         "topic" => Names::Topics,
+        "scenario" => Names::Scenarios,
+        "condition" => Names::Conditions,
+        "filter" => Names::Filters,
         _ => return None,
     })
 }

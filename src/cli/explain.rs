@@ -7,6 +7,8 @@ use crate::engine::lint;
 use crate::engine::problems::ProblemKind;
 use crate::engine::store::{MessageKind, RequestClass};
 use crate::present::{explanation, logs, report};
+use crate::schema::ExplainError;
+use crate::wire::event::{ApiVersion, Kind};
 use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
@@ -53,11 +55,7 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
             Ok(Exit::Yes)
         }
         Err(_) if own_words(word, io)? => Ok(Exit::Yes),
-        Err(error) => Err(CliError::usage(format!("unknown word `{word}`"))
-            .because(error)
-            .next("xdscope explain Cluster.connect_timeout")
-            .next("xdscope lint --list-rules")
-            .next("xdscope help states")),
+        Err(error) => Err(unknown_word(word, error)),
     }
 }
 
@@ -100,6 +98,45 @@ fn log_line(meaning: &logs::Meaning, io: &mut Io<'_>) -> Result<(), CliError> {
         writeln!(io.stdout, "  see  {look}")?;
     }
     Ok(())
+}
+
+/// The error for a word without a meaning, with words that resemble it.
+fn unknown_word(word: &str, error: ExplainError) -> CliError {
+    let mut near: Vec<String> = match (&error, word.rsplit_once('.')) {
+        (ExplainError::NoField { field, known, .. }, Some((head, _))) => {
+            suggest::near(field, known.split(", "))
+                .into_iter()
+                .map(|field| format!("{head}.{field}"))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    if let (ExplainError::NoField { message, field, .. }, false) = (&error, near.is_empty()) {
+        let error = CliError::usage(format!("{message} has no field {field}"));
+        return CliError {
+            next: near.iter().map(|word| format!("xdscope explain {word}")).collect(),
+            ..error
+        };
+    }
+    if near.is_empty() {
+        let states = report::STATES.iter().map(|(state, _)| state.word());
+        let states = states.chain(report::RESOURCE_STATES.iter().map(|(state, _)| state.word()));
+        let kinds = MessageKind::ALL.into_iter().map(MessageKind::word);
+        let words = states.chain(kinds).chain(lint::rules().map(|rule| rule.id));
+        near = suggest::near(&word.to_ascii_lowercase(), words).into_iter().map(str::to_owned).collect();
+        let messages = Kind::all().filter_map(|kind| kind.message(ApiVersion::V3)?.rsplit('.').next());
+        near.extend(suggest::near(word, messages).into_iter().map(str::to_owned));
+        near.dedup();
+    }
+    let next: Vec<String> = near.iter().map(|word| format!("xdscope explain {word}")).collect();
+    let unknown = CliError { next, ..CliError::usage(format!("unknown word `{word}`")).because(error) };
+    match near.is_empty() {
+        true => unknown
+            .next("xdscope explain Cluster.connect_timeout")
+            .next("xdscope lint --list-rules")
+            .next("xdscope help states"),
+        false => unknown,
+    }
 }
 
 /// The error for a line of no known form, with the forms that are known.

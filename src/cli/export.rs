@@ -20,7 +20,7 @@ use super::error::{CliError, Exit};
 use super::frame_writer::{Copied, CopyHeader, FrameWriter};
 use super::io::Io;
 use super::json_out::{Objects, add_body};
-use super::output_file::OutputFile;
+use super::output_file::{self, OutputFile};
 use super::progress::Progress;
 use super::select::{self, Picked};
 use super::{offline, refusals, source};
@@ -38,7 +38,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     if matches!(args.to, ExportTo::Dir | ExportTo::Bootstrap) {
         return super::export_resources::run(args, global, io);
     }
-    if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
+    let file = output_file::named(args.output.as_deref());
+    if file.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary, and stdout is a terminal");
         return Err(error.next(format!(
             "xdscope export {} --to xdsrec --output session.xdsrec",
@@ -60,7 +61,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let header =
         CopyHeader { name: passes.name().to_owned(), keep_secrets: args.source.keep_secrets || has_secrets };
-    let written = match &args.output {
+    let written = match file {
         None => {
             let mut out = std::mem::replace(&mut io.stdout, Box::new(io::sink()));
             let written = export.write(&mut passes, header, &mut *out, global, io);
@@ -79,7 +80,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         for notice in &written.notices {
             io.say(&crate::wire::text::display_safe(notice));
         }
-        if let Some(path) = &args.output {
+        if let Some(path) = file {
             let Written { messages, of, .. } = written;
             io.say(&format!("{messages} of {} written to {}", plural(of, "message"), path.display()));
         }

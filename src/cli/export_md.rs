@@ -70,7 +70,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let reproduction = parts.find(&problem, &streams, &identity);
     drop(busy);
     script_section(&mut text, reproduction.as_ref(), name);
-    match &args.output {
+    let file = output_file::named(args.output.as_deref());
+    match file {
         None => io.stdout.write_all(text.as_bytes())?,
         Some(path) => output_file::save(path, args.force, name, &text, io)?,
     }
@@ -81,7 +82,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             Some(found) => format!("with a script of {}", plural(found.messages, "message")),
             None => "without a script: no part of the session shows the problem again".to_owned(),
         };
-        let to = args.output.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
+        let to = file.map(|path| format!("{}: ", path.display())).unwrap_or_default();
         io.say(&display_safe(&format!("{to}problem {number} of {}, {place}, {script}", wrong.len())));
     }
     Ok(Exit::Yes)
@@ -121,6 +122,14 @@ impl BugReport<'_> {
         let (word, _) = report::problem_word(problem);
         let clock = store.clock();
         let mut out = format!("# {}: {word}\n\n", markup(&report::problem_place(problem)));
+        let day = |at| {
+            let at = jiff::Timestamp::from_second(clock.unix_seconds(at)?).ok()?;
+            Some(at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+        };
+        let start = store.line(store.first_row()).and_then(|line| day(line.at));
+        if let Some((start, end)) = start.zip(day(store.now())) {
+            let _ = writeln!(out, "Times are UTC, from {start} to {end}; ages count back from the end.\n");
+        }
         let _ = writeln!(out, "{}.\n", markup(&report::problem(problem, &clock)));
         if let Some(quote) = problem.quote() {
             out.push_str("The client says:\n\n");
@@ -225,6 +234,7 @@ impl BugReport<'_> {
             zone: jiff::tz::TimeZone::UTC,
             style: Style { color: false, ascii: false },
             has_nodes: false,
+            is_cut: false,
         };
         let mut lines = layout.titles();
         for fact in &facts {

@@ -44,7 +44,10 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let words = join_names(&args.what);
     let whats: Vec<GetTarget> = words.iter().map(|text| GetTarget::parse(text)).collect();
     let is_about_nodes = words.len() == 1 && words.iter().all(|what| nodes::is_word(what));
-    let ask = if is_about_nodes { Vec::new() } else { words };
+    let ask = match is_about_nodes {
+        true => Vec::new(),
+        false => whats.iter().map(|what| what.request().to_owned()).collect(),
+    };
     let mut asked = SourceArgs { ask, ..args.source.clone() };
     // A tree needs the resources that it refers to.
     if args.format == Some(Format::Tree) && !asked.client.no_expand {
@@ -187,8 +190,11 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
                     || store.resources(state.stream, &state.type_url).iter().any(|fact| what.is(fact))
             });
             if !known {
-                let error =
-                    CliError::new(Exit::Never, format!("{} was neither requested nor sent", what.text));
+                let words = match name.contains('*') {
+                    true => format!("no name matches {}", what.text),
+                    false => format!("{} was neither requested nor sent", what.text),
+                };
+                let error = CliError::new(Exit::Never, words);
                 let names: BTreeSet<Arc<str>> = of_type
                     .iter()
                     .flat_map(|state| store.resources(state.stream, &state.type_url))

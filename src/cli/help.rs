@@ -217,6 +217,17 @@ pub(super) fn field_meaning(field: FilterField) -> &'static str {
     }
 }
 
+/// Suggests a verb below `verb` for a word that is not one, or `verb` itself, if that lists.
+pub(super) fn meant_below(verb: &Command, word: &str) -> CliError {
+    let name = verb.get_bin_name().unwrap_or_else(|| verb.get_name());
+    let near = suggest::near(word, verb.get_subcommands().map(Command::get_name)).into_iter();
+    let near = near.map(|below| format!("{name} {below}"));
+    let lists = matches!(word, "list" | "ls") && !verb.is_subcommand_required_set();
+    let itself = lists.then(|| format!("{name}   lists them"));
+    let error = CliError::usage(format!("unknown verb `{word}` of `{}`", verb.get_name()));
+    CliError { next: itself.into_iter().chain(near).chain([format!("{name} --help")]).collect(), ..error }
+}
+
 /// Suggests a verb for a word that is not one.
 pub(super) fn meant(word: &str) -> CliError {
     let verb = match word {

@@ -6,7 +6,7 @@ use super::args::{
     ClientFlags, DescriptorFlags, ExportArgs, ExportTo, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
     ReplayArgs, TimerFlags, Verb,
 };
-use super::{nodes, picture, report};
+use super::{nodes, output_file, picture};
 
 /// Limits of states.
 const STATE_LIMITS: [&str; 2] = ["resource_timeout", "stale_after"];
@@ -36,7 +36,9 @@ pub(super) fn reason(verb: &Verb, id: &str, is_bootstrap: bool) -> Option<String
         Verb::Log(args) if id == "time" && args.rows.filter.is_none() && is_for_programs(args.format) => {
             Some("formats for programs have one form of times".to_owned())
         }
-        Verb::Picture(args) if id == "theme" && picture::format_of(args) == PictureFormat::Text => {
+        Verb::Picture(args)
+            if id == "theme" && matches!(picture::format_of(args), Ok(PictureFormat::Text)) =>
+        {
             Some("a picture in text has no colours".to_owned())
         }
         Verb::Replay(args) if OF_SCREENS.contains(&id) && prints_rows(args) => {
@@ -64,7 +66,7 @@ fn has_titles(verb: &Verb) -> bool {
 fn is_file_named(verb: &Verb) -> bool {
     match verb {
         Verb::Export(args) => args.output.is_some(),
-        Verb::Report(args) => report::named_file(args).is_some(),
+        Verb::Report(args) => output_file::named(args.output.as_deref()).is_some(),
         Verb::Picture(args) => args.output.is_some(),
         _ => true,
     }

@@ -388,7 +388,8 @@ impl Run<'_> {
         diagnostics::detach_stderr();
         let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
-        let layout = RowLayout { time: self.flags.time, zone: zone.clone(), style, has_nodes: true };
+        let (time, is_cut) = (self.flags.time, io.stdout_is_terminal);
+        let layout = RowLayout { time, zone: zone.clone(), style, has_nodes: true, is_cut };
         let mut before = None;
         let lines = EventLines::start();
         let mut lines =

@@ -322,7 +322,7 @@ impl<'a> Log<'a> {
                 let (time, zone, style) = (self.args.time, self.zone.clone(), self.style);
                 // More streams may come.
                 let has_nodes = picked.streams.len() > 1 || self.args.follow;
-                let layout = RowLayout { time, zone, style, has_nodes };
+                let layout = RowLayout { time, zone, style, has_nodes, is_cut: self.terminal };
                 RowOutput::Rows { out, layout, before: None, has_titles: !self.args.rows.no_headers }
             }
         };

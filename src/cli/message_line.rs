@@ -1,11 +1,12 @@
 //! Rows of at most 100 columns, for `log`, `replay` without screens, and live runs.
 //!
 //! Columns have fixed widths, so that rows can be printed one by one. A version keeps its end, a
-//! name both ends. What does not fit beside a row stands below it.
+//! name both ends, and a long kind takes columns of a short version. What does not fit beside a row
+//! stands below it.
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{MessageFact, Store};
+use crate::engine::store::{LineFact, MessageFact, Store};
 use crate::present::report::Role;
 use crate::present::{json, report};
 use crate::wire::event::{Clock, Dir, Time};
@@ -34,6 +35,8 @@ const VERSION: usize = 9;
 const RESOURCES: usize = 10;
 const SIZE: usize = 7;
 const LATENCY: usize = 5;
+/// Columns that a version keeps beside a long kind.
+const MIN_VERSION: usize = 6;
 /// Columns that versions gain in rows without a node.
 const WITHOUT_NODE: usize = NODE + GAP;
 /// Columns before the text below a row: under the time.
@@ -47,6 +50,8 @@ pub struct RowLayout {
     pub style: Style,
     /// Whether rows name their node and stream.
     pub has_nodes: bool,
+    /// Whether what is too long for its column is cut, as on a terminal.
+    pub is_cut: bool,
 }
 
 /// A cell with its width; numbers are aligned to the right.
@@ -87,7 +92,7 @@ impl RowLayout {
         let line = fact.line();
         let cells = self.cells(fact, before, store);
         let mut out = join(&cells, self.style.color);
-        let note = report::remarks(fact, &line, false);
+        let note = self.note(fact, &line);
         let note = display_safe(&note);
         if note.is_empty() {
             return out;
@@ -103,14 +108,41 @@ impl RowLayout {
         out
     }
 
+    /// The text below a row: what its columns are too narrow for, and remarks.
+    fn note(&self, fact: &MessageFact, line: &LineFact) -> String {
+        let (kind, _) = words::kind(line, self.style);
+        let (kind_width, _) = self.kind_and_version(&kind, &fact.version);
+        let resources = report::resources(line);
+        let mut notes = Vec::new();
+        if self.is_cut && width(&kind) > kind_width {
+            notes.push(kind);
+        }
+        if self.is_cut && width(&resources) > RESOURCES {
+            notes.push(format!("resources {resources}"));
+        }
+        notes.extend(Some(report::remarks(fact, line, false)).filter(|remarks| !remarks.is_empty()));
+        notes.join("; ")
+    }
+
     fn version_width(&self) -> usize {
         if self.has_nodes { VERSION } else { VERSION + WITHOUT_NODE }
+    }
+
+    /// The widths of kind and version. A long kind takes columns that the version does not need.
+    fn kind_and_version(&self, kind: &str, version: &str) -> (usize, usize) {
+        let both = KIND + self.version_width();
+        let needed = width(&display_safe(version)).min(MIN_VERSION);
+        let kind = width(kind).clamp(KIND, both - needed);
+        (kind, both - kind)
     }
 
     fn cells(&self, fact: &MessageFact, before: Option<Time>, store: &Store) -> Vec<RowCell> {
         let row = fact.line();
         let mark = self.style.pick("…", "..");
-        let text = |text: &str, width: usize, keep| cut(&display_safe(text), width, keep, mark).into_owned();
+        let text = |text: &str, width: usize, keep| match self.is_cut {
+            true => cut(&display_safe(text), width, keep, mark).into_owned(),
+            false => display_safe(text).into_owned(),
+        };
         let cell = |text: String, role, width, is_number| RowCell { text, role, width, is_number };
         let number = fact.n.map_or_else(|| "-".to_owned(), |n| n.0.to_string());
         let mut cells = vec![
@@ -127,6 +159,7 @@ impl RowLayout {
         };
         let label = fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()));
         let (kind, role) = words::kind(&row, self.style);
+        let (kind_width, version_width) = self.kind_and_version(&kind, &fact.version);
         let is_large = fact.size > GRPC_MAX_MESSAGE_BYTES;
         let bytes = fact.n.map(|_| format!("{}{}", size(fact.size), if is_large { "!" } else { "" }));
         let taken = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
@@ -138,13 +171,8 @@ impl RowLayout {
                 width(arrow) + 1 + TYPE,
                 false,
             ),
-            cell(text(&kind, KIND, Keep::Ends), role, KIND, false),
-            cell(
-                text(&fact.version, self.version_width(), Keep::Tail),
-                Role::Plain,
-                self.version_width(),
-                false,
-            ),
+            cell(text(&kind, kind_width, Keep::Ends), role, kind_width, false),
+            cell(text(&fact.version, version_width, Keep::Tail), Role::Plain, version_width, false),
             cell(text(&report::resources(&row), RESOURCES, Keep::Head), Role::Plain, RESOURCES, false),
             cell(bytes.unwrap_or_default(), bytes_role, SIZE, true),
             cell(taken.unwrap_or_default(), Role::Plain, LATENCY, true),
@@ -156,6 +184,9 @@ impl RowLayout {
     fn node(&self, fact: &MessageFact) -> String {
         let stream = format!(" #{}", fact.stream.0);
         let node = display_safe(fact.node.as_deref().unwrap_or("-")).into_owned();
+        if !self.is_cut {
+            return format!("{node}{stream}");
+        }
         let room = NODE.saturating_sub(width(&stream));
         format!("{}{stream}", cut_name(&node, room, self.style.pick("…", "..")))
     }

@@ -313,7 +313,13 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
         }
         ErrorKind::InvalidSubcommand => {
             if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-                return Err(help::meant(word));
+                let mut command = command_line::command();
+                command.build();
+                let verb = command_line::verb_of(&command, args);
+                return Err(match verb.get_name() {
+                    "xdscope" => help::meant(word),
+                    _ => help::meant_below(&verb, word),
+                });
             }
         }
         _ => {}

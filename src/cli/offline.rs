@@ -7,6 +7,7 @@ use crate::app::session_dir;
 use crate::engine::store::Options;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
+use crate::wire::event::Kind;
 use crate::wire::text::{display_safe, shell_word};
 
 use super::args::{Global, SourceArgs, TimerFlags};
@@ -147,6 +148,10 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let mut error = CliError::unreadable(format!("cannot read {source}: no such file or session"));
     error.tried = tried;
+    let has_last = io.state_dir().is_some_and(|dir| !session_dir::names(&dir).is_empty());
+    if Kind::parse(source).is_some() && has_last {
+        return Err(error.next(format!("a SOURCE before {source}: last is the newest session")));
+    }
     if source.parse::<std::net::IpAddr>().is_ok() || source == "localhost" {
         return Err(error.next(format!("{source}:PORT, if it is a server")));
     }

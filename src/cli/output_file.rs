@@ -13,6 +13,14 @@ use super::error::CliError;
 use super::io::Io;
 use super::offline;
 
+/// The argument of `--output` that stands for stdout.
+const STDOUT: &str = "-";
+
+/// Returns the file that `--output` names; `None` for stdout.
+pub(super) fn named(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| *path != Path::new(STDOUT))
+}
+
 /// The suffix of a file that is not complete.
 const PART_SUFFIX: &str = ".part";
 

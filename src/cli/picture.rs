@@ -18,13 +18,15 @@ use super::io::Io;
 use super::progress::Busy;
 use super::{offline, output_file, replay, screens, source};
 
+/// The keys that have names.
+const KEY_NAMES: [&str; 7] = ["enter", "tab", "esc", "up", "down", "left", "right"];
 /// Number of keys that a picture takes.
 const MAX_KEYS: usize = 200;
 
 pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let screen = screens::wanted(Some(&args.screen))?;
     let keys = keys_of(&args.keys)?;
-    let format = format_of(args);
+    let format = format_of(args)?;
     let opened = source::open(&args.source, global, io)?;
     let zone = io.zone(args.time);
     let name = Path::new(&args.source.source).file_name().and_then(|name| name.to_str());
@@ -63,7 +65,7 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
             tui::svg(&frame, &colors, &title)
         }
     };
-    let Some(path) = &args.output else {
+    let Some(path) = output_file::named(args.output.as_deref()) else {
         io.stdout.write_all(text.as_bytes())?;
         return Ok(Exit::Yes);
     };
@@ -75,10 +77,17 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
 }
 
 /// Returns the format of `-o`, or else of the ending of `--output`.
-pub(super) fn format_of(args: &PictureArgs) -> PictureFormat {
-    let ending = args.output.as_deref().and_then(Path::extension);
-    let is_svg = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
-    args.format.unwrap_or(if is_svg { PictureFormat::Svg } else { PictureFormat::Text })
+pub(super) fn format_of(args: &PictureArgs) -> Result<PictureFormat, CliError> {
+    let ending = output_file::named(args.output.as_deref()).and_then(Path::extension);
+    match (args.format, ending.map(|ending| ending.to_string_lossy().to_lowercase()).as_deref()) {
+        (Some(format), _) => Ok(format),
+        (None, None | Some("txt" | "text")) => Ok(PictureFormat::Text),
+        (None, Some("svg")) => Ok(PictureFormat::Svg),
+        (None, Some(other)) => {
+            let error = CliError::usage(format!("--output: unknown ending `.{other}`"));
+            Err(error.next("--output FILE.svg or FILE.txt").next("-o svg, for any name"))
+        }
+    }
 }
 
 /// Parses keys: characters, and names in angle brackets.
@@ -101,6 +110,13 @@ fn keys_of(text: &str) -> Result<Vec<KeyCode>, CliError> {
             (Some(key), Some((_, after))) => {
                 keys.push(key);
                 rest = after;
+            }
+            (None, Some((name, _))) if name.len() > 1 && name.chars().all(|c| c.is_ascii_alphabetic()) => {
+                let error = CliError::usage(format!("--keys: unknown key <{}>", display_safe(name)));
+                let near = super::suggest::near(&name.to_ascii_lowercase(), KEY_NAMES);
+                let names = if near.is_empty() { KEY_NAMES.to_vec() } else { near };
+                let names: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
+                return Err(error.next(names.join(" ")));
             }
             _ => {
                 keys.push(KeyCode::Char(first));

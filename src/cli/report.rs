@@ -1,7 +1,6 @@
 //! `report`: a source as one HTML page.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use crate::app::analysis::{self, Analysis};
 use crate::present::page::{self, PageSource};
@@ -17,14 +16,6 @@ use super::progress::Busy;
 use super::select::{Picked, Selected};
 use super::{offline, output_file, source};
 
-/// Argument of `--output` that stands for stdout.
-const STDOUT: &str = "-";
-
-/// Returns the file that a report is written to. `None`: stdout.
-pub(super) fn named_file(args: &ReportArgs) -> Option<&Path> {
-    args.output.as_deref().filter(|path| *path != Path::new(STDOUT))
-}
-
 pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let name = &args.source.source;
     if args.source.keep_secrets {
@@ -34,7 +25,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
         let error = CliError::usage("a report is a page for a browser, and stdout is a terminal");
         return Err(error.next(format!("xdscope report {} --output report.html", shell_word(name))));
     }
-    let file = named_file(args);
+    let file = output_file::named(args.output.as_deref());
     let source = &args.source;
     let mut gaps = None;
     let slot = &mut gaps;

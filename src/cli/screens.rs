@@ -9,7 +9,7 @@ use crate::tui::{self, Feed, Multiplexer, Notify, ScreenId, Theme};
 use super::args::{Global, NotifyWord, ScreenFlags, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::themes;
+use super::{suggest, themes};
 
 /// Shows a source until the user quits.
 pub(super) fn run(
@@ -49,6 +49,9 @@ pub(super) fn wanted(view: Option<&str>) -> Result<ScreenId, CliError> {
     let found = ScreenId::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
     found.ok_or_else(|| {
         let words: Vec<_> = ScreenId::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
-        CliError::usage(format!("unknown screen `{word}`: expected one of {}", words.join(", ")))
+        let near = suggest::near(&word.to_lowercase(), words.iter().map(String::as_str));
+        let next = near.into_iter().map(str::to_owned).collect();
+        let error = CliError::usage(format!("unknown screen `{word}`: expected one of {}", words.join(", ")));
+        CliError { next, ..error }
     })
 }

@@ -1,10 +1,10 @@
 //! WHAT as typed: a type, a resource of a type, or a structured name.
 
-use std::sync::Arc;
-
 use crate::engine::session::glob_matches;
 use crate::engine::store::ResourceFact;
 use crate::wire::event::{Kind, TypeUrl};
+
+use super::suggest;
 
 /// Parses a structured name, which contains its type. The result is as requested: parameters in
 /// order, without directives (docs/protocol.md#k-08).
@@ -86,23 +86,60 @@ impl GetTarget {
         }
     }
 
+    /// WHAT as a client requests it: a glob of names is not a name, so that the type is requested.
+    pub(super) fn request(&self) -> &str {
+        // A client can subscribe to the name `*`.
+        let glob = self.name.as_deref().filter(|name| is_glob(name) && *name != "*");
+        let of_type = glob.and_then(|glob| self.text.strip_suffix(glob)?.strip_suffix('/'));
+        of_type.unwrap_or(&self.text)
+    }
+
     pub(super) fn is(&self, fact: &ResourceFact) -> bool {
-        let alias = |alias: &Arc<str>| self.name.as_deref() == Some(&**alias);
+        let is_alias = |name: &String| fact.aliases.iter().any(|alias| is_name(name, alias));
         self.is_named(&fact.type_url, &fact.name)
-            || (self.is_type(&fact.type_url) && fact.aliases.iter().any(alias))
+            || (self.is_type(&fact.type_url) && self.name.as_ref().is_some_and(is_alias))
     }
 
     /// Whether WHAT selects the resource of a type and name.
     pub(super) fn is_named(&self, url: &TypeUrl, text: &str) -> bool {
         let own = structured(text).map(|(_, name)| name);
-        let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);
+        let named =
+            |name: &String| is_name(name, text) || own.as_ref() == Some(name) || glob_matches(name, text);
         self.is_type(url) && self.name.as_ref().is_none_or(named)
     }
+}
+
+/// Whether a name as typed is a glob of names: `re*`. A structured name has globs of its own.
+fn is_glob(name: &str) -> bool {
+    name.contains('*') && !name.starts_with("xdstp:")
+}
+
+/// Whether a name as typed selects a resource of this name.
+fn is_name(name: &str, text: &str) -> bool {
+    name == text || (is_glob(name) && suggest::is_match(name, text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn globs_select_names_and_request_their_type() {
+        let url = TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster");
+        let reviews = GetTarget::parse("cds/re*");
+        assert!(reviews.is_named(&url, "reviews") && !reviews.is_named(&url, "ledger-re"));
+        for (text, request) in [
+            ("cds/re*", "cds"),
+            ("cds/reviews", "cds/reviews"),
+            ("cds", "cds"),
+            ("cds/*", "cds/*"),
+            ("type.googleapis.com/envoy.config.cluster.v3.Cluster/a*b", url.as_str()),
+        ] {
+            assert_eq!(GetTarget::parse(text).request(), request);
+        }
+        let collection = "xdstp://a/envoy.config.cluster.v3.Cluster/x/*";
+        assert_eq!(GetTarget::parse(collection).request(), collection);
+    }
 
     #[test]
     fn joins_types_with_the_names_after_them() {

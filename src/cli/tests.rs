@@ -28,7 +28,7 @@ mod usage;
 mod words;
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write as _};
 
 use jiff::tz::TimeZone;
 
@@ -82,6 +82,13 @@ impl Environment {
         drop(io);
         CallOutput { out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap(), exit }
     }
+}
+
+/// A file with an arrow script: a terminal has nothing on stdin.
+fn script_file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(".xds").tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
 }
 
 pub(super) fn run(args: &[&str]) -> CallOutput {

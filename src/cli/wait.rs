@@ -19,7 +19,7 @@ use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{offline, select, source};
+use super::{offline, select, source, suggest};
 
 /// Pause between two readings of a growing file, as a multiple of the time of the last reading.
 const PAUSE_FACTOR: u32 = 4;
@@ -43,6 +43,14 @@ impl Condition {
             "synced" => return Ok(Condition::Synced),
             "nack" => return Ok(Condition::Nack),
             _ => {}
+        }
+        // A word alone would be searched in names and versions.
+        let near = suggest::near(&text.to_ascii_lowercase(), ["synced", "nack"]);
+        if let Some(meant) = near.first() {
+            let error = CliError::usage(format!("unknown condition `{text}`"));
+            return Err(error
+                .next((*meant).to_owned())
+                .next(format!("name:{text}, for a resource of this name")));
         }
         let condition = match select::filter(Some(text), RowKind::Resources, &io.zone) {
             Ok(filter) => Condition::Resource(filter),

@@ -15,8 +15,10 @@ use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
 use super::data::{AppliedFilter, Data, Info};
+use super::input::screen_id::ScreenId;
 use super::lists::{HiddenColumns, Sorts};
 use super::widgets::layout::{Layout, layout};
+use super::widgets::table::GrownWidths;
 use super::widgets::theme::Theme;
 
 /// The stream and type that the screens are narrowed to.
@@ -211,6 +213,10 @@ pub struct Common {
     pub tour_lines: u16,
     /// Lines below the screen for the messages around its selection.
     pub message_lines: u16,
+    /// The widths of the tables of the screen so far.
+    pub widths: GrownWidths,
+    /// The screen and the scope that the widths are of.
+    shown: Option<(ScreenId, Scope)>,
 }
 
 impl Common {
@@ -245,6 +251,16 @@ impl Common {
             is_finding: false,
             tour_lines: 0,
             message_lines: 0,
+            widths: GrownWidths::default(),
+            shown: None,
+        }
+    }
+
+    /// Notes which screen is shown. Columns may shrink when that or the scope changes.
+    pub(crate) fn note_shown(&mut self, screen: ScreenId) {
+        if self.shown.as_ref().is_none_or(|(of, scope)| *of != screen || *scope != self.scope) {
+            self.shown = Some((screen, self.scope.clone()));
+            self.widths.clear();
         }
     }
 

@@ -203,14 +203,14 @@ pub(crate) fn sort_rows<T>(rows: &mut Vec<T>, is_descending: bool, cell: impl Fn
     rows.extend(keyed.into_iter().map(|(_, row)| row));
 }
 
-/// Sorts rows by the cells of a chosen column, which is given by its title.
+/// Sorts rows by the cells of the chosen one of these columns.
 pub(crate) fn sort_by_column<T>(
     rows: &mut Vec<T>,
     by: &ColumnSort,
-    titles: &[&str],
+    columns: &[Column],
     cells: impl Fn(&T) -> Vec<Span>,
 ) {
-    let at = titles.iter().position(|title| *title == &*by.title).unwrap_or(0);
+    let at = columns.iter().position(|column| column.title == &*by.title).unwrap_or(0);
     let cell = |row: &T| cells(row).get(at).map(|cell| cell.text.clone()).unwrap_or_default();
     sort_rows(rows, by.is_descending, cell);
 }

@@ -98,6 +98,7 @@ fn line(fact: &store::MessageFact, store: &Store) -> String {
         zone: TimeZone::UTC,
         style: cli::io::Style { color: false, ascii: false },
         has_nodes: true,
+        is_cut: true,
     };
     layout.row(fact, None, store)
 }

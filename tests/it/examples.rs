@@ -32,8 +32,9 @@ fn examples() -> Vec<String> {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert!(verbs.len() > 20, "{verbs:?}");
-    let nested = ["name", "open", "remove"].map(|verb| vec!["sessions", verb]);
-    let calls = verbs.into_iter().map(|verb| vec![verb]).chain(nested);
+    let sessions = ["name", "open", "remove"].map(|verb| vec!["sessions", verb]);
+    let descriptors = ["build", "check", "list"].map(|verb| vec!["descriptors", verb]);
+    let calls = verbs.into_iter().map(|verb| vec![verb]).chain(sessions).chain(descriptors);
     let help = |call: Vec<&str>| printed(folder.path(), &[&call[..], &["--help"]].concat());
     let texts: Vec<String> = calls.map(help).collect();
     let lines = texts.iter().filter_map(|text| text.split_once("\nExamples:\n")).flat_map(|of| of.1.lines());

@@ -217,6 +217,11 @@ impl State {
             Seek::Faster => self.speed = self.speed.faster(),
             _ => {
                 let to = self.target(seek)?;
+                match seek {
+                    Seek::Start if to == was => return Err(SeekError::AtStart),
+                    Seek::End | Seek::Live if to == was => return Err(SeekError::AtEnd),
+                    _ => {}
+                }
                 self.cursor.seek(to);
                 let is_problem = matches!(seek, Seek::Problem { .. });
                 self.reached = is_problem.then(|| self.marks.at(&self.cursor)).flatten();

@@ -560,3 +560,12 @@ fn records_messages_and_nodes_under_a_name() {
     assert!(store.streams().iter().all(|stream| stream.node.is_some()), "{:?}", store.streams());
     assert!(store.streams().iter().any(|stream| stream.partial), "and that it is a part");
 }
+
+#[test]
+fn says_that_the_cursor_is_at_an_end_already() {
+    let feed = feed(TOUR);
+    assert_eq!(feed.replay(None, Seek::End).unwrap_err().to_string(), "this is the end");
+    assert_eq!(feed.replay(None, Seek::Live).unwrap_err().to_string(), "this is the end");
+    feed.replay(None, Seek::Start).unwrap();
+    assert_eq!(feed.replay(None, Seek::Start).unwrap_err().to_string(), "this is the start");
+}

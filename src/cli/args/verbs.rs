@@ -130,7 +130,7 @@ pub struct LogArgs {
 /// `get`: resources.
 #[derive(Clone, Debug, Args)]
 pub struct GetArgs {
-    /// TYPE, TYPE/NAME or TYPE NAME...: cds, clusters, Cluster, a type URL, cds/reviews; `nodes`:
+    /// TYPE, TYPE/NAME or TYPE NAME...: cds, clusters, Cluster, a type URL, cds 're*'; `nodes`:
     /// the clients [default: counts of all types]
     #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,

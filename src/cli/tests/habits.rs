@@ -61,7 +61,8 @@ fn log_and_replay_print_the_same_rows_of_at_most_100_columns() {
         let log = run(&["log", source]);
         assert_eq!(run(&["replay", source, "--no-tui"]).out, log.out, "{source}");
         for args in [&[][..], &["--ascii"], &["--time", "delta"], &["--stream", "#1"]] {
-            let out = run(&[&["log", source], args].concat()).out;
+            let shown = Environment { terminal: true, ..Environment::default() };
+            let out = shown.run(&[&["log", source, "--color", "never"], args].concat()).out;
             let widest = out.lines().map(crate::wire::text::width).max();
             assert!(widest <= Some(100), "{source} {args:?}: {widest:?}\n{out}");
         }
@@ -73,8 +74,10 @@ fn log_and_replay_print_the_same_rows_of_at_most_100_columns() {
         "node \"{long}\"\nstream 1 ads\n> cds\n< cds v=\"{long}\" n=\"{long}\" [\"{long}\"]\n\
          > cds v= n=\"{long}\" nack=\"{long} {long}\"\n"
     );
-    let environment = Environment { stdin: Box::new(std::io::Cursor::new(script)), ..Environment::default() };
-    let out = environment.run(&["log", "-", "--no-headers"]).out;
+    let file = script_file(&script);
+    let environment = Environment { terminal: true, ..Environment::default() };
+    let path = file.path().to_str().unwrap();
+    let out = environment.run(&["log", path, "--no-headers", "--color", "never"]).out;
     assert!(out.lines().all(|line| crate::wire::text::width(line) <= 100), "{out}");
     let joined: String = out.split_whitespace().collect();
     assert!(joined.contains(&format!("{long}{long}")), "the error is whole: {out}");
@@ -93,6 +96,19 @@ fn near_names_are_suggested() {
         (&["staus", TOUR], "xdscope status"),
         (&["help", "filtre"], "xdscope help filter"),
         (&["picture", TOUR, "--screen", "nac"], "nack"),
+        (&["picture", TOUR, "--keys", "<Entr>"], "<enter>"),
+        (&["picture", TOUR, "--output", "shot.png"], "unknown ending `.png`"),
+        (&["sessions", "list"], "xdscope sessions   lists them"),
+        (&["sessions", "nmae"], "xdscope sessions name"),
+        (&["explain", "stael"], "next   xdscope explain stale"),
+        (&["explain", "nck-resend-loop"], "next   xdscope explain nack-resend-loop"),
+        (&["explain", "Clustr"], "next   xdscope explain Cluster"),
+        (
+            &["explain", "Cluster.lb_polcy"],
+            "has no field lb_polcy\n  next   xdscope explain Cluster.lb_policy",
+        ),
+        (&["wait", TOUR, "syncd"], "next   synced"),
+        (&["get", TOUR, "cds", "zz*"], "no name matches cds/zz*"),
     ] {
         let output = run(args);
         assert!(output.err.contains(wanted), "{args:?}: {}", output.err);
@@ -131,4 +147,12 @@ fn short_help_is_short_and_long_help_ends_with_examples() {
     assert!(status.contains("\nClient:\n") && status.contains("\nConnection:\n"), "{status}");
     let replay = run(&["replay", "--help"]).out;
     assert!(!replay.contains("\nClient:\n"), "a replay is never a client: {replay}");
+}
+
+#[test]
+fn globs_select_names_of_resources() {
+    let names = |what: &[&str]| run(&[&["get", TOUR, "-o", "name"], what].concat()).out;
+    assert_eq!(names(&["cds", "re*"]), "cds/reviews\n");
+    assert_eq!(names(&["cds/*r*"]), "cds/cart\ncds/reviews\ncds/search\ncds/ledger\n");
+    assert_eq!(run(&["picture", TOUR, "--output", "-"]).out, run(&["picture", TOUR]).out);
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::{Environment, GATEWAY, TOUR, objects, run, show};
+use super::{Environment, GATEWAY, TOUR, objects, run, script_file, show};
 
 #[test]
 fn prints_table_and_ladder() {
@@ -125,4 +125,27 @@ fn body_of_an_intervention_is_the_original_and_what_was_sent() {
     let text = run(&["log", EDITED, "--body"]).out;
     let (_, sent) = text.split_once("sent instead:").expect("the message that was sent");
     assert!(text.contains("push changed by hand: h1") && sent.contains("connect_timeout: 9s"), "{text}");
+}
+
+#[test]
+fn rows_on_a_terminal_keep_what_counts() {
+    let names: Vec<String> = (0..118).map(|n| format!("c{n}")).collect();
+    let script = format!(
+        "node reviews-v2-6b8f9c7d55-x2x4z\nstream 1 delta-ads\n> eds sub=[{0}]\n< eds n=a [{1}]\n> eds n=a\n",
+        names.join(" "),
+        names.iter().map(|name| format!("{name}@1")).collect::<Vec<_>>().join(" ")
+    );
+    let log = |script: &str, terminal| {
+        let file = script_file(script);
+        let environment = Environment { terminal, ..Environment::default() };
+        environment.run(&["log", file.path().to_str().unwrap(), "--color", "never"]).out
+    };
+    let shown = log(&script, true);
+    assert!(shown.contains("subscribe +118"), "{shown}");
+    assert!(shown.lines().all(|line| crate::wire::text::width(line) <= 100), "{shown}");
+    let two = script.replace("> eds n=a", "1 > eds n=a\nnode other\nstream 2 ads\n2 > cds");
+    let shown = log(&two, true);
+    assert!(shown.contains("subscribe +118"), "with the column of nodes: {shown}");
+    let piped = log(&two, false);
+    assert!(piped.contains("reviews-v2-6b8f9c7d55-x2x4z #1"), "nothing is cut in a pipe: {piped}");
 }

@@ -186,3 +186,16 @@ fn writes_a_private_file_once() {
     assert_eq!(terminal.exit, Exit::Usage);
     assert!(terminal.err.contains("--output report.html"), "{}", terminal.err);
 }
+
+#[test]
+fn graphs_leave_out_what_no_listener_leads_to() {
+    let script = "node a\nstream 1 ads\n> cds\n< cds v=1 n=c [used spare-1 spare-2]\n> cds v=1 n=c\n\
+                  > lds\n< lds v=1 n=l [web{to: [used]}]\n> lds v=1 n=l\n";
+    let page = page_of(script.to_owned());
+    let graphs = page.split_once("id=\"graphs\"").unwrap().1.split_once("</section>\n").unwrap().0;
+    assert!(graphs.contains(">used<") && !graphs.contains("spare"), "{graphs}");
+    assert!(graphs.contains("2 of 4 resources left out of this page"), "{graphs}");
+    // Without a listener, nothing tells what is in use.
+    let page = page_of(script.split("> lds").next().unwrap().to_owned());
+    assert!(page.contains(">spare-1<"), "{page}");
+}

@@ -222,6 +222,10 @@ fn completions_offer_names_of_the_source() {
     );
     assert_eq!(fish(&["lint", TOUR, "--rule", "nack-res"]), ["nack-resend-loop"]);
     assert_eq!(fish(&["picture", TOUR, "--screen", "na"]), ["nack"]);
+    assert_eq!(fish(&["demo", "--scenario", "nack"]), ["nack-loop"]);
+    assert_eq!(fish(&["wait", TOUR, "sy"]), ["synced"]);
+    assert_eq!(fish(&["log", TOUR, "--filter", "kind:na"]), ["kind:nack"]);
+    assert_eq!(fish(&["log", TOUR, "--filter", "node:ed"]), ["node:edge-gw-1"]);
     assert!(fish(&["stat"]).contains(&"status".to_owned()));
     assert!(fish(&["help", "exit"]).contains(&"exit-codes".to_owned()));
     assert!(fish(&["status", "tests/fixtures/cli/to"]).contains(&"tests/fixtures/cli/tour.xds".to_owned()));
@@ -257,6 +261,9 @@ fn bug_report_about_a_dated_source_has_a_script() {
     std::fs::write(&path, raw).unwrap();
     let output = run(&["export", path.to_str().unwrap(), "--to", "md", "--node", "edge-gw-1"]);
     assert!(output.out.contains("2 times since 13:52:40"), "{}", output.out);
+    let dates =
+        "Times are UTC, from 2026-03-02 13:52:00 to 2026-03-02 13:53:00; ages count back from the end.";
+    assert!(output.out.contains(dates), "{}", output.out);
     assert!(output.err.contains("with a script of "), "{}", output.err);
     assert_eq!(script_of(&output.out).matches(" nack=").count(), 2, "{}", output.out);
 }

@@ -112,9 +112,27 @@ fn column(kind: Kind) -> usize {
     KIND_CHAIN.iter().position(|(of, _)| *of == kind).unwrap_or(KIND_CHAIN.len() - 1)
 }
 
-/// Returns the boxes to show: at most [`MAX_BOXES`], those with a problem first.
+/// Returns the boxes that a listener leads to, and those with a problem. Without a listener, all.
+fn in_use(drawing: &Drawing) -> Vec<usize> {
+    let all = 0..drawing.boxes.len();
+    let is = |at: &usize, test: &dyn Fn(&DrawnBox) -> bool| drawing.boxes.get(*at).is_some_and(test);
+    let is_listener = |of: &DrawnBox| of.kind == Kind::Lds;
+    if !all.clone().any(|at| is(&at, &is_listener)) {
+        return all.collect();
+    }
+    let mut found: BTreeSet<usize> =
+        all.filter(|at| is(at, &|of| is_listener(of) || of.is_troubled)).collect();
+    let mut open: Vec<usize> = found.iter().copied().collect();
+    while let Some(from) = open.pop() {
+        let ends = drawing.arrows.iter().filter(|arrow| arrow.from == from).map(|arrow| arrow.to);
+        open.extend(ends.filter(|to| found.insert(*to)));
+    }
+    found.into_iter().collect()
+}
+
+/// Returns the boxes to show: at most [`MAX_BOXES`] of those in use, those with a problem first.
 fn chosen(drawing: &Drawing) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..drawing.boxes.len()).collect();
+    let mut order = in_use(drawing);
     order.sort_by_key(|at| !drawing.boxes.get(*at).is_some_and(|of| of.is_troubled));
     order.truncate(MAX_BOXES);
     order.sort_unstable();

@@ -162,4 +162,9 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
         html.raw("</span></li>");
     }
     html.raw("</ol>");
+    let lost = messages.len() - facts.len();
+    if lost > 0 {
+        let command = format!("xdscope log {} --body", shell_word(page.source.name));
+        super::left_out(html, &plural(lost as u64, "more message"), &command);
+    }
 }

@@ -243,21 +243,44 @@ pub enum Comparable {
     Resource(String),
 }
 
-/// A command line, and whether scope and filter are added as `--filter`.
+/// The way in which a command line names the position of the time cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CursorFlag {
+    /// `--at` names the moment.
+    At,
+    /// A filter ends the messages: `before:#8`.
+    Before,
+    /// The command line names its messages.
+    None,
+}
+
+/// A command line that prints what a screen shows.
 pub struct CommandLine {
     pub line: String,
+    /// The filters to which scope and filter in force are added; `None` if the verb has no filter.
     pub filters: Option<Vec<String>>,
+    pub cursor: CursorFlag,
 }
 
 impl CommandLine {
-    /// A complete command line.
+    /// A command line that names all that it prints.
     pub fn complete(line: String) -> Option<CommandLine> {
-        Some(CommandLine { line, filters: None })
+        Some(CommandLine { line, filters: None, cursor: CursorFlag::None })
     }
 
-    /// A command line to which these filters, the type in scope and the filter in force are added.
-    pub fn filtered(line: String, filters: Vec<String>) -> Option<CommandLine> {
-        Some(CommandLine { line, filters: Some(filters) })
+    /// A command line that prints facts of one moment.
+    pub fn of_moment(line: String) -> Option<CommandLine> {
+        Some(CommandLine { line, filters: None, cursor: CursorFlag::At })
+    }
+
+    /// A command line that prints states of one moment, those in scope that match the filter.
+    pub fn of_states(line: String) -> Option<CommandLine> {
+        Some(CommandLine { line, filters: Some(Vec::new()), cursor: CursorFlag::At })
+    }
+
+    /// A command line that prints messages, those in scope that match these filters.
+    pub fn of_messages(line: String, filters: Vec<String>) -> Option<CommandLine> {
+        Some(CommandLine { line, filters: Some(filters), cursor: CursorFlag::Before })
     }
 }
 

@@ -6,6 +6,9 @@ use crate::tui::lists::{ColumnSort, Sort};
 use super::model::Model;
 use super::overlay::Overlay;
 
+/// The keys of the entries of a menu, in order. No letter has a command in a menu.
+pub(super) const ENTRY_KEYS: &str = "1234567890abdefghimnoprtuvwxyz";
+
 /// An entry of the menu of orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SortEntry {
@@ -90,22 +93,22 @@ pub(super) fn run(model: &mut Model, command: Command) -> bool {
         Command::Up => choose(model, chosen.saturating_sub(1)),
         Command::Down => choose(model, (chosen + 1).min(len.saturating_sub(1))),
         Command::Accept => accept(model, chosen),
-        Command::SortWorst => return accept_number(model, 1),
-        Command::SortName => return accept_number(model, 2),
-        Command::SortNewest => return accept_number(model, 3),
+        Command::SortWorst => return accept_key(model, '1'),
+        Command::SortName => return accept_key(model, '2'),
+        Command::SortNewest => return accept_key(model, '3'),
         _ => return false,
     }
     true
 }
 
-/// Chooses an entry by its number. Returns false without a menu or such an entry.
-pub(super) fn accept_number(model: &mut Model, number: u32) -> bool {
+/// Chooses an entry by its key. Returns false without a menu or such an entry.
+pub(super) fn accept_key(model: &mut Model, key: char) -> bool {
     let len = match model.overlays.last() {
         Some(Overlay::Sort { .. }) => sort_entries(model).len(),
         Some(Overlay::Columns { .. }) => column_entries(model).len(),
         _ => return false,
     };
-    let at = (number as usize).checked_sub(1).filter(|at| *at < len);
+    let at = ENTRY_KEYS.find(key).filter(|at| *at < len);
     at.into_iter().for_each(|at| {
         choose(model, at);
         accept(model, at);

@@ -3,7 +3,7 @@
 use crate::tui::common::Common;
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::screens::screen::CommandLine;
+use crate::tui::screens::screen::{CommandLine, CursorFlag};
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
 use crate::wire::text::shell_word;
@@ -60,20 +60,19 @@ fn reason(command: Command) -> &'static str {
     }
 }
 
-/// Adds the position of the time cursor, unless the cursor is at the end or the command names its
-/// messages.
+/// Adds the position of the time cursor, unless the cursor is at the end.
 fn add_cursor(command: &mut CommandLine, common: &Common) {
     let Some(bar) = common.info.bar.as_ref().filter(|bar| !bar.at_end) else { return };
-    match command.line.split_whitespace().nth(1) {
-        Some("get" | "status" | "lint") if !command.line.contains(" --at ") => {
+    match command.cursor {
+        CursorFlag::At => {
             let at = if bar.message > 0 { format!("'#{}'", bar.message) } else { "start".to_owned() };
             command.line.push_str(&format!(" --at {at}"));
         }
-        Some("log") => {
+        CursorFlag::Before => {
             let filters = command.filters.get_or_insert_default();
             filters.push(format!("before:#{}", bar.message + 1));
         }
-        _ => {}
+        CursorFlag::None => {}
     }
 }
 

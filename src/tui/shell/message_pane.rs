@@ -99,5 +99,5 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas) {
         cells
     };
     let rows: Vec<StyledLine> = pane.lines.iter().map(row).collect();
-    table::draw(canvas, rest, &message_rows::columns(common, false), &rows, None, false);
+    table::draw(canvas, rest, &message_rows::apart_columns(common, false), &rows, None, false);
 }

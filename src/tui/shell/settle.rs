@@ -103,6 +103,7 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         _ => None,
     };
     let Some(layout) = model.common.layout() else { return };
+    model.common.note_shown(model.screen);
     // Other screens need the stream that is selected on Overview.
     if model.screen == ScreenId::Overview || model.screens.overview.table.rows.is_empty() {
         model.screens.overview.settle(&mut model.common, data, &layout);

@@ -230,18 +230,22 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
     let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
     let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.to_owned()));
+    let has_facts = there.is_some() || on_way.is_some();
     let (see, press) = match there.or(on_way) {
         Some(words) => words,
         None if is_there => (format!("(not yet: {})", step.waits), step.press.to_owned()),
         None => {
-            let (number, title) = (step.screen.number(), step.screen.title());
+            let next = step.way.first().map_or(step.screen, |way| way.screen);
+            let (number, title) = (next.number(), next.title());
             (
                 format!("you are looking around; the tour goes on at screen {number} {title}"),
                 format!("{number}"),
             )
         }
     };
-    let done = model.tour.done.map(|done| format!("; done: {done}")).unwrap_or_default();
+    // The user may undo a step.
+    let done = model.tour.done.filter(|_| has_facts || !is_there);
+    let done = done.map(|done| format!("; done: {done}")).unwrap_or_default();
     let title = format!("tour, step {} of {}{done}", model.tour.at + 1, STEPS.len());
     let words = TourWords { title, see, press };
     // The screen has been settled for the words before; the next change of the facts mends that.
@@ -373,9 +377,9 @@ fn resource(model: &Model, _data: &dyn Data) -> Option<String> {
 
 fn past(model: &Model, _data: &dyn Data) -> Option<String> {
     let bar = model.common.info.bar.as_ref()?;
-    Some(format!(
-        "Message {} of {}: all screens show that moment. Space plays, . and , step. This was the tour.",
-        count(bar.message),
-        count(bar.messages)
-    ))
+    let moment = match bar.message == bar.messages {
+        true => format!("The moment of the last message, {}", count(bar.message)),
+        false => format!("Message {} of {}", count(bar.message), count(bar.messages)),
+    };
+    Some(format!("{moment}: all screens show it. Space plays, . and , step. This was the tour."))
 }

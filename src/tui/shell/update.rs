@@ -112,11 +112,11 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
         }
         // An unknown key after a prefix drops the prefix.
         (None, Some(Overlay::Sort { .. } | Overlay::Columns { .. })) => {
-            let number = match key.code {
-                KeyCode::Char(c) => c.to_digit(10),
-                _ => None,
+            let is_entry = match key.code {
+                KeyCode::Char(key) => columns::accept_key(model, key),
+                _ => false,
             };
-            if !number.is_some_and(|number| columns::accept_number(model, number)) {
+            if !is_entry {
                 model.overlays.pop();
             }
             vec![]

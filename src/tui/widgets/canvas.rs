@@ -7,6 +7,7 @@ use crate::wire::text::{self, Keep, display_safe};
 
 use crate::present::report::Role;
 use crate::tui::widgets::layout::split;
+use crate::tui::widgets::table::GrownWidths;
 use crate::tui::widgets::theme::{self, Glyphs, Theme};
 
 /// A text with a role, which decides the style.
@@ -39,6 +40,8 @@ pub struct Canvas<'a> {
     pub theme: Theme,
     /// A list above the screen has the focus: the rows below show a bar alone.
     pub is_covered: bool,
+    /// The widths of the tables of the screen so far.
+    pub widths: &'a GrownWidths,
 }
 
 impl Canvas<'_> {

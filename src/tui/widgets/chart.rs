@@ -10,6 +10,7 @@ use ratatui::widgets::{Bar, BarChart, BarGroup, Sparkline, SparklineBar, Widget}
 use crate::present::report::Role;
 
 use super::canvas::{Canvas, Span, span};
+use super::table::GrownWidths;
 use super::theme::Theme;
 
 /// A value of a sparkline.
@@ -80,7 +81,11 @@ pub(crate) fn spark_text(theme: Theme, values: &[SparkValue]) -> Span {
     let width = u16::try_from(values.len()).unwrap_or(u16::MAX);
     let mut buf = Buffer::empty(Rect { x: 0, y: 0, width, height: 1 });
     let area = buf.area;
-    sparkline(&mut Canvas { buf: &mut buf, theme, is_covered: false }, area, values);
+    sparkline(
+        &mut Canvas { buf: &mut buf, theme, is_covered: false, widths: &GrownWidths::default() },
+        area,
+        values,
+    );
     let text: String = buf.content.iter().map(|cell| cell.symbol()).collect();
     let has_bad = values.iter().any(|of| of.role == Role::Bad);
     let is_idle = values.iter().all(|of| of.value.unwrap_or(0) == 0);
@@ -143,7 +148,11 @@ mod tests {
         let values: Vec<_> =
             values.iter().map(|value| SparkValue { value: *value, role: Role::Plain }).collect();
         let area = buf.area;
-        sparkline(&mut Canvas { buf: &mut buf, theme, is_covered: false }, area, &values);
+        sparkline(
+            &mut Canvas { buf: &mut buf, theme, is_covered: false, widths: &GrownWidths::default() },
+            area,
+            &values,
+        );
         text(&buf)
     }
 

@@ -4,6 +4,7 @@ pub(super) mod canvas;
 pub(super) mod chart;
 pub(super) mod layout;
 pub(super) mod list;
+mod strokes;
 pub(super) mod svg;
 pub(super) mod syntax;
 pub(super) mod table;

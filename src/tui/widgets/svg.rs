@@ -1,12 +1,15 @@
 //! A frame as SVG, or as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
+use super::strokes::{Stroke, strokes};
+
 /// Size of a cell, in pixels.
-const CELL: (u32, u32) = (8, 17);
+pub(super) const CELL: (u32, u32) = (8, 17);
 /// Distance of the base line from the top of a cell, in pixels.
 const BASE_LINE: u32 = 13;
 /// Size of the font. The usual fonts then advance by a cell for each character.
@@ -126,13 +129,13 @@ struct CellRun {
     look: CellLook,
 }
 
-/// Divides a row into runs. Text with blanks in it is divided, so that columns stay aligned in any
-/// font.
+/// Divides a row into runs, with blanks in place of lines and bars. Text with blanks in it is
+/// divided, so that columns stay aligned in any font.
 fn runs(row: &[Cell], palette: &SvgColors) -> Vec<CellRun> {
     let mut runs: Vec<CellRun> = Vec::new();
     for (column, cell) in row.iter().enumerate() {
         let look = CellLook::of(cell, palette);
-        let symbol = cell.symbol();
+        let symbol = if strokes(cell.symbol()).is_empty() { cell.symbol() } else { " " };
         match runs.last_mut() {
             Some(run) if run.look == look && !(run.text.ends_with("  ") && symbol != " ") => {
                 run.columns += 1;
@@ -152,7 +155,9 @@ pub fn svg(frame: &Buffer, palette: &SvgColors, title: &str) -> String {
     let rows = frame.content.chunks(usize::from(frame.area.width).max(1));
     let mut drawing = SvgDrawing { palette, looks: Vec::new(), out: String::new() };
     for (row, cells) in rows.enumerate() {
-        drawing.row(&runs(cells, palette), MARGIN + row as u32 * CELL.1);
+        let top = MARGIN + row as u32 * CELL.1;
+        drawing.row(&runs(cells, palette), top);
+        drawing.strokes(cells, top);
     }
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
@@ -209,6 +214,35 @@ impl SvgDrawing<'_> {
         }
         if !line.is_empty() {
             let _ = writeln!(self.out, "<text y=\"{}\">{line}</text>", top + BASE_LINE);
+        }
+    }
+
+    /// Draws the lines and bars of a row, each look as one path.
+    fn strokes(&mut self, cells: &[Cell], top: u32) {
+        let mut paths: BTreeMap<Option<char>, Vec<Stroke>> = BTreeMap::new();
+        for (column, cell) in cells.iter().enumerate() {
+            let strokes = strokes(cell.symbol());
+            if strokes.is_empty() {
+                continue;
+            }
+            let look = CellLook { is_bold: false, is_underlined: false, ..CellLook::of(cell, self.palette) };
+            let path = paths.entry(self.class_of(look)).or_default();
+            for [x, y, width, height] in strokes {
+                let x = MARGIN + column as u32 * CELL.0 + x;
+                match path.iter_mut().rfind(|[_, top, _, high]| (*top, *high) == (y, height)) {
+                    // Goes on with the line of the cell before.
+                    Some([left, _, wide, _]) if *left + *wide == x => *wide += width,
+                    _ => path.push([x, y, width, height]),
+                }
+            }
+        }
+        for (class, path) in paths {
+            let class = class.map(|class| format!(" class=\"{class}\"")).unwrap_or_default();
+            let _ = write!(self.out, "<path{class} d=\"");
+            for [x, y, width, height] in path {
+                let _ = write!(self.out, "M{x} {}h{width}v{height}h-{width}z", top + y);
+            }
+            self.out.push_str("\"/>\n");
         }
     }
 
@@ -294,6 +328,13 @@ mod tests {
         let rgb = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Indexed(196));
         let mixed = svg(&frame("x", rgb), &SvgColors::dark(), "t");
         assert!(mixed.contains("fill:#010203") && mixed.contains("fill=\"#ff0000\""), "{mixed}");
+    }
+
+    #[test]
+    fn draws_lines_and_bars_as_shapes() {
+        let svg = svg(&frame("a ──── ▁█", Style::new()), &SvgColors::dark(), "t");
+        assert!(svg.contains("<path d=\"M28 20h32v1h-32zM68 26h8v3h-8zM76 12h8v17h-8z\"/>"), "{svg}");
+        assert!(!svg.contains('─') && svg.contains(">a</tspan>"), "{svg}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Tables whose columns fit their content, are left out by rank, or shrink.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use ratatui::layout::Rect;
 
 use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
@@ -26,15 +29,55 @@ pub(crate) struct Column {
     pub cut: Cut,
     /// The order in which columns are left out; 0 is never left out.
     pub drop: u8,
+    /// The width that the column keeps until other columns are as narrow as they can be.
+    pub keep: usize,
+}
+
+impl Column {
+    /// Lets other columns shrink before this one is narrower than `cells`.
+    pub(crate) const fn keeping(self, cells: usize) -> Column {
+        Column { keep: cells, ..self }
+    }
 }
 
 pub(crate) fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -> Column {
-    Column { title, min, max, cut, drop }
+    Column { title, min, max, cut, drop, keep: min }
+}
+
+/// The titles of columns.
+pub(crate) fn titles_of(columns: &[Column]) -> Vec<String> {
+    columns.iter().map(|column| column.title.to_owned()).collect()
+}
+
+/// The widest content of each column while a screen is open, so that columns do not move when ages,
+/// counts or rows change.
+#[derive(Clone, Debug, Default)]
+pub struct GrownWidths(RefCell<HashMap<(&'static str, String), usize>>);
+
+impl GrownWidths {
+    /// Notes the width of a column of a table. Returns the widest so far.
+    pub(crate) fn grow(&self, table: &'static str, column: &str, width: usize) -> usize {
+        let mut widths = self.0.borrow_mut();
+        let widest = widths.entry((table, column.to_owned())).or_default();
+        *widest = width.max(*widest);
+        *widest
+    }
+
+    /// Lets all columns shrink to their content.
+    pub(crate) fn clear(&mut self) {
+        self.0.get_mut().clear();
+    }
 }
 
 /// The widths of columns in `room` cells, with a blank between columns; `None` if a column is left
-/// out.
-pub(crate) fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Option<usize>> {
+/// out. The first title names the table among those of a screen.
+pub(crate) fn widths(
+    grown: &GrownWidths,
+    columns: &[Column],
+    rows: &[StyledLine],
+    room: usize,
+) -> Vec<Option<usize>> {
+    let table = columns.first().map_or("", |column| column.title);
     let mut widths: Vec<Option<usize>> = columns
         .iter()
         .enumerate()
@@ -43,7 +86,8 @@ pub(crate) fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Ve
                 return None;
             }
             let content = rows.iter().filter_map(|row| row.get(i)).map(|cell| text::width(&cell.text)).max();
-            Some(content.unwrap_or(0).max(text::width(column.title)).clamp(column.min, column.max))
+            let content = grown.grow(table, column.title, content.unwrap_or(0));
+            Some(content.max(text::width(column.title)).clamp(column.min, column.max))
         })
         .collect();
     let total = |widths: &[Option<usize>]| widths.iter().flatten().map(|w| w + 1).sum::<usize>();
@@ -57,13 +101,15 @@ pub(crate) fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Ve
             widths[i] = None;
         }
     }
-    // The widest column shrinks first, down to its minimum.
-    while total(&widths) > room + 1 {
-        let widest = (0..columns.len())
-            .filter(|i| widths[*i].is_some_and(|w| w > columns[*i].min))
-            .max_by_key(|i| widths[*i]);
-        let Some(i) = widest else { break };
-        widths[i] = widths[i].map(|w| w - 1);
+    // The widest column shrinks first, down to the width that it keeps, then to its minimum.
+    for least in [|column: &Column| column.keep.max(column.min), |column: &Column| column.min] {
+        while total(&widths) > room + 1 {
+            let widest = (0..columns.len())
+                .filter(|i| widths[*i].is_some_and(|w| w > least(&columns[*i])))
+                .max_by_key(|i| widths[*i]);
+            let Some(i) = widest else { break };
+            widths[i] = widths[i].map(|w| w - 1);
+        }
     }
     widths
 }
@@ -108,7 +154,7 @@ pub(crate) fn draw(
     has_focus: bool,
 ) -> Option<u16> {
     let inner = Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
-    let widths = widths(columns, rows, usize::from(inner.width));
+    let widths = widths(canvas.widths, columns, rows, usize::from(inner.width));
     let glyphs = canvas.glyphs();
     canvas.line(inner, &titles(columns, &widths, has_focus));
     let mut at = None;
@@ -136,10 +182,27 @@ mod tests {
             column("NONCE", 5, 8, Cut::Tail, 1),
         ];
         let rows = [vec![plain("a-rather-long-name"), plain("312 kB"), plain("a81f")]];
-        assert_eq!(widths(&columns, &rows, 40), [Some(18), Some(6), Some(5)]);
-        assert_eq!(widths(&columns, &rows, 26), [Some(18), Some(6), None]);
-        assert_eq!(widths(&columns, &rows, 20), [Some(18), None, None]);
-        assert_eq!(widths(&columns, &rows, 10), [Some(10), None, None]);
-        assert_eq!(widths(&columns, &rows, 3), [Some(6), None, None]);
+        let widths = |room| widths(&GrownWidths::default(), &columns, &rows, room);
+        assert_eq!(widths(40), [Some(18), Some(6), Some(5)]);
+        assert_eq!(widths(26), [Some(18), Some(6), None]);
+        assert_eq!(widths(20), [Some(18), None, None]);
+        assert_eq!(widths(10), [Some(10), None, None]);
+        assert_eq!(widths(3), [Some(6), None, None]);
+    }
+
+    #[test]
+    fn columns_keep_their_widest_content_until_cleared() {
+        let columns = [column("NAME", 4, 30, Cut::Name, 0), column("AGE", 3, 8, Cut::Head, 0)];
+        let mut grown = GrownWidths::default();
+        let row = |name: &str, age: &str| [vec![plain(name), plain(age)]];
+        let of = |grown: &GrownWidths, rows: &[StyledLine]| widths(grown, &columns, rows, 40);
+        assert_eq!(of(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
+        assert_eq!(of(&grown, &row("cart", "1m00s")), [Some(9), Some(5)]);
+        assert_eq!(of(&grown, &[]), [Some(9), Some(5)]);
+        // Another table has widths of its own.
+        let other = [column("#", 1, 8, Cut::Head, 0), column("AGE", 3, 8, Cut::Head, 0)];
+        assert_eq!(widths(&grown, &other, &row("1", "2s"), 40), [Some(1), Some(3)]);
+        grown.clear();
+        assert_eq!(of(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
     }
 }

@@ -165,12 +165,15 @@ impl DiffScreen {
         self.old = found.map(|(at, _)| at);
     }
 
-    /// Compares the two versions, unless nothing changed since the last comparison.
-    pub(super) fn compare(&mut self, data: &dyn Data, has_columns: bool) {
+    /// Compares the two versions, unless nothing changed since the last comparison. Unchanged lines
+    /// are folded unless all lines fit into `room`.
+    pub(super) fn compare(&mut self, data: &dyn Data, has_columns: bool, room: usize) {
         let content = |at: Option<usize>| self.version(at).and_then(|version| version.content);
         let contents = (content(self.old), content(self.new));
         let (is_strict_order, shows_all_lines) = (self.is_strict_order, self.shows_all_lines);
-        let key = ComparisonKey { contents: Some(contents), is_strict_order, has_columns, shows_all_lines };
+        let contents_key = Some(contents);
+        let key =
+            ComparisonKey { contents: contents_key, is_strict_order, has_columns, shows_all_lines, room };
         if self.key == key {
             return;
         }
@@ -183,7 +186,10 @@ impl DiffScreen {
         }
         // Two columns of one side would leave one column empty.
         let has_columns = has_columns && !self.compared.one_sided;
-        self.rows = rows(&self.compared, has_columns, shows_all_lines);
+        self.rows = rows(&self.compared, has_columns, true);
+        if !shows_all_lines && self.rows.len() > room {
+            self.rows = rows(&self.compared, has_columns, false);
+        }
         self.mark = None;
         self.key = key;
     }

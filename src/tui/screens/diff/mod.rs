@@ -51,12 +51,12 @@ impl Screen for DiffScreen {
             self.choose_entry(data, common.rows(data));
         }
         self.follow(data, common.rows(data));
-        self.compare(data, self.has_columns(common));
-        self.name_nodes(data);
         let areas = self.areas(common, layout);
+        let room = usize::from(areas.1.height).saturating_sub(1);
+        self.compare(data, self.has_columns(common), room);
+        self.name_nodes(data);
         self.count_changes(data, usize::from(areas.0.height).saturating_sub(1));
-        let height = usize::from(areas.1.height).saturating_sub(1);
-        self.scroll = self.scroll.min(rows::last_top(self, common, layout, height));
+        self.scroll = self.scroll.min(rows::last_top(self, common, layout, room));
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {

@@ -9,6 +9,7 @@ use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::tui::screens::screen::Comparable;
 use crate::wire::event::{Dir, Kind, Seq, StreamId, TypeUrl};
+use crate::wire::text::type_label;
 
 use super::state::{DiffScreen, DiffTarget};
 
@@ -90,10 +91,18 @@ impl DiffScreen {
             Some(Comparable::Resource(what)) => self.open_named(common, data, &what),
             None => false,
         };
-        is_open || self.is_ready() || self.open_newest(common, data)
+        is_open || (self.is_ready() && self.is_in_scope(common)) || self.open_newest(common, data)
     }
 
-    /// Opens the newest push of the current stream that changed something.
+    /// Whether what is shown is about the stream in scope.
+    fn is_in_scope(&self, common: &Common) -> bool {
+        let shown = self.target.as_ref().map(|target| target.stream);
+        let shown = [shown.or(self.push.as_ref().map(|push| push.stream)), self.wanted.other];
+        common.scope.stream.is_none_or(|stream| shown.contains(&Some(stream)))
+    }
+
+    /// Opens the newest push of the current stream that changed something. Without one, opens that
+    /// of another stream or, if a stream is in scope, notes it as the newest elsewhere.
     fn open_newest(&mut self, common: &Common, data: &dyn Data) -> bool {
         let rows = common.rows(data);
         let facts = (rows.saturating_sub(MAX_SEARCHED_ROWS)..rows).rev().filter_map(|row| data.row(row));
@@ -102,11 +111,18 @@ impl DiffScreen {
             .filter(|fact| !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty());
         let newest = facts.next();
         let is_current = |fact: &MessageFact| common.current_stream.is_none_or(|of| of == fact.stream);
-        // A stream without a change: that of another stream is better than nothing.
         let newest = match newest {
             Some(newest) if !is_current(&newest) => Some(facts.find(is_current).unwrap_or(newest)),
             newest => newest,
         };
+        let is_in_scope = |fact: &MessageFact| common.scope.stream.is_none_or(|of| of == fact.stream);
+        if let Some(elsewhere) = newest.as_ref().filter(|fact| !is_in_scope(fact)) {
+            let label = type_label(elsewhere.type_url.as_str());
+            let node = common.client_name(elsewhere.node.as_deref(), elsewhere.stream);
+            (self.push, self.target, self.loaded) = (None, None, None);
+            self.elsewhere = elsewhere.n.map(|n| format!("#{} ({node} {label})", n.0));
+            return false;
+        }
         newest.and_then(|fact| fact.n).is_some_and(|n| self.open_push(common, data, n, None))
     }
 

@@ -136,6 +136,8 @@ pub struct DiffScreen {
     pub mark: Option<usize>,
     /// The push that `D` marked.
     pub marked: Option<Seq>,
+    /// The newest push with a change, if none was on the stream in scope: `#9 (edge-gw-1 CDS)`.
+    pub(super) elsewhere: Option<String>,
 }
 
 /// The versions to compare, by the responses that brought them.
@@ -208,4 +210,6 @@ pub(super) struct ComparisonKey {
     pub(super) is_strict_order: bool,
     pub(super) has_columns: bool,
     pub(super) shows_all_lines: bool,
+    /// Rows of the terminal.
+    pub(super) room: usize,
 }

@@ -4,8 +4,9 @@ use ratatui::layout::Position;
 
 use crate::present::report::Role;
 use crate::tui::common::{Common, Pane};
-use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::canvas::{Canvas, StyledLine, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::wire::text::wrap;
 
 use super::state::DiffScreen;
 use super::{rows, summary};
@@ -17,8 +18,16 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     if !screen.is_ready() {
-        let text = " Nothing to compare yet: choose a push on the timeline (3) and press d.";
-        canvas.text(layout.body, text, Role::Plain);
+        let text = match (&screen.elsewhere, common.scope.stream) {
+            (Some(elsewhere), Some(_)) => format!(
+                "No push changed anything on this stream; the newest elsewhere is {elsewhere}: 1 and 5 open it"
+            ),
+            _ => "Nothing to compare yet: choose a push on the timeline (3) and press d".to_owned(),
+        };
+        let lines = wrap(&text, usize::from(layout.body.width).saturating_sub(6)).into_iter();
+        let lines: Vec<StyledLine> =
+            lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect();
+        canvas.lines(layout::split(layout.body, 1).1, &lines, 0);
         return None;
     }
     if let Some(why) = screen.absence() {

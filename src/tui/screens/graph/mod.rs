@@ -226,7 +226,7 @@ impl Screen for GraphScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        CommandLine::complete(format!("xdscope get {source} -o tree{}", common.stream_flag()))
+        CommandLine::of_moment(format!("xdscope get {source} -o tree{}", common.stream_flag()))
     }
 }
 

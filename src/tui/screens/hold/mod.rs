@@ -22,6 +22,7 @@ use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText, move
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_row, texts};
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::{age, plural};
@@ -208,7 +209,9 @@ impl Screen for HoldScreen {
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
-        view::titles().into_iter().map(str::to_owned).collect()
+        let mut titles = titles_of(&view::columns());
+        titles.retain(|title| !title.is_empty());
+        titles
     }
 
     fn is_sortable_by_column(&self) -> bool {
@@ -246,6 +249,6 @@ impl Screen for HoldScreen {
     }
 
     fn command_line(&self, _common: &Common, source: &str) -> Option<CommandLine> {
-        CommandLine::complete(format!("xdscope log {source} --filter kind:intercepted"))
+        CommandLine::of_messages(format!("xdscope log {source}"), vec!["kind:intercepted".to_owned()])
     }
 }

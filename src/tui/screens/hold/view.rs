@@ -8,9 +8,10 @@ use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
 use crate::present::report::Role;
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::tui::widgets::table::{Column, Cut, column};
 use crate::wire::event::Dir;
 use crate::wire::text::{age, count, display_safe, pad, plural, size, type_label, wrap};
 
@@ -28,11 +29,12 @@ pub(super) struct HoldParts {
     choices: Rect,
 }
 
-fn columns() -> [Column; 11] {
+/// The columns of the queue; the last one is a note without a title.
+pub(super) fn columns() -> [Column; 11] {
     [
         column("#", 2, 6, Cut::Head, 0),
-        column("HELD", 4, 6, Cut::Head, 0),
-        column("RELEASE", 7, 8, Cut::Head, 0),
+        column("HELD", 6, 6, Cut::Head, 0),
+        column("RELEASE", 8, 8, Cut::Head, 0),
         column("DIR", 3, 3, Cut::Head, 4),
         column("NODE", 8, 30, Cut::Name, 0),
         column("TYPE", 4, 14, Cut::Head, 0),
@@ -42,11 +44,6 @@ fn columns() -> [Column; 11] {
         column("SIZE", 4, 8, Cut::Head, 3),
         column("", 0, 16, Cut::Head, 0),
     ]
-}
-
-/// The titles of the columns.
-pub(super) fn titles() -> Vec<&'static str> {
-    columns().iter().map(|column| column.title).filter(|title| !title.is_empty()).collect()
 }
 
 /// The cells of a message, in the order of the columns.
@@ -195,11 +192,14 @@ pub(super) fn draw(
         let shown = screen.rows.iter().skip(screen.top).take(height);
         let rows: Vec<StyledLine> = shown.map(|row| held_row(screen, common, row)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let mut columns = columns();
-        common.hidden_columns.hide(ScreenId::Hold, &mut columns);
-        let has_focus = common.pane == Pane::Main;
-        let row = table::draw(canvas, parts.list, &columns, &rows, selected, has_focus);
-        cursor = row.map(|y| Position { x: parts.list.x, y });
+        let table = ListTable {
+            screen: ScreenId::Hold,
+            columns: &columns(),
+            rows: &rows,
+            selected,
+            has_focus: common.pane == Pane::Main,
+        };
+        cursor = table.draw(common, canvas, parts.list);
     }
     detail(screen, common, canvas, parts.detail);
     if !parts.choices.is_empty() {

@@ -22,6 +22,7 @@ use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, Scr
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId};
 
@@ -171,7 +172,7 @@ impl LintScreen {
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
             Sort::Column(by) => {
-                sort_by_column(&mut rows, &by, &view::titles(), |(_, finding)| {
+                sort_by_column(&mut rows, &by, &view::columns(), |(_, finding)| {
                     view::finding_row(common, finding)
                 });
             }
@@ -271,7 +272,7 @@ impl Screen for LintScreen {
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
-        view::titles().into_iter().map(str::to_owned).collect()
+        titles_of(&view::columns())
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
@@ -308,7 +309,7 @@ impl Screen for LintScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        CommandLine::complete(format!("xdscope lint {source}{}", common.stream_flag()))
+        CommandLine::of_moment(format!("xdscope lint {source}{}", common.stream_flag()))
     }
 }
 

@@ -7,26 +7,23 @@ use crate::engine::lint::Finding;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::tui::widgets::table::{Column, Cut, column};
 use crate::wire::text::{count, display_safe, plural, time_of_day_secs, wrap};
 
 use crate::tui::widgets::text::field;
 
-fn columns() -> [Column; 5] {
+/// The columns of the list.
+pub(super) fn columns() -> [Column; 5] {
     [
         column("SEV", 4, 5, Cut::Head, 0),
         column("RULE", 12, 32, Cut::Head, 0),
-        column("WHERE", 10, 32, Cut::Name, 0),
-        column("SINCE", 5, 8, Cut::Head, 0),
-        column("FINDING", 16, 160, Cut::Head, 0),
+        column("WHERE", 11, 32, Cut::Name, 0),
+        column("SINCE", 6, 8, Cut::Head, 0),
+        column("FINDING", 16, 400, Cut::Head, 0).keeping(42),
     ]
-}
-
-/// The titles of the columns.
-pub(super) fn titles() -> Vec<&'static str> {
-    columns().iter().map(|column| column.title).collect()
 }
 
 /// The cells of a finding, in the order of the columns.
@@ -88,13 +85,16 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.window.iter().map(|finding| finding_row(common, finding)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let mut columns = columns();
-        common.hidden_columns.hide(ScreenId::Lint, &mut columns);
-        let at = table::draw(canvas, list, &columns, &rows, selected, !common.is_in_second_pane());
-        cursor = at.map(|y| Position { x: list.x, y });
+        let table = ListTable {
+            screen: ScreenId::Lint,
+            columns: &columns(),
+            rows: &rows,
+            selected,
+            has_focus: !common.is_in_second_pane(),
+        };
+        cursor = table.draw(common, canvas, list);
     }
-    // On a wide terminal, the manual of the rule stands beside the finding.
-    let (detail, beside) = match layout.wide && !screen.shows_manual && !common.is_full_screen {
+    let (detail, beside) = match has_manual_beside(screen, common) {
         true => layout::beside(detail, detail.width / 2),
         false => (detail, Rect { width: 0, ..detail }),
     };
@@ -149,12 +149,20 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     add("seen", &when);
     add("blame", finding.blame.word());
     add("names", &report::listed_names(&finding.names, 0));
-    for (label, start) in [("why", "Why: "), ("advice", "Advice: "), ("reference", "Reference: ")] {
-        add(label, &paragraph(&manual, start));
+    if !has_manual_beside(screen, common) {
+        for (label, start) in [("why", "Why: "), ("advice", "Advice: "), ("reference", "Reference: ")] {
+            add(label, &paragraph(&manual, start));
+        }
     }
     let rule = finding.rule.id;
     add("check", &format!("xdscope lint {} --rule {rule}", common.info.rerun));
     lines
+}
+
+/// Whether the manual of the rule stands beside the finding, as on a wide terminal.
+fn has_manual_beside(screen: &LintScreen, common: &Common) -> bool {
+    let is_wide = common.layout().is_some_and(|layout| layout.wide);
+    is_wide && !screen.shows_manual && !common.is_full_screen
 }
 
 fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {

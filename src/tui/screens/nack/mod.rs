@@ -26,6 +26,7 @@ use crate::tui::screens::shared::pushes;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
@@ -198,7 +199,9 @@ impl Screen for NackScreen {
             };
         }
         if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
-            sort_by_column(&mut self.groups, by, &view::titles(), |group| view::nack_row(common, group));
+            sort_by_column(&mut self.groups, by, &view::columns(false), |group| {
+                view::nack_row(common, group)
+            });
         }
         if self.position().is_none() {
             self.select(0);
@@ -245,7 +248,7 @@ impl Screen for NackScreen {
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
-        view::titles().into_iter().map(str::to_owned).collect()
+        titles_of(&view::columns(false))
     }
 
     fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
@@ -315,7 +318,7 @@ impl Screen for NackScreen {
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
         let mut filters = vec!["kind:nack".to_owned()];
         filters.extend(common.scope.stream.map(|stream| format!("stream:{}", stream.0)));
-        CommandLine::filtered(format!("xdscope log {source} --body"), filters)
+        CommandLine::of_messages(format!("xdscope log {source} --body"), filters)
     }
 }
 

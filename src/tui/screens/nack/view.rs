@@ -8,14 +8,16 @@ use crate::present::nack_card::{self, CardLine, NackCard};
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::tui::widgets::table::{Column, Cut, column};
 use crate::wire::text::{count, display_safe, plural, time_of_day_secs, type_label, wrap};
 
 use crate::tui::widgets::text::{bounded, field};
 
-fn columns(narrow: bool) -> [Column; 8] {
+/// The columns of the list.
+pub(super) fn columns(narrow: bool) -> [Column; 8] {
     [
         column("NODE", 10, 24, Cut::Name, 0),
         column("TYPE", 4, 16, Cut::Name, 0),
@@ -24,13 +26,8 @@ fn columns(narrow: bool) -> [Column; 8] {
         column("FIRST", 5, if narrow { 0 } else { 12 }, Cut::Head, 0),
         column("LAST", 5, 12, Cut::Head, 0),
         column("IN FORCE", 8, 24, Cut::Tail, 0),
-        column("ERROR", 20, 120, Cut::Head, 0),
+        column("ERROR", 20, 400, Cut::Head, 0).keeping(36),
     ]
-}
-
-/// The titles of the columns.
-pub(super) fn titles() -> Vec<&'static str> {
-    columns(false).iter().map(|column| column.title).collect()
 }
 
 /// The cells of a group, in the order of the columns.
@@ -117,10 +114,14 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let mut columns = columns(layout.narrow);
-        common.hidden_columns.hide(ScreenId::Nack, &mut columns);
-        let at = table::draw(canvas, list, &columns, &rows, selected, !common.is_in_second_pane());
-        cursor = at.map(|y| Position { x: list.x, y });
+        let table = ListTable {
+            screen: ScreenId::Nack,
+            columns: &columns(layout.narrow),
+            rows: &rows,
+            selected,
+            has_focus: !common.is_in_second_pane(),
+        };
+        cursor = table.draw(common, canvas, list);
     }
     let (title, rest) = layout::split(card, 1);
     let lines = card_lines(screen, common, usize::from(rest.width));

@@ -97,9 +97,10 @@ impl OverviewScreen {
                     if count == 0 { "no problems" } else { "no problem matches; Esc clears the filter" };
                 return common.say(none);
             }
-            (Pane::Main, _) => listed.iter().find(|index| **index >= at).or(listed.last()),
-            (Pane::Second, true) => listed.iter().find(|index| **index > at),
-            (Pane::Second, false) => listed.iter().rfind(|index| **index < at),
+            // The first problem comes first.
+            (Pane::Main, _) if !common.has_chosen_problem() => listed.first(),
+            (_, true) => listed.iter().find(|index| **index > at),
+            (_, false) => listed.iter().rfind(|index| **index < at),
         };
         common.pane = Pane::Second;
         match to {
@@ -361,6 +362,6 @@ impl Screen for OverviewScreen {
     }
 
     fn command_line(&self, _common: &Common, source: &str) -> Option<CommandLine> {
-        CommandLine::filtered(format!("xdscope status {source}"), Vec::new())
+        CommandLine::of_states(format!("xdscope status {source}"))
     }
 }

@@ -17,8 +17,8 @@ const SPARK_WIDTHS: [usize; 2] = [8, 24];
 const PUSHES_WIDTH: usize = 5;
 /// Columns of the median and of the 99th percentile.
 pub(super) const ANSWER_WIDTH: usize = 5;
-/// The width that the reason is given before other columns.
-const REASON_WIDTHS: [usize; 2] = [14, 30];
+/// The widths that the reason is given before types, before ages, and before other columns.
+const REASON_WIDTHS: [usize; 3] = [14, 30, 40];
 /// The narrowest and the widest column of the stream.
 const STREAM_WIDTHS: [usize; 2] = [8, 22];
 /// The narrowest column of a type: `✓ 59s `.
@@ -64,18 +64,21 @@ fn type_widths(screen: &OverviewScreen, common: &Common, rows: &[&Row], with_age
             *width = (*width).max(text::width(&cell.text));
         }
     }
-    widths
+    let table = if with_age { "states with ages" } else { "states" };
+    let types = screen.table.types.iter().map(|url| type_label(url.as_str()));
+    widths.into_iter().zip(types).map(|(width, label)| common.widths.grow(table, &label, width)).collect()
 }
 
 /// Divides `room` columns for these rows. The reason is the last to shrink.
 pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room: usize) -> Plan {
-    let widest = |of: &dyn Fn(&Row) -> Span| {
-        rows.iter().map(|row| text::width(&text::display_safe(&of(row).text))).max().unwrap_or(0)
+    let widest = |column: &str, of: &dyn Fn(&Row) -> Span| {
+        let widths = rows.iter().map(|row| text::width(&text::display_safe(&of(row).text)));
+        common.widths.grow("nodes", column, widths.max().unwrap_or(0))
     };
     let is_narrow = room < 98;
-    let node = widest(&cells::name).clamp(8, NODE_WIDTHS[usize::from(is_narrow)]);
-    let reason = widest(&|row| cells::reason(common, row)).max(6);
-    let stream = widest(&|row| cells::stream(common, row)).clamp(STREAM_WIDTHS[0], STREAM_WIDTHS[1]);
+    let node = widest("NODE", &cells::name).clamp(8, NODE_WIDTHS[usize::from(is_narrow)]);
+    let reason = widest("REASON", &|row| cells::reason(common, row)).max(6);
+    let stream = widest(STREAM, &|row| cells::stream(common, row)).clamp(STREAM_WIDTHS[0], STREAM_WIDTHS[1]);
     let is_hidden = |title: &str| common.hidden_columns.is_hidden(ScreenId::Overview, title);
     let has_charts = screen.charts.has_activity && !is_hidden(PUSHES);
     let spark = if has_charts { SPARK_WIDTHS[0] + PUSHES_WIDTH + 1 } else { 0 };
@@ -104,7 +107,7 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
         stream: 0,
         reason: 0,
     };
-    let least = least.max(if is_narrow { wanted } else { wanted.min(20) });
+    let least = least.max(REASON_WIDTHS[2].min(reason));
     let mut take = |cost: usize| {
         let fits = cost > 0 && rest >= cost + least;
         rest -= if fits { cost } else { 0 };

@@ -48,11 +48,11 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
 
 fn columns(narrow: bool) -> [Column; 5] {
     [
-        column("STATE", 7, 10, Cut::Head, 0),
+        column("STATE", 9, 10, Cut::Head, 0),
         column("AGE", 6, 6, Cut::Head, 0),
         column("NODE", 8, if narrow { 12 } else { 24 }, Cut::Name, 0),
         column("TYPE", 4, 16, Cut::Name, 0),
-        column("PROBLEM", 20, 400, Cut::Head, 0),
+        column("PROBLEM", 20, 400, Cut::Head, 0).keeping(40),
     ]
 }
 
@@ -167,7 +167,7 @@ pub(super) fn draw(
     let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
     let columns = columns(area.width < 84);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
-    let widths = table::widths(&columns, &rows, usize::from(inner.width));
+    let widths = table::widths(canvas.widths, &columns, &rows, usize::from(inner.width));
     canvas.line(inner, &table::titles(&columns, &widths, has_focus));
     let mut cursor = None;
     for ((area, line), row) in inner.rows().skip(1).zip(&shown).zip(&rows) {

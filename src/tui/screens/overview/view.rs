@@ -122,7 +122,7 @@ fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     let inner = canvas.pane(area, "newest messages", "3 timeline", false, true);
     let rows: Vec<StyledLine> =
         screen.newest.iter().map(|line| message_rows::cells(common, line, None, false)).collect();
-    table::draw(canvas, inner, &message_rows::columns(common, false), &rows, None, false);
+    table::draw(canvas, inner, &message_rows::apart_columns(common, false), &rows, None, false);
 }
 
 fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
@@ -173,7 +173,7 @@ pub(crate) struct WantedLines {
 /// Lines about the selected node, with their rule.
 const SELECTED_NODE_LINES: u16 = 4;
 /// Columns from which on problems and evidence stand side by side.
-const FRAMED_WIDTH: u16 = 120;
+const FRAMED_WIDTH: u16 = 140;
 /// The fewest lines of the newest messages, with their frame.
 const MIN_NEWEST_LINES: u16 = 6;
 

@@ -8,6 +8,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod tree_view;
 mod view;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use path::TreePath;
 use state::areas;
 pub(crate) use state::{Focus, ResourcesScreen};
 use tree::ResourceTree;
+use tree_view::TreeWidths;
 
 impl Screen for ResourcesScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
@@ -48,6 +50,9 @@ impl Screen for ResourcesScreen {
             self.tree.load(contents, stream, common.scope.type_url.as_ref(), common.filter.as_ref());
         }
         self.tree.settle(contents, usize::from(areas.tree.height).saturating_sub(1));
+        self.widths = TreeWidths::wanted(self, common);
+        // The names decide about the width of the panes.
+        let areas = state::areas(self, common, layout);
         let path = self.tree.selected.clone();
         self.detail.load(data, contents, stream, path.as_ref());
         let (_, body) = layout::split(areas.body, 1);
@@ -161,6 +166,6 @@ impl Screen for ResourcesScreen {
             .map(|path| format!(" {}", crate::wire::text::shell_word(&path.word())));
         let path = path.unwrap_or_default();
         let form = if path.contains('/') { "yaml" } else { "tree" };
-        CommandLine::complete(format!("xdscope get {source}{path} -o {form}{}", common.stream_flag()))
+        CommandLine::of_moment(format!("xdscope get {source}{path} -o {form}{}", common.stream_flag()))
     }
 }

@@ -11,6 +11,7 @@ use crate::wire::event::TypeUrl;
 use super::detail::ResourceDetail;
 use super::path::TreePath;
 use super::tree::ResourceTree;
+use super::tree_view::TreeWidths;
 
 /// The part of the screen that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct ResourcesScreen {
     pub(super) trail: Vec<(TreePath, usize)>,
     /// The user showed or hid the documentation. Otherwise it is shown if there is room.
     pub(super) shows_docs: Option<bool>,
+    /// The widths that the columns of the tree ask for.
+    pub(super) widths: TreeWidths,
 }
 
 impl ResourcesScreen {
@@ -52,7 +55,10 @@ pub(super) struct ResourceAreas {
 
 pub(super) fn areas(screen: &ResourcesScreen, common: &Common, layout: &Layout) -> ResourceAreas {
     let body = layout.body;
-    let width = if layout.wide { body.width * 3 / 10 } else { body.width * 2 / 5 };
+    // The tree grows with its names, up to half of the screen.
+    let least = if layout.wide { body.width * 3 / 10 } else { body.width * 2 / 5 };
+    let wanted = u16::try_from(screen.widths.total()).unwrap_or(u16::MAX);
+    let width = wanted.clamp(least, body.width / 2);
     let width = body.width - layout.shifted(body.width - width, body.width, 20);
     let width = if common.is_full_screen { 0 } else { width };
     let left = Rect { width, ..body };

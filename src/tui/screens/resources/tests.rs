@@ -480,3 +480,22 @@ fn group_row_has_nothing_to_compare_or_to_find_in() {
     let model = typed(&source.data(), "4ggD");
     assert_eq!(model.common.notice.as_deref(), Some("choose a resource first"));
 }
+
+#[test]
+fn names_keep_the_part_that_tells_them_apart_at_80_columns() {
+    let source = ScriptedStore::of(
+        "node sidecar\nstream 1 delta-ads\n+0s 1 > cds sub=[\"*\"]\n\
+         +1s 1 < cds n=a [\"outbound|8080|v1|reviews.shop.svc.cluster.local\"@\"2026-03-02T14:01:58Z/41\" \
+         \"outbound|8080|v2|reviews.shop.svc.cluster.local\"@\"2026-03-02T14:01:58Z/42\" \
+         \"xdstp://control.example/envoy.config.cluster.v3.Cluster/teams/payments/production/ledger-v2?env=prod\"@1]\n\
+         +2s 1 > cds n=a\n",
+    );
+    let shown = screen(&source.data(), "4", 80, 24);
+    for part in ["…8080|v1|reviews.shop", "…8080|v2|reviews.shop", "…/ledger-v2 env=prod", "…Z/41", "…Z/42"]
+    {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    // Wider terminals leave room for the content too.
+    let wide = screen(&source.data(), "4", 120, 36);
+    assert!(wide.contains("outbound|8080|v1|reviews.shop…"), "{wide}");
+}

@@ -1,28 +1,23 @@
 //! Resources drawn: tree, versions or referrers, body, documentation.
 
-use std::borrow::Cow;
-
 use ratatui::layout::{Position, Rect};
 
 use super::detail::ResourceDetail;
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};
-use super::tree::{self, ResourceRow};
-use crate::engine::nack::RestUse;
+use super::tree_view;
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
-use crate::engine::structured::NameParts;
 use crate::present::authority::authority_text;
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::syntax;
 use crate::tui::widgets::text::field;
 use crate::tui::widgets::theme::Glyphs;
-use crate::tui::widgets::{syntax, table};
 use crate::wire::text::{
-    self, Keep, age, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
-    type_label, wrap,
+    self, Keep, count, cut, display_safe, pad, plural, shown_name, size, time_of_day_secs, type_label, wrap,
 };
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
@@ -45,42 +40,6 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     words.join(", ")
 }
 
-/// The symbol and word of a resource's state.
-fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
-    match (report::RefusedState::of(fact), fact.is_used_from_refused_push()) {
-        (Some(_), _) if fact.refused => return span(format!("{} NACK", glyphs.bad), Role::Bad),
-        (Some(_), true) if is_warming => return span(format!("{} warming", glyphs.wait), Role::Warn),
-        (Some(_), true) => return span(format!("{} accepted", glyphs.ok), Role::Ok),
-        (Some(state), false) if fact.in_force.is_some() => {
-            let good = fact.in_force.as_ref().map_or("", |known| &known.version);
-            let is_known = fact.refusal.as_ref().is_some_and(|refusal| refusal.rest == RestUse::NotUsed);
-            let text = if is_known { format!("keeps {good}") } else { state.in_force };
-            return span(format!("! {text}"), Role::Warn);
-        }
-        (Some(_), false) => return span(format!("{} not used", glyphs.miss), Role::Warn),
-        (None, _) => {}
-    }
-    match fact.state {
-        ResourceState::Present if fact.is_unreadable => {
-            span(format!("{} {}", glyphs.bad, report::UNREADABLE), Role::Bad)
-        }
-        ResourceState::Present if is_warming => span(format!("{} warming", glyphs.wait), Role::Warn),
-        ResourceState::Present if fact.is_ignored() => span("- ignored", Role::Muted),
-        ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
-        _ if fact.is_stream_down => span(format!("{} {}", glyphs.ok, report::CLOSED), Role::Muted),
-        ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
-        _ if fact.has_malformed_name() => {
-            span(format!("{} {}", glyphs.bad, report::MALFORMED_NAME), Role::Bad)
-        }
-        ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
-        _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),
-        ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => {
-            span(format!("! {}", fact.state.word()), Role::Warn)
-        }
-        _ => span(format!("- {}", fact.state.word()), Role::Muted),
-    }
-}
-
 pub(super) fn draw(
     screen: &ResourcesScreen,
     common: &Common,
@@ -98,7 +57,7 @@ pub(super) fn draw(
     let areas = areas(screen, common, layout);
     let mut cursor = None;
     if !areas.tree.is_empty() {
-        let at = tree(screen, common, canvas, areas.tree);
+        let at = tree_view::draw(screen, common, canvas, areas.tree);
         cursor = at.map(|y| Position { x: areas.tree.x, y });
         side(screen, common, canvas, areas.side);
         for row in areas.bar.rows() {
@@ -111,86 +70,6 @@ pub(super) fn draw(
         Focus::Tree if !common.is_full_screen => cursor,
         Focus::Side if !common.is_full_screen => Some(Position { x: areas.side.x, y: areas.side.y }),
         _ => line.map(|y| Position { x: areas.body.x, y }),
-    }
-}
-
-/// The time that is left of a resource: ` 9s ttl`.
-fn ttl(common: &Common, fact: &ResourceFact) -> String {
-    let is_present = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
-    let left = fact.ttl_left.filter(|_| is_present && !common.clock.untimed);
-    left.map(|left| format!(" {} ttl", age(left))).unwrap_or_default()
-}
-
-fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let (title, rest) = layout::split(area, 1);
-    let glyphs = canvas.glyphs();
-    let width = usize::from(area.width);
-    let version = (width / 5).clamp(5, 12);
-    let room = width.saturating_sub(version + 17);
-    let head = format!(" {}{}", pad("TYPE / NAME", room + 5), pad("VER", version + 1));
-    canvas.line(title, &[span(format!("{head}STATE"), table::title_role(screen.focus == Focus::Tree))]);
-    let mut at = None;
-    for (row, shown) in rest.rows().zip(&screen.tree.window) {
-        let line: StyledLine = match shown {
-            ResourceRow::Type { place, list, open } => {
-                let Some(list) = screen.tree.types.get(*list) else { continue };
-                let fold = if *open { glyphs.open } else { glyphs.folded };
-                let mut line = vec![
-                    span(format!(" {fold} {}", type_label(place.type_url.as_str())), Role::Title),
-                    plain(match common.filter.is_some() {
-                        true => format!("  {} of {}", count(list.len() as u64), count(list.total() as u64)),
-                        false => format!("  {}", count(list.len() as u64)),
-                    }),
-                ];
-                if list.fact.refused > 0 {
-                    line.push(span(format!("  {} {}", glyphs.bad, count(list.fact.refused)), Role::Bad));
-                }
-                let (waiting, missing) = (list.fact.missing - list.fact.overdue, list.fact.overdue);
-                if waiting > 0 {
-                    line.push(span(format!("  {} {}", glyphs.wait, count(waiting)), Role::Pending));
-                }
-                if missing > 0 {
-                    line.push(span(format!("  {} {}", glyphs.miss, count(missing)), Role::Warn));
-                }
-                line
-            }
-            ResourceRow::Authority { authority, names } => {
-                let heading = structured::authority_heading(authority, *names);
-                vec![span(format!("   {}", display_safe(&heading)), Role::Muted)]
-            }
-            ResourceRow::Resource { place, fact, is_warming, members } => {
-                let name = tree_name(place);
-                let name = display_safe(&name);
-                let shown = cut_name(&name, room, glyphs.cut);
-                let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
-                let seen = display_safe(seen);
-                vec![
-                    plain(format!("     {} ", pad(&shown, room))),
-                    plain(format!("{} ", pad(&cut(&seen, version, Keep::Tail, glyphs.cut), version))),
-                    fact.as_ref()
-                        .map_or_else(|| span("-", Role::Muted), |fact| state(fact, *is_warming, glyphs)),
-                    span(fact.as_ref().map(|fact| ttl(common, fact)).unwrap_or_default(), Role::Muted),
-                    span(members.as_ref().map(|of| format!(" {of}")).unwrap_or_default(), Role::Muted),
-                ]
-            }
-        };
-        canvas.line(row, &line);
-        if shown.place().is_some() && shown.place() == screen.tree.selected.as_ref() {
-            canvas.cursor(row, screen.focus == Focus::Tree);
-            at = Some(row.y);
-        }
-    }
-    at
-}
-
-/// The name in the tree. Below the heading of its authority, an `xdstp` name is its id and
-/// parameters.
-fn tree_name(place: &TreePath) -> Cow<'_, str> {
-    let name = place.name.as_deref().unwrap_or_default();
-    let type_name = place.type_url.as_str().rsplit('/').next().unwrap_or_default();
-    match NameParts::parse(name).filter(|_| tree::is_below_authority(name)) {
-        Some(parts) => Cow::Owned(structured::short_name(&parts, type_name)),
-        None => Cow::Borrowed(shown_name(name)),
     }
 }
 

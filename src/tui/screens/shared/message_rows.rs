@@ -33,6 +33,15 @@ pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
     ]
 }
 
+/// The columns of messages that do not follow each other: without the time since the one before.
+pub(crate) fn apart_columns(common: &Common, of_one: bool) -> [Column; 12] {
+    let mut columns = columns(common, of_one);
+    for column in columns.iter_mut().filter(|column| column.title == common.theme.glyphs().delta) {
+        (column.min, column.max) = (0, 0);
+    }
+    columns
+}
+
 /// The cells of a message, in the order of the columns. `delta` is the time since the message
 /// before.
 pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, of_one: bool) -> Vec<Span> {

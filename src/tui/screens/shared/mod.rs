@@ -1,6 +1,7 @@
 //! Parts that several screens use.
 
 pub(crate) mod lifetimes;
+pub(crate) mod list_table;
 pub(crate) mod members;
 pub(crate) mod message_rows;
 pub(crate) mod missing_answers;

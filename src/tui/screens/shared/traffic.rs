@@ -80,11 +80,10 @@ impl Traffic {
         values.map(|value| SparkValue { value, role: measure.role() }).collect()
     }
 
-    /// The columns that the cells fill, of an area with labels that is `width` columns wide.
-    fn drawn_width(&self, width: u16) -> u16 {
-        let (cells, width) = (self.cells.len().max(1), chart_width(width));
-        let drawn = (usize::from(width) / cells).max(1) * cells;
-        u16::try_from(drawn).unwrap_or(width)
+    /// The values of a measure, one for each of `columns`: a cell may take several.
+    fn stretched(&self, measure: Measure, columns: u16) -> Vec<SparkValue> {
+        let (values, columns) = (self.values(measure), usize::from(columns));
+        (0..columns).filter_map(|at| values.get(at * values.len() / columns).copied()).collect()
     }
 
     fn sum(&self) -> Tally {
@@ -202,9 +201,9 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
     if measure == Measure::Nacks {
         nacks(canvas, chart, traffic);
     } else {
-        chart::sparkline(canvas, chart, &traffic.values(measure));
+        chart::sparkline(canvas, chart, &traffic.stretched(measure, chart.width));
     }
-    let x = chart.x + traffic.drawn_width(area.width) + 2;
+    let x = chart.right() + 2;
     let scale = Rect { x, width: area.right().saturating_sub(x), ..last };
     canvas.text(scale, &traffic.scale(measure), Role::Muted);
 }
@@ -212,9 +211,9 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
 /// Draws a mark in each cell with a NACK.
 fn nacks(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     let glyphs = canvas.glyphs();
-    let width = (usize::from(area.width) / traffic.cells.len()).max(1);
+    let (columns, cells) = (usize::from(area.width), traffic.cells.len());
     for (at, _) in traffic.cells.iter().enumerate().filter(|(_, cell)| cell.is_some_and(|of| of.nacks > 0)) {
-        let x = area.x + u16::try_from(at * width).unwrap_or(u16::MAX);
+        let x = area.x + u16::try_from((at * columns).div_ceil(cells)).unwrap_or(u16::MAX);
         canvas.text(Rect { x, width: area.right().saturating_sub(x).min(1), ..area }, glyphs.bad, Role::Bad);
     }
 }
@@ -224,7 +223,7 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     if area.is_empty() {
         return;
     }
-    let width = usize::from(traffic.drawn_width(area.width));
+    let width = usize::from(chart_width(area.width));
     let (from, to) = (format!("-{}", age(traffic.span)), "now");
     let dashes = width.saturating_sub(text::width(&from) + to.len() + 2);
     let rule = canvas.glyphs().rule.repeat(dashes);

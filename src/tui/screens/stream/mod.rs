@@ -28,6 +28,7 @@ use crate::tui::widgets::canvas::{Canvas, Span, plain};
 use crate::tui::widgets::chart;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::tui::widgets::theme;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
@@ -108,7 +109,7 @@ impl StreamScreen {
             self.states.retain(|state| data.state_matches(applied, state));
         }
         if let Some(by) = common.sorts.of(ScreenId::Stream).column() {
-            let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
+            let at = view::columns().iter().position(|column| column.title == &*by.title).unwrap_or(0);
             sort_rows(&mut self.states, by.is_descending, |state| {
                 view::stream_row(common, state, plain(""))
                     .get(at)
@@ -355,12 +356,12 @@ impl Screen for StreamScreen {
         if self.lists_streams {
             return Vec::new();
         }
-        view::titles().into_iter().map(str::to_owned).collect()
+        titles_of(&view::columns())
     }
 
     fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
         if self.lists_streams {
-            let titles = streams::titles().into_iter().map(str::to_owned).collect();
+            let titles = titles_of(&streams::columns());
             let rows = (0..MAX_COPIED_ROWS).map_while(|at| self.client.row(common, at));
             return Some(TextTable { titles, rows: rows.map(|row| texts(&row)).collect() });
         }
@@ -410,7 +411,7 @@ impl Screen for StreamScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        CommandLine::filtered(format!("xdscope status {source} -o wide{}", common.stream_flag()), Vec::new())
+        CommandLine::of_states(format!("xdscope status {source} -o wide{}", common.stream_flag()))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::engine::store::StreamFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::data::Data;
+use crate::tui::screens::shared::lifetimes;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
@@ -20,6 +21,11 @@ use super::history;
 
 /// Ends that the headline tells apart.
 const MAX_LISTED_ENDS: usize = 3;
+
+/// The lines that the selected stream keeps beside the lifetimes, with their title.
+const MIN_DETAIL_LINES: u16 = 6;
+/// The fewest lines of the lifetimes, with their title.
+const MIN_LIVES_LINES: u16 = 3;
 
 /// All streams of one client, newest first.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +41,8 @@ struct StreamListAreas {
     list: Rect,
     /// The selected stream.
     detail: Rect,
+    /// The lifetimes of the streams on a time axis.
+    lives: Rect,
 }
 
 impl ClientStreams {
@@ -83,8 +91,11 @@ impl ClientStreams {
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
         let rows = u16::try_from(self.streams.len() + 1).unwrap_or(u16::MAX);
         let (list, rest) = layout::split(rest, rows.min(rest.height * 2 / 3));
-        let (_, detail) = layout::split(rest, u16::from(!layout.low));
-        StreamListAreas { headline, list, detail }
+        let (_, rest) = layout::split(rest, u16::from(!layout.low));
+        let wanted = rows.min(rest.height.saturating_sub(MIN_DETAIL_LINES));
+        let lives = if self.streams.len() > 1 && wanted >= MIN_LIVES_LINES { wanted } else { 0 };
+        let (detail, lives) = layout::split(rest, rest.height - lives);
+        StreamListAreas { headline, list, detail, lives }
     }
 
     /// Selects the row at a position of the screen. Returns whether the row was selected before.
@@ -193,11 +204,17 @@ impl ClientStreams {
             let lines = history::lines(std::slice::from_ref(fact), common, usize::from(rest.width));
             canvas.lines(rest, &lines, 0);
         }
+        if !areas.lives.is_empty() {
+            let (title, rest) = layout::split(areas.lives, 1);
+            canvas.rule(title, "lifetimes", "newest first");
+            lifetimes::draw(canvas, common, rest, &self.streams, self.selected, false);
+        }
         cursor.map(|y| Position { x: areas.list.x, y })
     }
 }
 
-fn columns() -> [Column; 7] {
+/// The columns of the list of streams.
+pub(super) fn columns() -> [Column; 7] {
     [
         column("#", 3, 10, Cut::Tail, 0),
         column("OPENED", 8, 14, Cut::Head, 0),
@@ -207,11 +224,6 @@ fn columns() -> [Column; 7] {
         column("ENDED BY", 8, 8, Cut::Head, 2),
         column("END", 10, 160, Cut::Head, 0),
     ]
-}
-
-/// The titles of the columns.
-pub(super) fn titles() -> Vec<&'static str> {
-    columns().iter().map(|column| column.title).collect()
 }
 
 /// How a stream ended.

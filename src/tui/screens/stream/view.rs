@@ -8,6 +8,7 @@ use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::screens::shared::{lifetimes, message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -22,7 +23,8 @@ use super::{StreamScreen, detail, history};
 /// Columns of an age, so that the column keeps its width while ages change.
 const AGE_WIDTH: usize = 6;
 
-fn columns() -> [Column; 11] {
+/// The columns of the types.
+pub(super) fn columns() -> [Column; 11] {
     [
         column("TYPE", 4, 16, Cut::Name, 0),
         column("STATE", 16, 24, Cut::Head, 0),
@@ -46,11 +48,6 @@ fn with_applied(columns: [Column; 11]) -> Vec<Column> {
     let mut columns = columns.to_vec();
     columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Cut::Head, 8));
     columns
-}
-
-/// The titles of the columns.
-pub(super) fn titles() -> Vec<&'static str> {
-    columns().iter().map(|column| column.title).collect()
 }
 
 fn applied_span(applied: Option<&AppliedDiff>) -> Span {
@@ -118,7 +115,12 @@ pub(super) fn draw(
     let areas = super::areas(layout, screen.wanted_lines(lines.len()));
     if !areas.lives.is_empty() {
         let (title, rest) = layout::split(areas.lives, 1);
-        canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), "newest first");
+        let below = screen.chain.len().saturating_sub(usize::from(rest.height)) as u64;
+        let remark = match below {
+            0 => "newest first".to_owned(),
+            n => format!("newest first, {} below: a lists all", count(n)),
+        };
+        canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), &remark);
         lifetimes::draw(canvas, common, rest, &screen.chain, None, false);
     }
     traffic::draw(canvas, areas.charts, &screen.traffic, screen.state().and_then(|state| state.ack_ms));
@@ -134,9 +136,14 @@ pub(super) fn draw(
     let rows = screen.states.iter().zip(&screen.applied).zip(&screen.recent).skip(screen.top).take(height);
     let rows: Vec<StyledLine> = rows.map(row).collect();
     let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-    let mut columns = if has_applied { with_applied(columns()) } else { columns().to_vec() };
-    common.hidden_columns.hide(ScreenId::Stream, &mut columns);
-    let cursor = table::draw(canvas, areas.types, &columns, &rows, selected, !common.is_in_second_pane());
+    let table = ListTable {
+        screen: ScreenId::Stream,
+        columns: &if has_applied { with_applied(columns()) } else { columns().to_vec() },
+        rows: &rows,
+        selected,
+        has_focus: !common.is_in_second_pane(),
+    };
+    let cursor = table.draw(common, canvas, areas.types);
     let (title, rest) = layout::split(areas.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
@@ -160,7 +167,7 @@ pub(super) fn draw(
     newest(screen, common, canvas, areas.newest);
     let second = Position { x: areas.detail.x, y: areas.detail.y };
     match common.pane {
-        Pane::Main => cursor.map(|y| Position { x: areas.types.x, y }),
+        Pane::Main => cursor,
         Pane::Second => Some(second),
     }
 }
@@ -174,5 +181,5 @@ fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rec
     canvas.rule(title, "newest messages", "3 timeline");
     let rows: Vec<StyledLine> =
         screen.newest.iter().map(|line| message_rows::cells(common, line, None, true)).collect();
-    table::draw(canvas, rest, &message_rows::columns(common, true), &rows, None, false);
+    table::draw(canvas, rest, &message_rows::apart_columns(common, true), &rows, None, false);
 }

@@ -25,14 +25,12 @@ use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_row, texts};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 pub(crate) use state::SubscriptionsScreen;
 use state::{NameRow, SubscribedType};
-
-/// The titles of the columns of names.
-const NAME_TITLES: [&str; 4] = ["NAME", "ASKED", "FIRST", "NOW"];
 
 impl SubscriptionsScreen {
     fn step(&mut self, by: isize, common: &mut Common) {
@@ -257,7 +255,7 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
-        NAME_TITLES.map(str::to_owned).to_vec()
+        titles_of(&view::name_columns())
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
@@ -296,7 +294,7 @@ impl Screen for SubscriptionsScreen {
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
         let what = self.type_word().map(|word| format!(" {word}")).unwrap_or_default();
         let line = format!("xdscope get {source}{what} --subscriptions{}", common.stream_flag());
-        CommandLine::complete(line)
+        CommandLine::of_moment(line)
     }
 }
 

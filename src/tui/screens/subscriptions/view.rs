@@ -9,9 +9,10 @@ use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Cut, column};
+use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::wire::event::Time;
 use crate::wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
 
@@ -67,6 +68,16 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         }
     }
     text
+}
+
+/// The columns of the names.
+pub(super) fn name_columns() -> [Column; 4] {
+    [
+        column("NAME", 12, 60, Cut::Name, 0),
+        column("ASKED", 8, 12, Cut::Head, 1),
+        column("FIRST", 5, 8, Cut::Head, 2),
+        column("NOW", 12, 40, Cut::Head, 0),
+    ]
 }
 
 fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
@@ -183,13 +194,6 @@ pub(super) fn draw(
             canvas.text(row, canvas.glyphs().bar, Role::Muted);
         }
     }
-    let mut columns = [
-        column("NAME", 12, 60, Cut::Name, 0),
-        column("ASKED", 8, 12, Cut::Head, 1),
-        column("FIRST", 5, 8, Cut::Head, 2),
-        column("NOW", 12, 40, Cut::Head, 0),
-    ];
-    common.hidden_columns.hide(ScreenId::Subscriptions, &mut columns);
     if screen.len() == 0 {
         let text = match common.filter {
             Some(_) => "  no name matches; Esc clears the filter",
@@ -199,9 +203,16 @@ pub(super) fn draw(
     }
     let rows: Vec<StyledLine> = screen.window.iter().map(|row| name_row(common, row)).collect();
     let selected = screen.at.checked_sub(screen.top).filter(|_| !rows.is_empty());
-    let at = table::draw(canvas, areas.names, &columns, &rows, selected, common.is_in_second_pane());
+    let table = ListTable {
+        screen: ScreenId::Subscriptions,
+        columns: &name_columns(),
+        rows: &rows,
+        selected,
+        has_focus: common.is_in_second_pane(),
+    };
+    let at = table.draw(common, canvas, areas.names);
     if common.pane == Pane::Second || common.is_full_screen {
-        cursor = at.map(|y| Position { x: areas.names.x, y });
+        cursor = at;
     }
     let (title, rest) = layout::split(areas.detail, 1);
     let name = screen.row().map(|row| row.name.to_string()).unwrap_or_default();

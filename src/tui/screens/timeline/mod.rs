@@ -257,7 +257,7 @@ impl Screen for TimelineScreen {
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
         let stream = common.scope.stream.map(|stream| format!("stream:{}", stream.0));
         let ladder = if self.is_ladder { " --ladder" } else { "" };
-        CommandLine::filtered(format!("xdscope log {source}{ladder}"), stream.into_iter().collect())
+        CommandLine::of_messages(format!("xdscope log {source}{ladder}"), stream.into_iter().collect())
     }
 }
 

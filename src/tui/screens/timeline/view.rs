@@ -78,7 +78,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
     let at = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
     // The note of a stream event covers the columns that the event has no values for.
-    let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
+    let widths = table::widths(canvas.widths, &columns, &lines, usize::from(area.width.saturating_sub(2)));
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
     for (row, shown) in area.rows().skip(1).zip(&screen.window) {
         if let Some(note) = &shown.line.note {

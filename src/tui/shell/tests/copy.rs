@@ -33,6 +33,9 @@ fn copied_commands_print_the_state_at_the_time_cursor() {
         ("3", "xdscope log session-20260302-135200.xdsrec --filter before:#8"),
         ("8", "xdscope get session-20260302-135200.xdsrec -o tree --stream '#1' --at '#7'"),
         ("9", "xdscope lint session-20260302-135200.xdsrec --at '#7'"),
+        ("7", "xdscope get session-20260302-135200.xdsrec eds --subscriptions --stream '#1' --at '#7'"),
+        ("6", "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack before:#8'"),
+        ("0", "xdscope log session-20260302-135200.xdsrec --filter 'kind:intercepted before:#8'"),
     ] {
         let mut model = replayed(&source, keys);
         if let Some(bar) = &mut model.common.info.bar {

@@ -29,12 +29,13 @@ fn ten_diagnoses_need_at_most_two_keys() {
         assert!(keys.len() <= 2, "{question}");
         let typed: String = keys.iter().map(|key| harness_key(key)).collect();
         let wanted = quoted(text).concat();
-        let mut live = model(100, 40, PLAIN);
+        let [mut live, mut small] = [(100, 40), (80, 24)].map(|(width, height)| model(width, height, PLAIN));
         type_keys(&mut live, &source.data(), &typed);
+        type_keys(&mut small, &source.data(), &typed);
         let mut replayed = replayed(&source, "");
         replayed.common.size = (100, 40);
         type_keys(&mut replayed, &source.data(), &typed);
-        for model in [&live, &replayed] {
+        for model in [&live, &replayed, &small] {
             let shown = drawn_text(model);
             assert!(shown.contains(&wanted), "{question} {keys:?}: {wanted}\n{shown}");
             assert!(

@@ -1,5 +1,7 @@
 //! Orders and columns of lists, and lists as tables.
 
+use crate::tui::input::context::Context;
+use crate::tui::shell::columns::ENTRY_KEYS;
 use crate::tui::shell::effect::Effect;
 use crate::tui::shell::model::Model;
 use crate::tui::tests::script::ScriptedStore;
@@ -21,7 +23,7 @@ fn sorts_by_any_column_in_both_directions() {
     let source = ScriptedStore::of(PROBLEMS);
     let mut model = typed(&source.data(), "s");
     let shown = drawn_text(&model);
-    for part in ["[x] problems first", "4  [ ] by NODE", "by CDS", "numbers choose"] {
+    for part in ["[x] problems first", "4  [ ] by NODE", "by CDS", "numbers and letters choose"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     type_keys(&mut model, &source.data(), "4");
@@ -105,4 +107,20 @@ fn copies_lists_as_markdown() {
     let mut model = typed(&source.data(), "4");
     assert_eq!(type_keys(&mut model, &source.data(), "ym"), []);
     assert!(model.common.notice.is_some_and(|notice| notice.contains("no table to copy")));
+}
+
+#[test]
+fn every_entry_of_a_menu_has_a_key() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3C");
+    let shown = drawn_text(&model);
+    let last = line(&shown, "[x] LAT").split_whitespace().next().expect("a key").to_owned();
+    assert!(shown.contains("numbers and letters choose"), "{shown}");
+    type_keys(&mut model, &source.data(), &last);
+    assert!(drawn_text(&model).contains("[ ] LAT"), "{last}: {}", drawn_text(&model));
+    for context in [Context::Sort, Context::Columns] {
+        let bound = |key: &char| model.keys.of(context).any(|binding| binding.key == key.to_string());
+        let taken: Vec<char> = ENTRY_KEYS.chars().filter(|key| !key.is_ascii_digit()).filter(bound).collect();
+        assert!(taken.is_empty(), "{taken:?} have commands in a menu");
+    }
 }

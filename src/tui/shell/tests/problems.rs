@@ -5,6 +5,7 @@ use crate::tui::data::{Info, TapFigures};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
+use crate::tui::shell::tests::places::PROBLEMS;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::story::{info, story};
@@ -96,4 +97,31 @@ fn title_counts_what_the_list_has() {
     let wrong = model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
     let shown = drawn_text(&model);
     assert!(line(&shown, "xdscope  ").contains(&format!("! {wrong} problems")), "{shown}");
+}
+
+#[test]
+fn next_problem_goes_on_after_a_return_by_number() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        type_keys(&mut model, &source.data(), "}");
+        seen.push(model.common.problem_index());
+        type_keys(&mut model, &source.data(), "<enter>1");
+    }
+    assert_eq!(seen, [0, 1, 2]);
+}
+
+#[test]
+fn diff_shows_no_push_of_another_stream_in_scope() {
+    let source = ScriptedStore::of(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n\
+         node quiet\nstream 2 ads\n+3s 2 > cds\n",
+    );
+    let shown = drawn_text(&typed(&source.data(), ":quiet<enter>25"));
+    assert!(shown.contains("No push changed anything on this stream"), "{shown}");
+    assert!(shown.contains("the newest elsewhere is #2 (edge CDS)"), "{shown}");
+    // All streams are in scope on Overview.
+    let shown = drawn_text(&typed(&source.data(), ":quiet<enter>2515"));
+    assert!(!shown.contains("elsewhere"), "{shown}");
 }

@@ -41,7 +41,25 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
     model.common.info.bar = Some(bar());
     type_keys(&mut model, &source.data(), "");
     let shown = drawn_text(&model);
-    assert!(shown.contains("Message 20 of 20") && shown.contains("q ends the demo"), "{shown}");
+    assert!(
+        shown.contains("The moment of the last message, 20") && shown.contains("q ends the demo"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn keys_to_press_stay_on_a_small_terminal() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = toured(80, 24);
+    model.say("a notice that comes with the first facts, and is long enough to take several lines of a small screen");
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    for part in ["you see", "is refused.", "press", "} chooses the next problem", "a notice that comes"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    type_keys(&mut model, &source.data(), "3");
+    let footer = drawn_text(&model).lines().last().map(str::to_owned);
+    assert!(footer.is_some_and(|keys| keys.contains("q quit")), "q ends the demo on every screen");
 }
 
 #[test]

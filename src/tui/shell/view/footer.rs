@@ -32,8 +32,12 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
     let (has_prompt, cursor) = prompts::draw(model, canvas, line);
     if !has_prompt {
         if let Some(text) = &common.notice {
-            // On a low terminal, the notice covers the end of the screen instead of the keys.
-            let over = if layout.notice.is_none() { 1 + u16::from(layout.bar.is_some()) } else { 0 };
+            // On a low terminal, the notice covers the end of the screen instead of the keys and of
+            // the tour.
+            let over = match layout.notice {
+                Some(_) => 0,
+                None => 1 + u16::from(layout.bar.is_some()) + common.tour_lines,
+            };
             notice(canvas, Rect { y: line.y.saturating_sub(over), ..line }, text);
         } else if layout.notice.is_some() {
             let hint = match common.info.bar {
@@ -161,6 +165,7 @@ fn label(model: &Model, command: Command) -> &'static str {
     let common = &model.common;
     match command {
         Command::Filter if model.has_text_focus() => "find",
+        Command::Quit if common.info.is_demo => "quit",
         Command::Quit if common.is_full_screen || !model.return_points.is_empty() => "back",
         Command::Pause if common.paused.is_some() => "go on",
         Command::Pause if common.info.bar.as_ref().is_some_and(|bar| !bar.playing) => "play",

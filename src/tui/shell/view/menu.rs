@@ -3,13 +3,12 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::present::report::Role;
-use crate::tui::shell::columns::{column_entries, sort_entries};
+use crate::tui::shell::columns::{ENTRY_KEYS, column_entries, sort_entries};
 use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::{Canvas, span};
 use crate::tui::widgets::layout::{Layout, split};
 use crate::tui::widgets::list::scroll;
-use crate::wire::text::pad;
 
 /// A menu: its title, its lines, and the chosen one.
 struct Menu {
@@ -62,14 +61,14 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
         canvas.text(row, &blank, Role::Plain);
     }
     let (title, list) = split(area, 1);
-    canvas.heading(title, menu.title, "numbers choose; Esc closes", true);
+    let keys = if menu.lines.len() > 10 { "numbers and letters choose" } else { "numbers choose" };
+    let below = menu.lines.len().saturating_sub(top + usize::from(list.height));
+    let below = if below > 0 { format!("{below} below; ") } else { String::new() };
+    canvas.heading(title, menu.title, &format!("{below}{keys}; Esc closes"), true);
     let mut cursor = None;
     for (row, (at, line)) in list.rows().zip(menu.lines.iter().enumerate().skip(top)) {
-        let number = if at < 9 { (at + 1).to_string() } else { String::new() };
-        canvas.line(
-            row,
-            &[span(format!("   {} ", pad(&number, 2)), Role::Key), span(line.as_str(), Role::Plain)],
-        );
+        let key = ENTRY_KEYS.get(at..=at).unwrap_or(" ");
+        canvas.line(row, &[span(format!("   {key}  "), Role::Key), span(line.as_str(), Role::Plain)]);
         if at == menu.chosen {
             canvas.cursor(row, true);
             cursor = Some(row.as_position());

@@ -25,7 +25,8 @@ use palette::PaletteLines;
 /// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a
 /// prompt.
 pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {
-    let mut canvas = Canvas { buf, theme: model.common.theme, is_covered: false };
+    let common = &model.common;
+    let mut canvas = Canvas { buf, theme: common.theme, is_covered: false, widths: &common.widths };
     let cursor = draw(model, &mut canvas);
     canvas.finish();
     cursor

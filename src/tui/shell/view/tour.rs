@@ -17,8 +17,11 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, _layout: &Layout) {
     }
     let (title, rest) = split(area, 1);
     canvas.rule(title, &words.title, ":tour hides it");
+    let press = labelled(" press    ", &words.press, rest, Role::Key);
     let mut lines = labelled(" you see  ", &words.see, rest, Role::Plain);
-    lines.extend(labelled(" press    ", &words.press, rest, Role::Key));
+    // The keys to press are the last to go.
+    lines.truncate(usize::from(rest.height).saturating_sub(press.len()));
+    lines.extend(press);
     canvas.lines(rest, &lines, 0);
 }
 

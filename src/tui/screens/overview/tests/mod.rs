@@ -461,3 +461,35 @@ fn says_how_many_nodes_are_below() {
     let title = line(&shown, "REASON");
     assert!(title.contains("nodes below"), "{title}");
 }
+
+/// The screen columns at which the titles of the nodes begin.
+fn title_columns(model: &Model) -> Vec<(String, usize)> {
+    let shown = drawn_text(model);
+    let titles = line(&shown, "REASON");
+    let titles: Vec<char> = titles.chars().collect();
+    let starts = (0..titles.len()).filter(|at| titles[*at] != ' ' && (*at == 0 || titles[at - 1] == ' '));
+    let word = |at: usize| titles[at..].iter().take_while(|c| **c != ' ').collect();
+    starts.map(|at| (word(at), at)).collect()
+}
+
+#[test]
+fn columns_stay_where_they_are_while_states_come_and_go() {
+    let script = "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+1.1s 1 > cds v=1 n=a\n\
+                  +1.2s 1 > rds v= n= names=[r]\n+1.3s 1 < rds v=1 n=r [r]\n+1.4s 1 > rds v=1 n=r names=[r]\n";
+    let nacks: String = (2..14)
+        .map(|n| format!("+{n}s 1 < cds v={n} n=n{n} [c~{n}]\n+{n}.1s 1 > cds v=1 n=n{n} nack=\"no\"\n"))
+        .collect();
+    let healed = "+20s 1 < cds v=20 n=z [c~20]\n+20.1s 1 > cds v=20 n=z\n";
+    let mut model = model(120, 36, PLAIN);
+    let columns = |model: &mut Model, script: &str| {
+        type_keys(model, &ScriptedStore::of(script).data(), "");
+        drawn_text(model);
+        title_columns(model)
+    };
+    columns(&mut model, script);
+    let refused = columns(&mut model, &format!("{script}{nacks}"));
+    assert_eq!(columns(&mut model, &format!("{script}{nacks}{healed}")), refused, "{}", drawn_text(&model));
+    // Another screen in between lets the columns shrink again.
+    type_keys(&mut model, &ScriptedStore::of(&format!("{script}{nacks}{healed}")).data(), "31");
+    assert_ne!(title_columns(&model), refused);
+}

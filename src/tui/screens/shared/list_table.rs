@@ -1,0 +1,29 @@
+//! The table of a screen's list.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::tui::common::Common;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::widgets::canvas::{Canvas, StyledLine};
+use crate::tui::widgets::table::{self, Column};
+
+/// The list of a screen, as far as the list is on the terminal.
+pub(crate) struct ListTable<'a> {
+    pub screen: ScreenId,
+    /// All columns, also those that the user has hidden.
+    pub columns: &'a [Column],
+    pub rows: &'a [StyledLine],
+    /// The selected one of the rows.
+    pub selected: Option<usize>,
+    pub has_focus: bool,
+}
+
+impl ListTable<'_> {
+    /// Draws the list without hidden columns. Returns the position of the selected row.
+    pub(crate) fn draw(&self, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<Position> {
+        let mut columns = self.columns.to_vec();
+        common.hidden_columns.hide(self.screen, &mut columns);
+        let row = table::draw(canvas, area, &columns, self.rows, self.selected, self.has_focus);
+        row.map(|y| Position { x: area.x, y })
+    }
+}
