@@ -13,6 +13,7 @@ use crate::engine::structured::NameParts;
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::Common;
+use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table;
@@ -41,10 +42,10 @@ impl TreeWidths {
     pub(super) fn wanted(screen: &ResourcesScreen, common: &Common) -> TreeWidths {
         let mut widths = TreeWidths { name: MIN_NAME, version: 3, state: 5 };
         for row in &screen.tree.window {
-            let ResourceRow::Resource { place, fact, is_warming } = row else { continue };
+            let ResourceRow::Resource { place, fact, is_warming, members } = row else { continue };
             let fact = fact.as_deref();
-            let state: usize =
-                state_cells(common, fact, *is_warming).iter().map(|cell| text::width(&cell.text)).sum();
+            let cells = state_cells(common, fact, *is_warming, members.as_ref());
+            let state: usize = cells.iter().map(|cell| text::width(&cell.text)).sum();
             widths.name = widths.name.max(text::width(&display_safe(&tree_name(place))));
             widths.version = widths.version.max(text::width(&display_safe(version(fact))));
             widths.state = widths.state.max(state);
@@ -129,8 +130,7 @@ pub(super) fn draw(
                     plain(format!("{}{} ", " ".repeat(INDENT), pad(&name, widths.name))),
                     plain(format!("{} ", pad(&seen, widths.version))),
                 ];
-                line.extend(state_cells(common, fact, *is_warming));
-                line.extend(members.as_ref().map(|of| span(format!(" {of}"), Role::Muted)));
+                line.extend(state_cells(common, fact, *is_warming, members.as_ref()));
                 line
             }
         };
@@ -148,10 +148,21 @@ fn version(fact: Option<&ResourceFact>) -> &str {
     fact.and_then(ResourceFact::standing).map_or("-", |version| version)
 }
 
-/// The state of a resource, and the time that is left of it.
-fn state_cells(common: &Common, fact: Option<&ResourceFact>, is_warming: bool) -> StyledLine {
-    let Some(fact) = fact else { return vec![span("-", Role::Muted)] };
-    vec![state(fact, is_warming, common.theme.glyphs()), span(ttl(common, fact), Role::Muted)]
+/// The state of a resource, the time that is left of it, and how many members it has.
+fn state_cells(
+    common: &Common,
+    fact: Option<&ResourceFact>,
+    is_warming: bool,
+    members: Option<&CountedMembers>,
+) -> StyledLine {
+    let mut cells = match fact {
+        None => vec![span("-", Role::Muted)],
+        Some(fact) => {
+            vec![state(fact, is_warming, common.theme.glyphs()), span(ttl(common, fact), Role::Muted)]
+        }
+    };
+    cells.extend(members.map(|members| span(format!(" {members}"), Role::Muted)));
+    cells
 }
 
 /// The symbol and word of a resource's state.
