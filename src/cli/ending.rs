@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::app::analysis::Analysis;
 use crate::app::signals;
 use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::Store;
@@ -58,7 +59,7 @@ impl<'a> Ending<'a> {
     }
 
     /// Whether the run is over.
-    pub(super) fn is_over(&mut self, store: &Store) -> bool {
+    pub(super) fn is_over(&mut self, store: &Analysis) -> bool {
         if self.first_message.is_none() && store.messages() > 0 {
             self.first_message = Some(Instant::now());
         }

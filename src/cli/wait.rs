@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::app::analysis::Analysis;
 use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
-use crate::engine::problems::{ProblemFact, problems};
-use crate::engine::store::{ResourceState, Store, TypeState};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{ResourceState, TypeState};
 use crate::sources::record::NOT_CLOSED;
-use crate::sources::{self, Limit, Source, SourceFormat};
+use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
 use crate::wire::text::shell_word;
 
@@ -54,7 +55,7 @@ impl Condition {
 
     /// Finds the nodes for which the condition holds, and all nodes with an open stream (in a
     /// recording, any stream).
-    fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
+    fn holds(&self, store: &Analysis) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
         let node_of = |stream: StreamId| store.stream(stream).and_then(|fact| Some(fact.node?.id.clone()));
         let lasting = |problem: &ProblemFact| {
@@ -63,7 +64,7 @@ impl Condition {
         };
         // A node with a problem that `status` reports is not in sync, on whatever stream.
         let troubled: BTreeSet<String> = match self {
-            Condition::Synced => problems(store, &[]).iter().filter_map(lasting).collect(),
+            Condition::Synced => store.problems().iter().filter_map(lasting).collect(),
             _ => BTreeSet::new(),
         };
         let came_back: BTreeSet<_> =
@@ -100,7 +101,7 @@ impl Condition {
         progress.open && complete && self.is_met(&running.shared.store(), None)
     }
 
-    pub(super) fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
+    pub(super) fn is_met(&self, store: &Analysis, wanted: Option<u64>) -> bool {
         let (holding, known) = self.holds(store);
         match wanted {
             Some(wanted) => holding.len() as u64 >= wanted && holding == known,
@@ -194,8 +195,7 @@ impl Goal<'_> {
             match read {
                 Ok(read) => {
                     let is_complete = path.as_deref().is_some_and(|path| is_complete(&read, path));
-                    let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
-                    if self.condition.is_met(&store, self.nodes) {
+                    if self.condition.is_met(&source::analyse(source, read), self.nodes) {
                         return Ok(WaitEnd::Met);
                     }
                     if is_complete {
