@@ -33,6 +33,8 @@ pub struct AppliedDiff {
     pub warming: Vec<Arc<str>>,
     /// Rejected in their newest content.
     pub refused: Vec<Arc<str>>,
+    /// Those of `refused` that the client has accepted on the stream, with the reasons in the dump.
+    pub refused_accepted: Vec<(Arc<str>, Arc<str>)>,
     /// In use with a different content than the newest accepted one.
     pub differing: Vec<Arc<str>>,
     /// Accepted, but not present at the client.
@@ -46,7 +48,7 @@ pub struct AppliedDiff {
 impl AppliedDiff {
     /// Whether an accepted resource is not in use for no known reason.
     pub fn is_problem(&self) -> bool {
-        !self.differing.is_empty() || !self.missing.is_empty()
+        !self.differing.is_empty() || !self.missing.is_empty() || !self.refused_accepted.is_empty()
     }
 }
 
@@ -174,7 +176,12 @@ impl AppliedState {
             diff.warming.push(name);
         } else if is_of_another() {
             diff.applied += 1;
-        } else if fact.refused || entry.is_some_and(|entry| entry.refused.is_some()) {
+        } else if fact.refused {
+            diff.refused.push(name);
+        } else if let Some(refused) = entry.and_then(|entry| entry.refused.as_ref()) {
+            if fact.refusal.is_none() {
+                diff.refused_accepted.push((name.clone(), refused.text.as_str().into()));
+            }
             diff.refused.push(name);
         } else if active.is_some() || warming.is_some() {
             diff.differing.push(name);
