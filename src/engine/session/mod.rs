@@ -74,6 +74,7 @@ pub use words::{
     ResourceState, TypeState, Wildcard,
 };
 
+pub(crate) use answer_verdict::kind_of_change;
 pub(crate) use claims::Claim;
 pub(crate) use compare::{hollow, key, mark_key, nameless};
 pub(crate) use condition::{Condition, Limits};
