@@ -118,7 +118,7 @@ impl<'a> FrameWriter<'a> {
                 writer.finish().map(|_| Copied { lost, ..Copied::default() })
             }
             FrameOutput::Script(writer, out) => {
-                let (text, notices) = writer.finish(catalog);
+                let (text, notices) = writer.finish(end, catalog);
                 out.write_all(text.as_bytes()).map(|()| Copied { notices, ..Copied::default() })
             }
             FrameOutput::Recording { writer, spool, out } => {

@@ -1,10 +1,8 @@
 //! The smallest part of a session that shows a problem, as an arrow script.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::app::analysis::{self, Analysis};
 use crate::engine::problems::{ProblemFact, ProblemKind, problems};
@@ -186,17 +184,11 @@ impl SessionParts<'_> {
             return None;
         }
         let codec = SchemaCodec(self.schema.clone());
-        let mut made = script::from_frames(frames.iter(), self.catalog, self.clock, &codec).script;
+        let mut made = script::from_frames(frames.iter(), self.end, self.catalog, self.clock, &codec).script;
         if let Some(names) = names {
             made.retain_resources(|name| names.binary_search_by(|of| (**of).cmp(name)).is_ok());
         }
-        let mut script = script::write(&made);
-        // Answers that are missing are missed with the time that passes after the last message.
-        let last = frames.last().map_or(Time::ZERO, |frame| frame.at);
-        let rest = self.end.since(last);
-        if !self.clock.untimed && rest > Duration::from_millis(1) {
-            let _ = writeln!(script, "advance {}ms", rest.as_millis());
-        }
+        let script = script::write(&made);
         let lacks_resources = names.is_some();
         let resources = made.resource_names();
         Some(Reproduction { script, messages, is_whole, lacks_resources, resources })

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::ast::*;
 use super::codec::Codec;
@@ -23,17 +24,18 @@ pub struct Exported {
 
 /// Writes frames as a script.
 ///
-/// Loading the script yields the same messages, byte for byte. Messages without a short form are
-/// written as base64.
+/// Loading the script yields the same messages, byte for byte, and the same `end`, in whole
+/// milliseconds. Messages without a short form are written as base64.
 pub fn from_frames<'a>(
     frames: impl Iterator<Item = &'a Frame>,
+    end: Time,
     catalog: &Catalog,
     clock: Clock,
     codec: &dyn Codec,
 ) -> Exported {
     let mut exporter = ScriptExporter::new(clock, codec, usize::MAX);
     frames.for_each(|frame| exporter.push(frame.clone(), catalog));
-    let (items, notices) = exporter.finish(catalog);
+    let (items, notices) = exporter.finish(end, catalog);
     let lines = (1..).zip(items).map(|(number, item)| ScriptLine { number, statement: item }).collect();
     Exported { script: Script { file: String::new(), lines }, notices }
 }
@@ -66,9 +68,10 @@ impl<'a> ScriptWriter<'a> {
         }
     }
 
-    /// Returns the rest of the text, and descriptions of what was left out.
-    pub fn finish(self, catalog: &Catalog) -> (String, Vec<String>) {
-        let (items, notices) = self.0.finish(catalog);
+    /// Returns the rest of the text, up to the end of the session, and descriptions of what was
+    /// left out.
+    pub fn finish(self, end: Time, catalog: &Catalog) -> (String, Vec<String>) {
+        let (items, notices) = self.0.finish(end, catalog);
         (text_of(items), notices)
     }
 }
@@ -87,6 +90,8 @@ struct ScriptExporter<'a> {
     node: Option<ScriptNode>,
     server: String,
     streams: BTreeMap<u32, ExportedStream>,
+    /// Whether a stream was written.
+    has_streams: bool,
     /// Frames that are not written yet.
     held: VecDeque<Frame>,
     max_held: usize,
@@ -110,6 +115,7 @@ impl<'a> ScriptExporter<'a> {
             node: None,
             server: "cp".into(),
             streams: BTreeMap::new(),
+            has_streams: false,
             held: VecDeque::new(),
             max_held,
             nodes: BTreeMap::new(),
@@ -155,9 +161,16 @@ impl<'a> ScriptExporter<'a> {
         self.frame(&frame, node, catalog);
     }
 
-    fn finish(mut self, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
+    fn finish(mut self, end: Time, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
         while !self.held.is_empty() {
             self.write_first(catalog);
+        }
+        // Answers that are missing are missed with the time that passes after the last message. A
+        // part of a millisecond counts as one, so that no timer is lost.
+        let rest = end.since(self.time.now()).as_nanos().div_ceil(1_000_000);
+        if rest > 0 && self.has_streams && !self.time.untimed {
+            let rest = Duration::from_millis(u64::try_from(rest).unwrap_or(u64::MAX));
+            self.items.push(Statement::Advance(rest));
         }
         (self.items, self.notices.into_iter().collect())
     }
@@ -241,6 +254,7 @@ impl<'a> ScriptExporter<'a> {
             self.items.push(Statement::Server(server.clone()));
             self.server.clone_from(server);
         }
+        self.has_streams = true;
         let now = self.time.now();
         self.time.open(Some(at));
         let at = (now != at && !self.time.untimed).then_some(at);

@@ -36,7 +36,8 @@ fn items(script: &Script) -> impl Iterator<Item = &script::Statement> {
 /// Writes frames as a script and loads them again.
 fn round_trip(script: &Script) {
     let Ok(loaded) = script::load(script, &Plain) else { return };
-    let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
+    let exported =
+        script::from_frames(loaded.frames.iter(), loaded.end, &loaded.catalog, loaded.clock, &Plain);
     let written = script::write(&exported.script);
     let again = script::parse(&written, "b.xds").unwrap_or_else(|error| panic!("{error}\n{written}"));
     let again = script::load(&again, &Plain).unwrap_or_else(|error| panic!("{error}\n{written}"));

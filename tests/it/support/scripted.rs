@@ -35,7 +35,7 @@ use xdscope::sources::SchemaCodec;
 use xdscope::sources::record::Loaded;
 use xdscope::sources::script::{self, Expectation, MessageBody, Script, ScriptLine, Statement};
 use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
+use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope::wire::{self, FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, wait_for};
@@ -318,7 +318,9 @@ pub fn play(file: &str, text: &str) {
     player.silence(SILENCE, "the end");
     drop(player);
     let loaded = running.into_loaded().expect("the recorded messages");
-    let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &codec).script;
+    let end = loaded.frames.last().map_or(Time::ZERO, |frame| frame.at);
+    let exported =
+        script::from_frames(loaded.frames.iter(), end, &loaded.catalog, loaded.clock, &codec).script;
     let noted = |rule: &str| {
         script.lines.iter().any(|line| match &line.statement {
             Statement::Expect(Expectation::Lint { pattern: pick, .. }) => pick.rule == rule,

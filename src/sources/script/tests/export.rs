@@ -20,7 +20,7 @@ fn opens(loaded: &Loaded) -> Vec<String> {
 }
 
 fn export(loaded: &Loaded) -> String {
-    write(&from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain).script)
+    write(&from_frames(loaded.frames.iter(), loaded.end, &loaded.catalog, loaded.clock, &Plain).script)
 }
 
 fn read(text: &str) -> Loaded {
@@ -77,9 +77,18 @@ fn reports_frames_that_scripts_cannot_express() {
     let mut loaded = read("stream 1 ads\n> cds");
     loaded.frames[0].what =
         FramePayload::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
-    let exported = from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
+    let exported = from_frames(loaded.frames.iter(), loaded.end, &loaded.catalog, loaded.clock, &Plain);
     assert!(exported.script.lines.is_empty());
     assert_eq!(exported.notices, ["streams that are not xDS"]);
+}
+
+#[test]
+fn keeps_time_after_last_message() {
+    let text = "node a\nstream 1 ads\n1 > cds\nadvance 30s\n";
+    assert_eq!(export(&read(text)), text);
+    let mut loaded = read(text);
+    loaded.end = loaded.end.after(std::time::Duration::from_nanos(1));
+    assert!(export(&loaded).ends_with("advance 30.001s\n"), "{}", export(&loaded));
 }
 
 #[test]
