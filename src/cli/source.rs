@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::analysis::Analysis;
+use crate::app::analysis::{self, Analysis};
 use crate::engine::lint;
 use crate::engine::store::Store;
 use crate::schema::Schema;
@@ -62,10 +62,8 @@ pub(super) fn analyse_at(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Folded<Analysis>, CliError> {
-    let facts = |catalog, clock, schema: &Arc<Schema>| {
-        let store = sources::store(offline::options(&args.timers), catalog, clock, schema);
-        Analysis::new(store, rules(schema))
-    };
+    let facts =
+        |catalog, clock, schema: &Arc<Schema>| analysis_of(args, rules(schema), (catalog, clock), schema);
     let folded = if *position == ReplayPosition::End {
         fold(args, global, io, facts)?
     } else {
@@ -81,6 +79,23 @@ pub(super) fn analyse_at(
     };
     say_dropped(&folded.facts, args, global, io);
     Ok(folded)
+}
+
+/// Folds a source that was opened for SOURCE, and checks it against the rules.
+pub(super) fn analyse(args: &SourceArgs, source: Source) -> Analysis {
+    let schema = source.schema.clone();
+    let rules = analysis::rules(&schema);
+    source.fold(|catalog, clock| analysis_of(args, rules, (catalog, clock), &schema)).facts
+}
+
+/// Returns the facts of SOURCE before its first frame.
+fn analysis_of(
+    args: &SourceArgs,
+    rules: lint::Options,
+    (catalog, clock): (Catalog, Clock),
+    schema: &Arc<Schema>,
+) -> Analysis {
+    Analysis::new(sources::store(offline::options(&args.timers), catalog, clock, schema), rules)
 }
 
 /// Opens SOURCE for reading it in passes, and refuses one that holds nothing of xDS. Returns what

@@ -210,7 +210,10 @@ fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec
         Cell::role(type_label(state.type_url.as_str()), Role::Muted),
         Cell::new(shown_name(name)),
         Cell::new(
-            fact.and_then(|fact| fact.version.as_deref()).filter(|text| !text.is_empty()).unwrap_or("-"),
+            fact.and_then(|fact| fact.standing())
+                .map(|text| &**text)
+                .filter(|text| !text.is_empty())
+                .unwrap_or("-"),
         ),
         Cell::role(word, role),
     ]

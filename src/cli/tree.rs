@@ -6,6 +6,7 @@ use std::io::Write;
 
 use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, InlineEntry, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
+use crate::engine::session::is_structured;
 use crate::engine::store::{ResourceFact, ResourceState};
 use crate::engine::structured::StructuredNames;
 use crate::present::authority::authority_text;
@@ -100,7 +101,7 @@ impl Tree<'_> {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let Tree { get, branches, .. } = *self;
-        let version = fact.version.as_deref().unwrap_or("-");
+        let version = fact.standing().map_or("-", |version| version);
         let state = self.with_consequences(fact);
         let line = format!("{}  {version}  {state}", shown_name(name));
         writeln!(out, "{lead}{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
@@ -221,6 +222,12 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
             node.kind == link.kind && node.stream.is_some() && link.matches_name(&node.name)
         };
         return format!("{} known", graph.nodes.iter().filter(is_known).count());
+    }
+    // The graph has names without directives.
+    let directives = link.name.split_once('#').filter(|_| is_structured(&link.name));
+    let name = directives.map_or(link.name.as_str(), |(name, _)| name);
+    if let Some(state @ NodeState::Replaced) = state(graph, link.kind, name) {
+        return state.word().to_owned();
     }
     // The client may have another stream for the type.
     let on_other = || {

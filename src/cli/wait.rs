@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::app::analysis::{self, Analysis};
+use crate::app::analysis::Analysis;
 use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
-use crate::engine::problems::{ProblemFact, problems};
+use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ResourceState, TypeState};
 use crate::sources::record::NOT_CLOSED;
-use crate::sources::{self, Source, SourceFormat};
+use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
 use crate::wire::text::shell_word;
 
@@ -76,7 +76,7 @@ impl Condition {
         };
         // A node with a problem that `status` reports is not in sync, on whatever stream.
         let troubled: BTreeSet<String> = match self {
-            Condition::Synced => problems(store, store.findings()).iter().filter_map(lasting).collect(),
+            Condition::Synced => store.problems().iter().filter_map(lasting).collect(),
             _ => BTreeSet::new(),
         };
         let came_back: BTreeSet<_> =
@@ -209,13 +209,7 @@ impl Goal<'_> {
             match read {
                 Ok(read) => {
                     let is_complete = path.as_deref().is_some_and(|path| is_complete(&read, path));
-                    let (options, schema) = (offline::options(&source.timers), read.schema.clone());
-                    let facts = |catalog, clock| {
-                        let store = sources::store(options, catalog, clock, &schema);
-                        Analysis::new(store, analysis::rules(&schema))
-                    };
-                    let store = read.fold(facts).facts;
-                    if self.condition.is_met(&store, self.nodes) {
+                    if self.condition.is_met(&source::analyse(source, read), self.nodes) {
                         return Ok(WaitEnd::Met);
                     }
                     if is_complete {

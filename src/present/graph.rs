@@ -20,7 +20,7 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::Refused { .. } | NodeState::Dangling => "red",
         NodeState::RefusedPush { rest: RestUse::Used, .. } => "green",
         NodeState::Warming { .. } | NodeState::Missing { .. } | NodeState::RefusedPush { .. } => "orange",
-        NodeState::Gone(ResourceState::Redirected) => "green",
+        NodeState::Gone(ResourceState::Redirected) | NodeState::Replaced => "green",
         NodeState::Gone(_)
         | NodeState::NotAsked
         | NodeState::Ignored

@@ -101,6 +101,67 @@ fn counts_differences_to_the_applied_configuration_as_problems() {
     assert_eq!((&object["problem"], &object["text"]), (&"not_applied".into(), &problem.into()));
 }
 
+/// A CSDS response of a client that refuses a cluster and the newest version of a listener.
+fn refusing_dump() -> String {
+    let url = |name: &str| format!("type.googleapis.com/envoy.config.{name}");
+    let (cluster, listener) = (url("cluster.v3.Cluster"), url("listener.v3.Listener"));
+    let entry = |url: &str, name: &str| {
+        serde_json::json!({
+            "type_url": url, "name": name, "version_info": "1", "client_status": "ACKED",
+            "xds_config": {"@type": url, "name": name},
+        })
+    };
+    let refused = |url: &str, name: &str, version: &str| {
+        let details = format!("{name} is bad");
+        let error_state = serde_json::json!({"details": details, "version_info": version});
+        serde_json::json!({
+            "type_url": url, "name": name, "client_status": "NACKED", "error_state": error_state,
+        })
+    };
+    let mut updated = entry(&listener, "L");
+    updated["client_status"] = "NACKED".into();
+    updated["error_state"] = serde_json::json!({"details": "L is bad", "version_info": "2"});
+    let resources = [entry(&cluster, "c1"), refused(&cluster, "c2", "1"), updated];
+    let client = serde_json::json!({"node": {"id": "n"}, "generic_xds_configs": resources});
+    serde_json::json!({"config": [client]}).to_string()
+}
+
+#[test]
+fn dump_that_refuses_what_the_client_accepted_is_a_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, dump) = (folder.path().join("accepted.xds"), folder.path().join("csds.json"));
+    let script = "node n\nstream 1 ads\n> cds\n< cds v=1 n=a [c1 c2]\n> cds v=1 n=a\n";
+    std::fs::write(&file, script).unwrap();
+    std::fs::write(&dump, refusing_dump()).unwrap();
+    let (file, dump) = (file.to_str().unwrap(), dump.to_str().unwrap());
+    let output = run(&["status", file, "--applied", dump]);
+    let text = "client accepted CDS c2, but its dump differs: 1 refused: c2 is bad";
+    assert!(output.out.contains(text) && output.out.contains("DIFFERS"), "{}", output.out);
+    assert_eq!(output.exit, Exit::No);
+    // A client that refuses on the stream too has one problem.
+    let refused = script.replace("> cds v=1 n=a\n", "> cds n=a nack=\"c2 is bad\"\n");
+    std::fs::write(file, refused).unwrap();
+    let output = run(&["status", file, "--applied", dump]);
+    assert!(output.out.starts_with("1 problem\nNACK "), "{}", output.out);
+}
+
+#[test]
+fn refusals_of_a_dump_have_the_versions_of_their_resources() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("csds.json");
+    std::fs::write(&dump, refusing_dump()).unwrap();
+    let dump = dump.to_str().unwrap();
+    let output = run(&["status", dump]);
+    for text in [
+        "client refused CDS c2 1; none in force: c2 is bad",
+        "client refused LDS L 2; version 1 in force: L is bad",
+    ] {
+        assert!(output.out.contains(text), "{}", output.out);
+    }
+    let listener = run(&["get", dump, "lds"]).out;
+    assert!(listener.contains("L     2    NACK, 1 in force"), "{listener}");
+}
+
 #[test]
 fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
     let script = "node edge-1\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=a [x{type: EDS, \
@@ -169,7 +230,7 @@ fn wait_and_status_agree_on_a_reconnect() {
     let start = "node n\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n+60s 1 close status=14 \"gone\"\n\
                  +61s stream 2 ads\n";
     for (rest, exit) in [
-        ("> cds v=1\nadvance 5s\n", Exit::No),
+        ("> cds v=1\nadvance 5s\n", Exit::Yes),
         ("> cds v=1\nadvance 16s\n", Exit::Yes),
         ("> cds\nadvance 5s\n", Exit::No),
         ("", Exit::No),
@@ -179,6 +240,33 @@ fn wait_and_status_agree_on_a_reconnect() {
         assert_eq!(status.exit, exit, "{rest:?}: {}", status.out);
         let waited = run(&["wait", path, "synced", "--timeout", "10ms"]).exit;
         assert_eq!(waited == Exit::Yes, exit == Exit::Yes, "{rest:?}: {waited:?}");
+    }
+}
+
+/// A state that breaks a rule blocks `wait synced` until it is over, a message does not.
+#[test]
+fn wait_and_status_agree_on_broken_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken.xds");
+    let path = file.to_str().unwrap();
+    let expired = "node n feature=xds.config.supports-resource-ttl\nstream 1 delta eds\n> sub=[r]\n\
+                   < n=1 [r@1 ttl=10s]\n> n=1\nadvance 60s\n";
+    let refreshed = format!("{expired}< n=2 [r@1 ttl=99s]\n> n=2\n");
+    let unclassified = "node n\nstream 1 delta cds\n>\n< n=1 [A@1]\n> n=1\n> sub=[C]\n< n=2 [C@1]\n> n=2\n\
+                        > unsub=[C]\nadvance 60s\n";
+    let changed = "node n\nstream 1 sotw eds\n> names=[a]\n< v=1 n=a [a]\n\
+                   > v=1 n=a names=[a] node={cluster: other}\n";
+    for (script, is_problem, is_met) in [
+        (expired, true, false),
+        (refreshed.as_str(), false, true),
+        (unclassified, true, false),
+        (changed, true, true),
+    ] {
+        std::fs::write(&file, script).unwrap();
+        let status = run(&["status", path]);
+        assert_eq!(status.exit == Exit::No, is_problem, "{script}: {}", status.out);
+        let waited = run(&["wait", path, "synced", "--timeout", "10ms"]).exit;
+        assert_eq!(waited == Exit::Yes, is_met, "{script}: {waited:?}");
     }
 }
 

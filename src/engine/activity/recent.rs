@@ -18,6 +18,9 @@ pub const SPAN: Duration = Duration::from_secs(300);
 /// right.
 const MAX_TALLIES: usize = 100_000;
 
+/// NACKs by version that are kept in mind, because the client may take them back.
+const MAX_IMPLIED: usize = 1000;
+
 /// The messages of one step of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -44,6 +47,15 @@ impl Tally {
             if let Some(slot) = self.latencies.get_mut(latency_class(latency)) {
                 *slot += 1;
             }
+        }
+    }
+
+    /// Takes out a NACK that was none. The longest time stays.
+    fn take_back(&mut self, nack: &Exchange) {
+        self.nacks = self.nacks.saturating_sub(1);
+        let class = nack.latency.map(latency_class);
+        if let Some(slot) = class.and_then(|class| self.latencies.get_mut(class)) {
+            *slot = slot.saturating_sub(1);
         }
     }
 
@@ -81,6 +93,8 @@ pub struct RecentActivity {
     single: HashMap<(StreamId, u16), Steps>,
     /// The number of tallies in `single`.
     tallies: usize,
+    /// The NACKs by version that were counted, with their rows.
+    implied: VecDeque<(usize, Exchange)>,
 }
 
 /// The steps that contain a time.
@@ -107,6 +121,7 @@ impl RecentActivity {
             *self = RecentActivity { counted: rows..rows, ..RecentActivity::default() };
         }
         self.now = step_of(store.now());
+        self.take_back(store);
         let mut left = budget;
         for row in self.counted.end..rows {
             self.count(store, row);
@@ -141,6 +156,10 @@ impl RecentActivity {
         let Some(exchange) = store.exchange(row) else { return };
         let step = step_of(exchange.at);
         add(&mut self.all, step, &exchange);
+        if exchange.implied && exchange.kind == MessageKind::Nack {
+            self.implied.truncate(MAX_IMPLIED - 1);
+            self.implied.push_front((row, exchange));
+        }
         if is_push(exchange.kind) {
             self.last_push = self.last_push.max(Some(exchange.at));
         }
@@ -148,6 +167,21 @@ impl RecentActivity {
         let key = (exchange.stream, track);
         if self.tallies < MAX_TALLIES || self.single.contains_key(&key) {
             self.tallies += usize::from(add(self.single.entry(key).or_default(), step, &exchange));
+        }
+    }
+
+    /// Takes out the NACKs by version that the client has taken back since they were counted.
+    fn take_back(&mut self, store: &Store) {
+        let is_nack = |row: usize| store.exchange(row).is_none_or(|now| now.kind == MessageKind::Nack);
+        let implied = std::mem::take(&mut self.implied);
+        let (kept, none): (VecDeque<_>, VecDeque<_>) =
+            implied.into_iter().partition(|(row, _)| is_nack(*row));
+        self.implied = kept;
+        for (_, nack) in none {
+            let single = nack.track.and_then(|track| self.single.get_mut(&(nack.stream, track)));
+            let step = step_of(nack.at);
+            let tallies = single.into_iter().chain([&mut self.all]).flatten();
+            tallies.filter(|(of, _)| *of == step).for_each(|(_, tally)| tally.take_back(&nack));
         }
     }
 

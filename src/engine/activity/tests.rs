@@ -80,3 +80,22 @@ fn untimed_sources_have_no_recent_activity() {
     assert!(!recent.follow(&store, store.rows(), 1000) && !recent.is_counting());
     assert_eq!(recent.last_push(), None);
 }
+
+#[test]
+fn nack_by_version_that_is_taken_back_counts_no_more() {
+    let nack = "node a\nstream 1 sotw eds\n+0s > names=[a]\n+1s < v=1 n=1 [a]\n> v=1 n=1 names=[a]\n\
+                +2s < v=2 n=2 [a~2]\n> v=1 n=2 names=[a b]\n";
+    let (_, mut recent) = followed(nack, 1000);
+    let counts = |recent: &RecentActivity| {
+        let mut sum = Tally::default();
+        recent.total(recent.axis(SPAN, 30)).iter().flatten().for_each(|tally| sum.merge(tally));
+        (sum.nacks, sum.latencies.iter().sum::<u32>())
+    };
+    assert_eq!(counts(&recent), (1, 2));
+    let store = replay(&format!("{nack}> v=2 n=2 names=[a b]\n"));
+    while recent.follow(&store, store.rows(), 1000) {}
+    assert_eq!(counts(&recent), (0, 2), "the ACKs are left");
+    let stream = [StreamId(1)].into_iter();
+    let of_stream = recent.of_streams(&store, stream, recent.axis(SPAN, 30));
+    assert_eq!(of_stream.iter().flatten().map(|tally| tally.nacks).sum::<u32>(), 0);
+}

@@ -33,6 +33,8 @@ pub struct AppliedDiff {
     pub warming: Vec<Arc<str>>,
     /// Rejected in their newest content.
     pub refused: Vec<Arc<str>>,
+    /// Those of `refused` that the client has accepted on the stream, with the reasons in the dump.
+    pub refused_accepted: Vec<(Arc<str>, Arc<str>)>,
     /// In use with a different content than the newest accepted one.
     pub differing: Vec<Arc<str>>,
     /// Accepted, but not present at the client.
@@ -41,8 +43,6 @@ pub struct AppliedDiff {
     ///
     /// Listed with the first of the streams that have the type.
     pub extra: Vec<Arc<str>>,
-    /// Number of resources that the client has accepted, and rejects by its dump.
-    pub denied: u64,
 }
 
 /// Whether a client says that it rejects what it has accepted on the wire.
@@ -55,7 +55,7 @@ fn denies(rejection: &DumpRefusal, fact: &ResourceFact) -> bool {
 impl AppliedDiff {
     /// Whether an accepted resource is not in use for no known reason.
     pub fn is_problem(&self) -> bool {
-        !self.differing.is_empty() || !self.missing.is_empty()
+        !self.differing.is_empty() || !self.missing.is_empty() || !self.refused_accepted.is_empty()
     }
 }
 
@@ -186,12 +186,12 @@ impl AppliedState {
             diff.applied += 1;
         } else if fact.refused || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
             diff.refused.push(name);
+        } else if let Some(rejection) = rejection {
+            diff.refused_accepted.push((name, rejection.text.as_str().into()));
         } else if active.is_some() || warming.is_some() {
             diff.differing.push(name);
-            diff.denied += u64::from(rejection.is_some());
         } else {
             diff.missing.push(name);
-            diff.denied += u64::from(rejection.is_some());
         }
     }
 

@@ -354,6 +354,9 @@ fn rejection_of_an_accepted_resource_is_a_difference() {
         AppliedState::new(dump, Schema::builtin()).compare(state, &store).unwrap()
     };
     let (accepted, other) = (compare("1"), compare("2"));
-    assert_eq!((accepted.missing.len(), accepted.denied, accepted.is_problem()), (1, 1, true));
-    assert_eq!((other.refused.len(), other.denied, other.is_problem()), (1, 0, false));
+    assert_eq!(
+        (accepted.missing.len(), accepted.refused_accepted.len(), accepted.is_problem()),
+        (0, 1, true)
+    );
+    assert_eq!((other.refused.len(), other.refused_accepted.len(), other.is_problem()), (1, 0, false));
 }

@@ -83,9 +83,19 @@ impl Graph {
         let mut next = alternative(&link.name);
         for _ in 0..MAX_CHAIN {
             let Some(uri) = next else { return };
-            let name = uri.split('#').next().unwrap_or_default().to_owned();
-            if self.find(link.kind, &name).is_some() {
-                self.connect_named(from, &Link { name, ..link.clone() });
+            let other = uri.split('#').next().unwrap_or_default().to_owned();
+            if let Some(found) = self.find(link.kind, &other) {
+                let is_served = self.nodes.get(found).is_some_and(|node| node.state.is_present());
+                let first = self.find_referenced(link.kind, name).filter(|_| is_served);
+                if let Some(first) = first.and_then(|first| self.nodes.get_mut(first))
+                    && matches!(
+                        first.state,
+                        NodeState::NotAsked | NodeState::Waiting { has_older: false, .. }
+                    )
+                {
+                    first.state = NodeState::Replaced;
+                }
+                self.connect_named(from, &Link { name: other, ..link.clone() });
             }
             next = alternative(&uri);
         }

@@ -240,7 +240,7 @@ impl Graph {
             unanswered: UnansweredUpdate::of(&fact).filter(|_| !warms),
             refused: RefusedUpdate::of(&fact),
             is_unreadable: fact.is_unreadable,
-            version: fact.version,
+            version: fact.standing().cloned(),
             in_force: fact.in_force.map(|known| known.version),
             stream: Some(fact.stream),
             type_url: Some(fact.type_url),

@@ -55,6 +55,9 @@ pub enum NodeState {
     Gone(ResourceState),
     /// Referenced, and neither sent nor requested.
     NotAsked,
+    /// Referenced and not there, while the client has an alternative of the name
+    /// (`docs/protocol.md#k-29`).
+    Replaced,
     /// Sent, and ignored by the client, which has not requested it (`docs/protocol.md#e-35`).
     Ignored,
     /// Referenced with a config source whose stream, file or server is not visible.
@@ -147,7 +150,14 @@ impl NodeState {
 
     /// Whether a stream of the client has, had or waits for the resource.
     pub fn is_delivered(&self) -> bool {
-        !matches!(self, NodeState::Dangling | NodeState::NotAsked | NodeState::Ignored | NodeState::Elsewhere)
+        !matches!(
+            self,
+            NodeState::Dangling
+                | NodeState::NotAsked
+                | NodeState::Replaced
+                | NodeState::Ignored
+                | NodeState::Elsewhere
+        )
     }
 
     /// Whether the state is a problem.
@@ -175,6 +185,7 @@ impl NodeState {
             NodeState::Missing { .. } => "missing",
             NodeState::Gone(state) => state.word(),
             NodeState::NotAsked => "not asked for",
+            NodeState::Replaced => "served by the alternative",
             NodeState::Ignored => "ignored",
             NodeState::Elsewhere => "from another source",
             NodeState::Dangling => "dangling",

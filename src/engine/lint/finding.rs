@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::rule::{Rule, Severity};
+use super::rule::{Ending, Rule, Severity};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 /// The side that breaks the rule.
@@ -92,6 +92,11 @@ impl Finding {
     /// Whether the finding is a problem that is not over.
     pub(crate) fn is_wrong(&self) -> bool {
         self.is_rated() && self.over.is_none()
+    }
+
+    /// Whether the finding is about a state that has not ended, and not about an event.
+    pub(crate) fn lasts(&self) -> bool {
+        self.over.is_none() && matches!(self.rule.ending, Ending::State | Ending::Content)
     }
 
     /// Whether the finding is or was a problem, and not just a note.

@@ -89,11 +89,6 @@ impl Rule {
         Rule { ending, ..self }
     }
 
-    /// Whether findings of the rule last as long as the state that they are about.
-    pub(crate) fn is_about_state(&self) -> bool {
-        self.ending == Ending::State
-    }
-
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.
     pub fn manual(&self) -> String {
         let lines = self.source.lines().map_while(|line| line.strip_prefix("//!"));

@@ -2,8 +2,8 @@
 
 use crate::engine::session::RequestClass;
 
-use super::script::{Ask, Text};
-use super::track::{RequestFacts, Stamp, Status, Track, UnseenNack};
+use super::script::{Ask, Entry, Text};
+use super::track::{Known, RequestFacts, Stamp, Status, Track, UnseenNack};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
@@ -218,11 +218,17 @@ impl Track {
             (Verdict::Nack | Verdict::Implied, Some(about)) => {
                 facts.answers = Some(self.responses[about].seq);
                 let accepted = self.accepted();
-                let lacks = |name: Text, content: u8| {
-                    !accepted.iter().any(|known| known.name == name && known.content == Some(content))
+                let push = &self.responses[about].push;
+                // An error about the only resource of a response refuses its version too.
+                let is_only = push.entries.len() == 1 && reading.verdict == Verdict::Nack;
+                let has = |entry: &Entry, known: &Known| {
+                    let is_same_version = known.version == self.version_of(push, entry);
+                    known.content == Some(entry.content) && (is_same_version || !is_only)
                 };
-                let entries = self.responses[about].push.entries.clone();
-                let refused = entries.iter().filter(|entry| lacks(entry.name, entry.content));
+                let lacks = |entry: &&Entry| {
+                    !accepted.iter().any(|known| known.name == entry.name && has(entry, known))
+                };
+                let refused = push.entries.iter().filter(lacks);
                 let refused: Vec<Text> = refused.map(|entry| entry.name).collect();
                 let has = |name: &Text| accepted.iter().any(|known| known.name == *name);
                 let removals: Vec<Text> = self.responses[about].removed.iter().copied().filter(has).collect();

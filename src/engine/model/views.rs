@@ -28,7 +28,7 @@ fn unique(push: &Push) -> Vec<Entry> {
 }
 
 impl Track {
-    fn version_of(&self, push: &Push, entry: &Entry) -> Text {
+    pub(super) fn version_of(&self, push: &Push, entry: &Entry) -> Text {
         if self.delta { entry.version } else { push.version }
     }
 

@@ -18,14 +18,17 @@ pub(super) fn not_applied(store: &Store, applied: &AppliedState) -> Vec<ProblemF
 
 fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<ProblemFact> {
     let diff = applied.compare(state, store).filter(|diff| diff.is_problem())?;
-    let total = diff.missing.len() + diff.differing.len();
-    let names: Vec<_> = diff.missing.iter().chain(&diff.differing).take(MAX_LISTED_NAMES).cloned().collect();
+    let refused = || diff.refused_accepted.iter();
+    let total = diff.missing.len() + diff.differing.len() + diff.refused_accepted.len();
+    let names = refused().map(|(name, _)| name).chain(&diff.missing).chain(&diff.differing);
+    let names: Vec<_> = names.take(MAX_LISTED_NAMES).cloned().collect();
     let unapplied = UnappliedResources {
         more: total - names.len(),
         names,
         missing: diff.missing.len() as u64,
         differing: diff.differing.len() as u64,
-        denied: diff.denied,
+        refused: diff.refused_accepted.len() as u64,
+        reason: refused().map(|(_, reason)| reason).find(|reason| !reason.is_empty()).cloned(),
     };
     let accepted = state.in_force_since;
     Some(ProblemFact {

@@ -114,7 +114,7 @@ pub struct ProblemFact {
     pub messages: Vec<Seq>,
     /// Indices of the findings that have the same cause, the most severe first.
     pub findings: Vec<usize>,
-    /// Whether the problem is a state: a rule that one message broke is none.
+    /// Whether the problem lasts: a rule that a message has broken does not.
     pub lasts: bool,
     /// When the stream closed, if it has.
     pub closed: Option<Time>,
@@ -140,6 +140,7 @@ impl ProblemFact {
         match &self.problem {
             Problem::Refused(refused) => refused.message.as_ref(),
             Problem::StillRefused(refused) => refused.message.as_ref(),
+            Problem::NotApplied(unapplied) => unapplied.reason.as_ref(),
             _ => None,
         }
     }
@@ -205,7 +206,7 @@ pub enum Problem {
     Failing(Box<FailingStream>),
     /// An answer was owed when the stream closed.
     OwedAtEnd(Box<OwedAtEnd>),
-    /// A dump of the client lacks accepted resources, or has other content.
+    /// A dump of the client lacks or refuses accepted resources, or has other content.
     NotApplied(UnappliedResources),
     /// Resources of a refused response have no accepted content since, although the client has
     /// accepted a later response (docs/protocol.md#f-34).
@@ -219,8 +220,10 @@ pub enum Problem {
 pub struct RefusedPush {
     /// Version of the refused response, or of the first resource in it that the NACK names.
     pub version: PushedVersion,
-    /// The request carries an older version, but no `error_detail`.
+    /// The newest NACK carries an older version, but no `error_detail`.
     pub implied: bool,
+    /// An earlier NACK of the content has an `error_detail`.
+    pub is_explained: bool,
     /// NACKs since the last ACK.
     pub times: u64,
     /// Contents that the client still refuses: runs of NACKs of one version.
@@ -234,7 +237,7 @@ pub struct RefusedPush {
     pub in_force: Option<Arc<str>>,
     /// Whether the client keeps nothing if no such version is known.
     pub knows_in_force: bool,
-    /// The message of `error_detail`, unless it is empty.
+    /// The message of the newest `error_detail` that refuses the content, unless it is empty.
     pub message: Option<Arc<str>>,
     /// The content is that of a file, which no client refuses.
     pub is_file: bool,
@@ -295,7 +298,7 @@ pub struct OwedResources {
     pub is_guess: bool,
 }
 
-/// Accepted resources that a dump of the client lacks, or has with other content.
+/// Accepted resources that a dump of the client lacks, refuses, or has with other content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnappliedResources {
     /// The first names.
@@ -306,6 +309,8 @@ pub struct UnappliedResources {
     pub missing: u64,
     /// Number of resources that the dump has with other content.
     pub differing: u64,
-    /// Number of resources that the client rejects by its dump.
-    pub denied: u64,
+    /// Number of resources that the client refuses by its dump.
+    pub refused: u64,
+    /// Why the client refuses the first of them.
+    pub reason: Option<Arc<str>>,
 }

@@ -408,6 +408,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         Severity::Error => Urgency::Error,
         _ => Urgency::Warning,
     };
+    let lasts = rated().any(Finding::lasts);
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
         kind: ProblemKind::Rule(lead.severity),
@@ -426,7 +427,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         at: lead.at,
         messages: merged.messages.clone(),
         findings: group,
-        lasts: lead.rule.is_about_state(),
+        lasts,
         closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
         over,
         diverged: None,

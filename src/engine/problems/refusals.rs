@@ -112,16 +112,18 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
     let pending = track.responses.pending().next();
     let is_again = |of: &&Response| !of.version.is_empty() && *of.version.as_str() == *nack.version;
     let unanswered = pending.filter(is_again).map(|response| response.seq);
+    let explained = series.nacks.iter().find(|of| !of.implied && of.is_same_content(nack)).unwrap_or(&nack);
     let refused = RefusedPush {
         version,
         implied: nack.implied,
+        is_explained: !explained.implied,
         times: series.times,
         open: series.open,
         first: series.since,
         is_resent: series.times > 1 && series.nacks.iter().all(|earlier| earlier.is_same_content(nack)),
         in_force,
         knows_in_force: !stream.open.partial && nack.refused.is_some(),
-        message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+        message: Some(explained.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
         unanswered,
@@ -143,9 +145,9 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
 
 /// Returns the version that a NACK refuses, and the one that the client keeps.
 ///
-/// Without a version of the response, the refused one is that of the first resource that the NACK
-/// names, or whose removal it refuses; on a delta stream the client keeps a version of that
-/// resource.
+/// On a delta stream, and without a version of the response, the refused one is that of the first
+/// resource that the NACK names, or whose removal it refuses; on a delta stream the client keeps a
+/// version of that resource.
 fn refused_version(
     store: &Store,
     stream: &Stream,
@@ -157,8 +159,9 @@ fn refused_version(
     if nack.refused.is_none() {
         return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
     }
-    if !nack.version.is_empty() {
-        return (PushedVersion::Whole(nack.version.clone()), in_force);
+    let whole = || PushedVersion::Whole(nack.version.clone());
+    if !is_delta && !nack.version.is_empty() {
+        return (whole(), in_force);
     }
     match store.refused_of_track(stream, track, nack.n) {
         Some(RefusedBy { name, version, is_removal, in_force: own, more, .. }) => {
@@ -168,8 +171,8 @@ fn refused_version(
             };
             (pushed, if is_delta { own } else { in_force })
         }
-        None if is_delta => (PushedVersion::Empty, None),
-        None => (PushedVersion::Whole(nack.version.clone()), in_force),
+        None if is_delta && nack.version.is_empty() => (PushedVersion::Empty, None),
+        None => (whole(), in_force),
     }
 }
 

@@ -24,10 +24,17 @@ impl Verdict {
             Verdict::Nack | Verdict::Implied => MessageKind::Nack,
             Verdict::None | Verdict::Unseen if nacks => MessageKind::Nack,
             Verdict::Ack | Verdict::Unseen => MessageKind::Ack,
-            Verdict::None if added => MessageKind::Subscribe,
-            Verdict::None if removed => MessageKind::Unsubscribe,
-            Verdict::None => MessageKind::Repeat,
+            Verdict::None => kind_of_change(added, removed),
         }
+    }
+}
+
+/// Returns the kind of a request without a verdict.
+pub(crate) fn kind_of_change(added: bool, removed: bool) -> MessageKind {
+    match (added, removed) {
+        (true, _) => MessageKind::Subscribe,
+        (false, true) => MessageKind::Unsubscribe,
+        (false, false) => MessageKind::Repeat,
     }
 }
 

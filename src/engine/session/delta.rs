@@ -207,6 +207,12 @@ impl Track {
                 self.release(ctx, name);
             }
         }
+        // The request has another name than the subscription.
+        let released = outcome.removed.get(before..).unwrap_or_default();
+        for of in released.iter().filter(|_| !released.contains(&name)) {
+            let pair = if canonical == name { [*of, name] } else { [name, *of] };
+            ctx.events.add_all(EventKind::AliasResolved, &pair);
+        }
         // An alias is not an unknown name (docs/protocol.md#f-24).
         if outcome.removed.len() == before && canonical == name {
             outcome.unknown_unsubscribes.push(name);

@@ -14,6 +14,9 @@ const MAX_COMPARED_GAPS: usize = 8;
 /// Intervals that must be alike before they count as a period.
 pub(super) const MIN_ALIKE: usize = 3;
 
+/// The part by which ages may differ that are alike.
+pub(crate) const AGE_TOLERANCE: f64 = 0.05;
+
 /// Causes of a series that are counted apart.
 const MAX_CAUSES: usize = 8;
 
@@ -72,8 +75,9 @@ pub(crate) struct EndSeries {
     pub(crate) count: u64,
     /// The causes with their numbers, in order of their first occurrence.
     pub(crate) causes: Vec<(EndCause, u64)>,
-    /// Age of the oldest stream.
+    /// Ages of the oldest and of the youngest stream.
     longest: Duration,
+    shortest: Duration,
     /// The newest intervals between ends.
     gaps: VecDeque<Duration>,
     /// The shortest interval.
@@ -91,6 +95,7 @@ impl EndSeries {
             count: 0,
             causes: Vec::new(),
             longest: Duration::ZERO,
+            shortest: Duration::MAX,
             gaps: VecDeque::new(),
             shortest_gap: Duration::MAX,
         }
@@ -107,7 +112,7 @@ impl EndSeries {
             }
         }
         (self.newest, self.last, self.count) = (index, at, self.count + 1);
-        self.longest = self.longest.max(age);
+        (self.longest, self.shortest) = (self.longest.max(age), self.shortest.min(age));
         count_cause(&mut self.causes, end);
     }
 
@@ -126,6 +131,12 @@ impl EndSeries {
         let is_growing = pairs.all(|(before, after)| *after * 3 >= *before * 2);
         let has_grown = last >= self.shortest_gap.saturating_mul(2);
         (self.gaps.len() >= MIN_ALIKE && is_growing && has_grown).then_some(last)
+    }
+
+    /// Whether three streams or more ended, all at about one age.
+    pub(crate) fn has_one_age(&self) -> bool {
+        let ages = [self.shortest, self.longest, self.longest];
+        self.count >= MIN_ALIKE as u64 && alike(ages.into_iter(), AGE_TOLERANCE).is_some()
     }
 
     /// The age beyond which a stream has outlived those of the series.

@@ -44,8 +44,8 @@ pub enum EventKind {
     OnDemand,
     /// A resource that did not exist, or was not sent in time, is sent (docs/protocol.md#e-48).
     CameIntoExistence(AbsentBy),
-    /// A subscribed name is an alias of a resource. The names are the alias and the resource
-    /// (docs/protocol.md#f-30).
+    /// A subscribed name is an alias of a resource, or an unsubscribed name stands for a subscribed
+    /// one. The names are the alias and the name for which it stands (docs/protocol.md#f-30).
     AliasResolved,
     /// A resource has a time to live (docs/protocol.md#g-02).
     TtlSet {

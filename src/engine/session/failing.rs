@@ -7,7 +7,9 @@ use crate::wire::event::{Code, Side, Time, Variant};
 use crate::wire::{End, Open};
 
 use super::condition::Limits;
-use super::end_series::{EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout};
+use super::end_series::{
+    AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout,
+};
 use super::stream::Stream;
 
 /// Ends of streams that are compared with each other.
@@ -15,6 +17,9 @@ const MAX_COMPARED_ENDS: usize = 8;
 
 /// Shortest silence before an end that can be an idle timeout.
 const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Shortest maximum connection age: streams that end earlier, again and again, are a fault.
+pub(crate) const MIN_PLANNED_AGE: Duration = Duration::from_secs(10);
 
 /// Age from which an end without a reason looks like a maximum connection age.
 const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
@@ -109,6 +114,13 @@ pub(crate) struct FailureRun {
     pub(crate) is_served: bool,
 }
 
+impl FailureRun {
+    /// Whether the streams ended at a maximum connection age: all at one age, without a reason.
+    pub(crate) fn is_of_old_streams(&self) -> bool {
+        !self.is_served && self.rejected == 0 && self.series.has_one_age()
+    }
+}
+
 /// The end of a stream that was answered.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
@@ -136,12 +148,13 @@ pub(crate) struct Cuts {
 impl Cuts {
     /// The age at which the streams ended, if it is regular.
     pub(crate) fn age(&self) -> Option<Duration> {
-        alike(self.compared.iter().map(|cut| cut.age), 0.05)
+        alike(self.compared.iter().map(|cut| cut.age), AGE_TOLERANCE)
     }
 
     /// The time from the last message to the end, if it is regular.
     pub(crate) fn idle(&self) -> Option<Duration> {
-        alike(self.compared.iter().map(|cut| cut.idle), 0.05).filter(|idle| *idle >= MIN_IDLE_TIMEOUT)
+        alike(self.compared.iter().map(|cut| cut.idle), AGE_TOLERANCE)
+            .filter(|idle| *idle >= MIN_IDLE_TIMEOUT)
     }
 
     /// Whether the cuts are a fault, and not a maximum connection age.
@@ -153,7 +166,7 @@ impl Cuts {
         let is_short = self.compared.iter().all(|cut| cut.age <= MAX_SERIES_AGE);
         match (self.idle(), self.age()) {
             (Some(_), None) => true,
-            (_, Some(_)) => !may_be_planned,
+            (_, Some(age)) => !may_be_planned || age < MIN_PLANNED_AGE,
             (None, None) => !may_be_planned && is_short,
         }
     }
@@ -236,6 +249,14 @@ impl StreamEnds {
         let outlived = self.run.as_ref().map(|run| run.series.outlived_at());
         let least = [outlived, limits.resource_timeout].into_iter().flatten().min();
         !limits.timed || least.is_some_and(|least| now.since(stream.opened) > least)
+    }
+
+    /// Whether a later stream without a response replaces the one that ended: the ended one was
+    /// answered, no other has failed since, and the server may stay silent on the later one
+    /// (docs/protocol.md#e-19).
+    pub(crate) fn is_replaced_by(&self, stream: &Stream) -> bool {
+        let is_first = self.run.as_ref().is_some_and(|run| run.is_served && run.series.count == 1);
+        is_first && stream.requests > 0 && !stream.is_owed()
     }
 
     /// Compares the end of an answered stream with those before.

@@ -75,14 +75,17 @@ pub use words::{
     ResourceState, TypeState, Wildcard,
 };
 
+pub(crate) use answer_verdict::kind_of_change;
 pub(crate) use claims::Claim;
 pub(crate) use compare::{hollow, key, mark_key, nameless};
 pub(crate) use condition::{Condition, Limits};
-pub(crate) use end_series::{EndSeries, is_keepalive_timeout};
+pub(crate) use end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
 pub(crate) use engine::Engine;
 pub(crate) use engine_memory::DroppedStreams;
 pub(crate) use events::{EventEntry, TtlRecord};
-pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds, StreamKey, is_counted};
+pub(crate) use failing::{
+    AttemptKey, Cuts, FailedAttempts, FailureRun, MIN_PLANNED_AGE, StreamEnds, StreamKey, is_counted,
+};
 pub(crate) use needs::{can_warm, is_needed};
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use refusals::Refusal;

@@ -212,8 +212,17 @@ impl Refusals {
         };
         let is_certain = scope.names_any() || refused.body.list.len() == 1;
         let differing: HashSet<Sym, DenseHash> = differing.into_iter().collect();
+        // A client that has the content may refuse another version of it, if it says so.
+        let is_other_version = |id: BlobId, name: Sym| {
+            let known = accepted.get(catalog, name).filter(ResourceEntry::is_present);
+            known.is_some_and(|known| {
+                known.order <= refused.order && known.version != refused.version_of(catalog, id)
+            })
+        };
         for (id, name) in refused.body.list.blobs().iter().map(|id| (*id, key(catalog, *id))) {
-            if differing.contains(&name) {
+            let is_explicit = refused.error.is_some() && is_certain;
+            let is_refused = || is_explicit && is_about(name) && !hollow(catalog, id);
+            if differing.contains(&name) || (is_refused() && is_other_version(id, name)) {
                 let blob = Some(id).filter(|id| !hollow(catalog, *id));
                 let content = (blob, refused.version_of(catalog, id));
                 let refusal = refused.refusal(is_about(name), scope.rest(), content);

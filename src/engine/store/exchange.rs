@@ -18,6 +18,8 @@ pub struct Exchange {
     pub track: Option<u16>,
     /// The kind of the row.
     pub kind: MessageKind,
+    /// A NACK by version alone, which the client may take back.
+    pub implied: bool,
     /// The time since the message that the row answers; `None` without timestamps.
     pub latency: Option<Duration>,
     /// Bytes of the message.
@@ -28,12 +30,15 @@ impl Store {
     /// Returns a row without its texts, in constant time.
     pub fn exchange(&self, index: usize) -> Option<Exchange> {
         let row = self.history.get(index)?;
-        let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
+        let kind = self.kind_of_row(row);
+        let answers = row.answers().filter(|_| kind == row.kind);
+        let answered = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
         Some(Exchange {
             at: row.at,
             stream: row.id,
             track: row.track,
-            kind: row.kind,
+            kind,
+            implied: row.implied && kind == row.kind,
             latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
             bytes: row.bytes.into(),
         })

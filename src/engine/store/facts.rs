@@ -506,9 +506,10 @@ impl ResourceFact {
     ///
     /// Resources that a refused push sends again unchanged stay at their accepted version.
     pub fn standing(&self) -> Option<&Arc<str>> {
+        let refused = self.refusal.as_ref().filter(|refusal| !refusal.is_removal);
         let is_newest = self.refusal.is_some() || self.is_unanswered;
         let accepted = self.acked_version.as_ref().filter(|_| !is_newest);
-        accepted.or(self.version.as_ref())
+        refused.map(|refusal| &refusal.version).or(accepted).or(self.version.as_ref())
     }
 }
 

@@ -100,8 +100,8 @@ type SilentStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 impl Store {
     /// Returns the clients whose streams fail, the newest failure first.
     ///
-    /// A failure is over when a later stream of the client to that server is answered, or lasts
-    /// without owing anything, and, after repeated cuts, outlives them.
+    /// A failure is over when a later stream of the client to that server is answered, or owes
+    /// nothing and, after repeated failures, outlives them.
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
         let clients = self.engine.failures().clients();
@@ -158,8 +158,11 @@ impl Store {
             (ends.cuts.count > 0).then_some(ends.cuts.newest),
         ];
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
-        let settled = silent
-            .filter(|(_, stream)| ends.is_settled(stream, self.now, self.limits) || self.is_overdue(stream));
+        let settled = silent.filter(|(_, stream)| {
+            ends.is_replaced_by(stream)
+                || ends.is_settled(stream, self.now, self.limits)
+                || self.is_overdue(stream)
+        });
         let Some((_, healthy)) = answered.or(settled) else {
             return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
         };
@@ -176,7 +179,7 @@ impl Store {
     }
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
-        let run = ends.run.as_ref()?;
+        let run = ends.run.as_ref().filter(|run| !run.is_of_old_streams())?;
         let FailureRun { series, rejected, is_graceful, is_served } = run;
         let newest = self.engine.streams().get(series.newest)?;
         // A client that ends one stream itself may just have been stopped.

@@ -263,7 +263,7 @@ impl Store {
 
     /// Returns the number and the kind of a row. Openings and closings have no number.
     pub fn kind_of(&self, index: usize) -> Option<(Option<Seq>, MessageKind)> {
-        self.history.get(index).map(|row| (row.n(), row.kind))
+        self.history.get(index).map(|row| (row.n(), self.kind_of_row(row)))
     }
 
     /// Returns the row of message `n`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{MessageKind, Stream};
+use crate::engine::session::{MessageKind, Stream, kind_of_change};
 use crate::wire::Message;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Code, StreamId, Sym, TypeUrl};
@@ -13,6 +13,20 @@ use super::row_note::RowNote;
 use super::{EndFact, LineFact, MessageFact, ReconnectCounts, RowFact, Store};
 
 impl Store {
+    /// Returns the kind of a row. A NACK by version is a change of names once the client has taken
+    /// it back (docs/protocol.md#e-22).
+    pub(super) fn kind_of_row(&self, row: &Row) -> MessageKind {
+        let track = || self.engine.streams().get(row.stream as usize)?.tracks.get(usize::from(row.track?));
+        let is_taken_back = || row.n().zip(track()).is_some_and(|(n, track)| track.verdicts.is_taken_back(n));
+        if !row.implied || !is_taken_back() {
+            return row.kind;
+        }
+        let names = self.history.line(row).and_then(|line| line.remark.names);
+        let added = names.as_ref().is_some_and(|names| names.added != Which::Nothing);
+        let removed = names.as_ref().is_some_and(|names| !names.removed.is_empty());
+        kind_of_change(added, removed)
+    }
+
     pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
         self.line_of(row).map(|(fact, _)| fact)
     }
@@ -20,7 +34,9 @@ impl Store {
     /// Returns the fact of a row with its names.
     fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
-        let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
+        let kind = self.kind_of_row(row);
+        let answers = row.answers().filter(|_| kind == row.kind);
+        let answered = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
         let mut fact = RowFact {
             n: row.n(),
             at: row.at,
@@ -28,13 +44,13 @@ impl Store {
             node: stream.node_id.clone(),
             dir: None,
             type_url: TypeUrl::default(),
-            kind: row.kind,
+            kind,
             class: row.class,
-            implied: row.implied,
+            implied: row.implied && kind == row.kind,
             other_reading: None,
             version: Arc::from(""),
             nonce: Arc::from(""),
-            answers: row.answers(),
+            answers,
             latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
             same: u64::from(row.same),
             count: 0,

@@ -151,7 +151,7 @@ impl Store {
             if !place.has(row) {
                 continue;
             }
-            let verdict = match row.kind {
+            let verdict = match self.kind_of_row(row) {
                 MessageKind::Ack => Some(Verdict::Accepted),
                 MessageKind::Nack => Some(Verdict::Refused),
                 _ => None,

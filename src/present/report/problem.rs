@@ -22,7 +22,7 @@ const REJECTED: &str = "REJECTED";
 pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
-    ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
+    ("DIFFERS", "a dump of the client lacks or refuses what it accepted, or differs from it (--applied)"),
     ("REFUSED", "a resource stays refused although a later response was accepted"),
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
@@ -215,7 +215,7 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if refused.is_guess {
         text.push_str(" (guess)");
     }
-    if refused.implied {
+    if refused.implied && !refused.is_explained {
         text.push_str(" by version alone");
     }
     if refused.times > 1 {
@@ -228,6 +228,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         if let Some(every) = fact.period.filter(|_| !clock.untimed) {
             text.push_str(&format!(", every {}", period(every)));
         }
+    }
+    if refused.implied && refused.is_explained {
+        text.push_str(", the last by version alone");
     }
     if fact.closed.is_some() {
         text.push_str(" before the stream closed");
@@ -338,14 +341,14 @@ fn needed_by(user: &WarmingUser) -> String {
 /// `client accepted CDS ledger, mint and 2 more: 3 missing, 1 with different content`.
 fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
     let text = format!("client accepted {label} {}", listed_names(&unapplied.names, unapplied.more as u64));
-    let parts = [(unapplied.missing, "missing"), (unapplied.differing, "with different content")];
+    let parts = [
+        (unapplied.refused, "refused"),
+        (unapplied.missing, "missing"),
+        (unapplied.differing, "with different content"),
+    ];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, state)| format!("{} {state}", count(*number))).collect();
-    let rejected = match unapplied.denied {
-        0 => String::new(),
-        denied => format!("; {} rejected by the dump", count(denied)),
-    };
-    format!("{text}, but its dump differs: {}{rejected}", parts.join(", "))
+    format!("{text}, but its dump differs: {}", parts.join(", "))
 }
 
 /// `twice (#489 #491)`.

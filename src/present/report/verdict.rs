@@ -178,7 +178,10 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
         Problem::Failing(failing) => end_words(&failing.end),
         Problem::OwedAtEnd(_) => "an answer was owed at the end".to_owned(),
         Problem::NotApplied(unapplied) => {
-            format!("{label} {} not applied", count(unapplied.missing + unapplied.differing))
+            format!(
+                "{label} {} not applied",
+                count(unapplied.missing + unapplied.differing + unapplied.refused)
+            )
         }
         Problem::Broken(broken) => finding_clause(broken),
     };

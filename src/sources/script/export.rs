@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::ast::*;
 use super::codec::Codec;
@@ -23,10 +24,11 @@ pub struct Exported {
 
 /// Writes frames of a source that ends at `end` as a script.
 ///
-/// Loading the script yields the same messages, byte for byte. Messages without a short form are
-/// written as base64.
+/// Loading the script yields the same messages, byte for byte, and the same `end`, in whole
+/// milliseconds. Messages without a short form are written as base64.
 pub fn from_frames<'a>(
     frames: impl Iterator<Item = &'a Frame>,
+    end: Time,
     catalog: &Catalog,
     clock: Clock,
     end: Time,
@@ -89,6 +91,8 @@ struct ScriptExporter<'a> {
     node: Option<ScriptNode>,
     server: String,
     streams: BTreeMap<u32, ExportedStream>,
+    /// Whether a stream was written.
+    has_streams: bool,
     /// Frames that are not written yet.
     held: VecDeque<Frame>,
     max_held: usize,
@@ -112,6 +116,7 @@ impl<'a> ScriptExporter<'a> {
             node: None,
             server: "cp".into(),
             streams: BTreeMap::new(),
+            has_streams: false,
             held: VecDeque::new(),
             max_held,
             nodes: BTreeMap::new(),
@@ -161,9 +166,12 @@ impl<'a> ScriptExporter<'a> {
         while !self.held.is_empty() {
             self.write_first(catalog);
         }
-        // Timers go on after the last frame.
-        if !self.time.untimed && !self.items.is_empty() && end > self.time.now() {
-            self.items.push(Statement::Advance(end.since(self.time.now())));
+        // Answers that are missing are missed with the time that passes after the last message. A
+        // part of a millisecond counts as one, so that no timer is lost.
+        let rest = end.since(self.time.now()).as_nanos().div_ceil(1_000_000);
+        if rest > 0 && self.has_streams && !self.time.untimed {
+            let rest = Duration::from_millis(u64::try_from(rest).unwrap_or(u64::MAX));
+            self.items.push(Statement::Advance(rest));
         }
         (self.items, self.notices.into_iter().collect())
     }
@@ -247,6 +255,7 @@ impl<'a> ScriptExporter<'a> {
             self.items.push(Statement::Server(server.clone()));
             self.server.clone_from(server);
         }
+        self.has_streams = true;
         let now = self.time.now();
         self.time.open(Some(at));
         let at = (now != at && !self.time.untimed).then_some(at);

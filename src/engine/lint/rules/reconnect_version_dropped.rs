@@ -36,11 +36,14 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !body.version_info.is_empty() {
         return;
     }
-    let Some(known) =
-        ctx.previous_track(&request.track.type_url).and_then(|before| before.verdicts.in_force.as_ref())
-    else {
+    let Some(before) = ctx.previous_track(&request.track.type_url) else { return };
+    let Some(known) = before.verdicts.in_force.as_ref() else { return };
+    // A stream for other names is not a reconnect: some clients open a stream for each secret.
+    let mut names = body.resource_names.iter().map(|name| ctx.catalog().first_spelling(*name));
+    let is_wildcard = request.track.subscribed.may_be_wildcard() || body.resource_names.is_empty();
+    if !is_wildcard && !names.any(|name| before.subscribed.names.contains(name)) {
         return;
-    };
+    }
     if !known.version.is_empty() {
         let text = format!("reconnected without a version, but acknowledged {} before", known.version);
         let evidence = [known.n];

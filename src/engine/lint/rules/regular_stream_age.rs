@@ -1,6 +1,7 @@
 //! Streams end at the same age.
 //!
 //! Why: A server or proxy has a maximum connection age. Clients reconnect, so this is harmless.
+//! Streams that end with a reason, or before 10 s, are another rule: `stream-rejected`.
 //!
 //! Example:
 //! ```text
@@ -26,6 +27,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 use std::time::Duration;
 
 use super::super::finding::Restated;
+use crate::engine::session::{AGE_TOLERANCE, MIN_PLANNED_AGE};
+use crate::engine::store::StreamFailure;
 use crate::wire::event::Side;
 use crate::wire::text::{count, period};
 
@@ -40,7 +43,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let by_server = end.by != Some(Side::Client) && !ctx.stream.open.partial;
     let Some(server) = ctx.stream.open.server.clone().filter(|_| by_server) else { return };
     let age = at.since(ctx.stream.opened);
-    if age < Duration::from_secs(10) || ctx.source_state.stream_ages.len() > 4096 {
+    if age < MIN_PLANNED_AGE || ctx.source_state.stream_ages.len() > 4096 {
         return;
     }
     let known = ctx.source_state.stream_ages.entry(server).or_default();
@@ -50,10 +53,12 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let is_close = |other: &&Duration| {
         let (a, b) = (age.as_secs_f64(), other.as_secs_f64());
-        (a - b).abs() <= 0.05 * a.max(b)
+        (a - b).abs() <= AGE_TOLERANCE * a.max(b)
     };
     let alike = known.ages.iter().filter(is_close).count() as u64;
-    if alike < MIN_STREAMS {
+    // The end may be a fault for another reason.
+    let is_fault = ctx.store.failure_at(ctx.stream).is_some_and(|of| of.failure != StreamFailure::Lost);
+    if alike < MIN_STREAMS || is_fault {
         return;
     }
     let (first_stream, first) = *known.first.get_or_insert((ctx.stream.id, *at));

@@ -5,8 +5,8 @@
 //!
 //! Severity: `error` if streams end with an error before a response; `warn` if each stream is
 //! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
-//! age, without an error, are a maximum connection age: `regular-stream-age`. A client that ends
-//! each stream after a push, without an answer, is at fault itself.
+//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. A
+//! client that ends each stream after a push, without an answer, is at fault itself.
 //!
 //! Example:
 //! ```text

@@ -1,6 +1,6 @@
 //! Verdicts of the client on responses, and the version in force.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::engine::nack::ClientKind;
@@ -34,6 +34,9 @@ pub(crate) struct Verdicts {
     /// The newest NACKs.
     pub(crate) nacks: VecDeque<NackFact>,
     pub(crate) nack_count: u64,
+    /// The newest NACKs by version that the client has taken back: their responses have another
+    /// verdict.
+    taken_back: BTreeSet<Seq>,
     /// NACKs without an ACK of a later response, by time.
     open_nacks: Vec<OpenNack>,
     /// Such NACKs of earlier streams of the client.
@@ -125,6 +128,11 @@ impl Verdicts {
         self.nacks.binary_search_by_key(&n, |nack| nack.n).ok().and_then(|at| self.nacks.get(at))
     }
 
+    /// Whether a request was a NACK by version, until the response had another verdict.
+    pub(crate) fn is_taken_back(&self, n: Seq) -> bool {
+        self.taken_back.contains(&n)
+    }
+
     /// Whether the client has accepted a response later than the refused ones.
     pub(super) fn is_refusing(&self) -> bool {
         !self.open_nacks.is_empty()
@@ -154,7 +162,10 @@ impl Verdicts {
     fn retract(&mut self, response: Seq) {
         let is_retracted = |nack: &NackFact| nack.implied && nack.refused == Some(response);
         if let Some(at) = self.nacks.iter().rposition(is_retracted) {
-            self.nacks.remove(at);
+            self.taken_back.extend(self.nacks.remove(at).map(|nack| nack.n));
+        }
+        if self.taken_back.len() > MAX_NACKS {
+            self.taken_back.pop_first();
         }
         self.nack_count = self.nack_count.saturating_sub(1);
     }

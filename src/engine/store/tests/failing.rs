@@ -90,7 +90,7 @@ fn lost_delta() -> String {
 #[test]
 fn ends_with_a_silent_stream_that_is_owed_nothing() {
     let failing = |text: &str| replay(&format!("{LOST}{text}")).failing_streams().len();
-    assert_eq!(failing("> cds v=1\nadvance 10s"), 1, "the time limit for an answer is not over");
+    assert_eq!(failing("> cds v=1\nadvance 1s"), 0, "the server may stay silent");
     assert_eq!(failing("> cds v=1\nadvance 16s"), 0);
     assert_eq!(failing("> cds\nadvance 10s"), 1, "the server is in time");
     assert_eq!(failing("> cds v=7\n< cds v=1 n=b [A]\nadvance 16s"), 0, "the server has sent it");

@@ -83,6 +83,15 @@ fn reports_frames_that_scripts_cannot_express() {
 }
 
 #[test]
+fn keeps_time_after_last_message() {
+    let text = "node a\nstream 1 ads\n1 > cds\nadvance 30s\n";
+    assert_eq!(export(&read(text)), text);
+    let mut loaded = read(text);
+    loaded.end = loaded.end.after(std::time::Duration::from_nanos(1));
+    assert!(export(&loaded).ends_with("advance 30.001s\n"), "{}", export(&loaded));
+}
+
+#[test]
 fn exports_untimed_session() {
     let text = "notime\nnode a\nstream 1 ads\n1 > cds\n1 < cds n=1\n";
     assert_eq!(export(&read(text)), text);

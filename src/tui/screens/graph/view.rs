@@ -227,6 +227,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
+        NodeState::Replaced => format!("{} {}", glyphs.ok, node.state.word()),
         NodeState::Ignored => format!("- {} ignored", version(node)),
         NodeState::Elsewhere => {
             let source = node.other_source.as_ref().map(other_source).unwrap_or_default();
@@ -270,7 +271,7 @@ fn pending_below(screen: &GraphScreen, node: &GraphNode) -> PendingStates {
 
 fn role(state: &NodeState) -> Role {
     match state {
-        NodeState::Ready => Role::Ok,
+        NodeState::Ready | NodeState::Replaced => Role::Ok,
         NodeState::Sent { .. } | NodeState::Waiting { .. } => Role::Pending,
         NodeState::Refused { .. } => Role::Bad,
         NodeState::RefusedPush { rest: RestUse::Used, .. } => Role::Ok,
@@ -314,6 +315,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
             "the client refused the push for other resources, and may have used this one"
         }
         (NodeState::Ignored, _) => "sent, but the client has not asked for it, and ignores it",
+        (NodeState::Replaced, _) => "the client has the alternative in place of this name",
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
         (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",

@@ -135,7 +135,7 @@ impl Screen for ResourcesScreen {
         let fact = self.detail.fact.as_ref();
         let words = [
             self.tree.selected.as_ref()?.word(),
-            fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-").to_owned(),
+            fact.and_then(|fact| fact.standing()).map_or("-", |version| version).to_owned(),
             fact.map_or("-", |fact| if fact.refused { "NACK" } else { fact.state.word() }).to_owned(),
         ];
         Some(words.map(|word| display_safe(&word).into_owned()).join("  "))

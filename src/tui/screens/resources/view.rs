@@ -98,9 +98,12 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         None => {
             let mut lines: Vec<StyledLine> =
                 detail.versions.iter().map(|version| version_line(common, detail, version)).collect();
-            if detail.fact.is_some() {
-                let none = detail.versions.is_empty();
-                let text = if none { "   never sent" } else { "   nothing older is kept" };
+            if let Some(fact) = &detail.fact {
+                let text = match (detail.versions.is_empty(), &fact.version) {
+                    (false, _) => "   nothing older is kept",
+                    (true, Some(_)) => "   not sent on this stream",
+                    (true, None) => "   never sent",
+                };
                 lines.push(vec![span(text, Role::Muted)]);
             }
             lines.extend(ttl_lines(common, detail.fact.as_ref(), usize::from(rest.width)));

@@ -79,6 +79,7 @@ fn escapes_hostile_text() {
         problem.problem = Problem::Refused(RefusedPush {
             version: PushedVersion::Whole(evil.into()),
             implied: false,
+            is_explained: true,
             times: 2,
             open: 1,
             first: data.now,

@@ -40,6 +40,7 @@ pub fn problems() -> Vec<ProblemFact> {
     let refused = RefusedPush {
         version: PushedVersion::Whole("42".into()),
         implied: false,
+        is_explained: true,
         times: 3,
         open: 1,
         first: at("14:01:58"),
