@@ -159,7 +159,7 @@ impl<'a> Ending<'a> {
     /// Writes a test case for the condition, one for each client that met a fault, and one for each
     /// fault that has acted on nothing, which counts as skipped.
     ///
-    /// A client has to recover if nothing else is waited for: so the file says what the exit code says.
+    /// A client has to recover only if nothing else is waited for, as for the exit code.
     fn write_junit(
         &self,
         path: &Path,

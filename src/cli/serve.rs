@@ -75,20 +75,18 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         }
     });
     let control = Control::new(made.plan);
-    if args.step {
-        steps(control.clone())?;
-    }
+    steps(args.step.then(|| control.clone()))?;
     if args.reload {
         let path = offline::find(&args.source, io)?;
         let seed = schema_flags::seed()?;
         let again = Reload { from, seed, path, schema, args: args.clone(), zone, faults: faults.clone() };
         again.start(control.clone(), say.clone())?;
     }
-    let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.unwrap_or_else(|| args.source.clone());
-    let (flags, copies) = (&live, args.copies.clone());
+    let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy());
+    let name = name.map_or_else(|| args.source.clone(), |name| name.into_owned());
+    let copies = args.copies.clone();
     let run = Run {
-        flags,
+        flags: &live,
         global,
         decode: true,
         copies,
@@ -139,8 +137,9 @@ fn incomplete(names: &[String]) -> Option<String> {
     })
 }
 
-/// Sends the next response for each line on stdin.
-fn steps(control: Control) -> Result<(), CliError> {
+/// Sends the next response for each line on stdin, with `--step`.
+fn steps(control: Option<Control>) -> Result<(), CliError> {
+    let Some(control) = control else { return Ok(()) };
     let work = move || std::io::stdin().lock().lines().map_while(Result::ok).for_each(|_| control.step());
     let thread = std::thread::Builder::new().name("steps".into()).spawn(work);
     thread.map(drop).map_err(|error| CliError::new(Exit::Defect, "cannot read steps").because(error))

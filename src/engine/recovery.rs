@@ -69,8 +69,8 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
     clients.into_iter().map(|(node, client)| client.fact(node)).collect()
 }
 
-/// Returns clients that have delta resources otherwise than the server sent them, which later pushes
-/// have not repaired.
+/// Returns clients that have delta resources otherwise than the server sent them, which later
+/// pushes have not repaired.
 fn lost(store: &Store) -> Vec<(Arc<str>, TypeUrl)> {
     let mut out = Vec::new();
     for stream in store.engine().streams().iter() {

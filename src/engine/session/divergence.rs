@@ -36,8 +36,8 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// Returns the divergence after an intervention, which came after the message `after`; `None` if
-    /// both sides agree again.
+    /// Returns the divergence after an intervention, which came after the message `after`; `None`
+    /// if both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
         (facts, lost): (Arc<InterventionFacts>, BTreeSet<Arc<str>>),
@@ -89,8 +89,7 @@ impl Divergence {
         !self.lost.is_empty()
     }
 
-    /// Notes a resource that was sent unchanged, removed or given up. A coming push may be an altered
-    /// one.
+    /// Notes a resource that was sent unchanged, removed or given up.
     pub(super) fn restore(&mut self, name: &str) {
         self.lost.remove(name);
     }

@@ -264,12 +264,8 @@ impl Engine {
             FramePayload::Message(message) => {
                 let received = ReceivedMessage { stream: index, message, is_known };
                 self.message(catalog, &received, &mut outcome);
-                if let Some(stream) = self.streams.get_mut(index).filter(|_| message.dir() == Dir::Resp) {
-                    stream.claim_altered_push(&mut outcome);
-                }
-                let track = outcome.track.zip(self.streams.get_mut(index));
-                if let Some(track) = track.and_then(|(track, stream)| stream.tracks.get_mut(track)) {
-                    track.note_agreement(&outcome, message, catalog);
+                if let Some(stream) = self.streams.get_mut(index) {
+                    stream.note_message(&mut outcome, message, catalog);
                 }
             }
             FramePayload::Opaque { dir, messages, bytes } => {

@@ -17,7 +17,7 @@ const MAX_INTERVENTIONS: usize = 4096;
 
 impl Track {
     /// Ends the divergence once both sides agree again.
-    pub(super) fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
+    fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
         let Some(diverged) = &mut self.diverged else { return };
         let names: Vec<Sym> = match &outcome.what {
             _ if !diverged.has_lost() => Vec::new(),
@@ -39,9 +39,9 @@ impl Track {
 }
 
 impl Stream {
-    /// Assigns a push that has no type, or one that the client has never requested, to the push that
-    /// xdscope has changed last, if that is still to come.
-    pub(super) fn claim_altered_push(&mut self, outcome: &mut Outcome) {
+    /// Assigns a push that has no type, or one that the client has never requested, to the push
+    /// that xdscope has changed last, if that is still to come.
+    fn claim_altered_push(&mut self, outcome: &mut Outcome) {
         let stated = outcome.track.and_then(|track| self.tracks.get(track));
         if self.interventions.is_empty() || stated.is_some_and(|track| track.traffic.requests > 0) {
             return;
@@ -53,6 +53,16 @@ impl Stream {
         match outcome.track.and_then(|track| self.tracks.get_mut(track)) {
             Some(stated) => stated.diverged = divergence,
             None => outcome.track = Some(changed),
+        }
+    }
+
+    /// Notes what a message means for the interventions of the stream.
+    pub(super) fn note_message(&mut self, outcome: &mut Outcome, message: &Message, catalog: &Catalog) {
+        if message.dir() == Dir::Resp {
+            self.claim_altered_push(outcome);
+        }
+        if let Some(track) = outcome.track.and_then(|track| self.tracks.get_mut(track)) {
+            track.note_agreement(outcome, message, catalog);
         }
     }
 

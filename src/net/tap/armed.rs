@@ -103,11 +103,8 @@ pub(super) async fn run(
             // Whether the connection may be read is looked at again.
             Ok(()) = freed.changed(), if !is_free => {}
             () = sleep_until(wake), if wake.is_some() => {
-                if let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) {
-                    if !std::mem::take(&mut has_written) {
-                        return Ok(true);
-                    }
-                    deadline = Some(passed + RELEASE_TIME / 2);
+                if has_stalled(&mut deadline, &mut has_written) {
+                    return Ok(true);
                 }
                 connection.release_due();
             }
@@ -125,23 +122,31 @@ pub(super) async fn run(
         if is_stopping && to_server.is_idle() && to_client.is_idle() {
             return Ok(true);
         }
-        if !from_client {
-            end(requests, &mut to_server, Dir::Req).await.map_err(|error| (Side::Server, error))?;
-        }
-        if !from_server {
-            end(responses, &mut to_client, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
-        }
+        end(requests, &mut to_server, (Dir::Req, !from_client)).await?;
+        end(responses, &mut to_client, (Dir::Resp, !from_server)).await?;
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
     }
 }
 
-/// Tells the receiver of a direction that its sender has ended, once everything is written.
-async fn end(pump: &mut Pump, outlet: &mut Outlet, dir: Dir) -> io::Result<()> {
-    if outlet.is_idle() && !outlet.is_shut {
+/// Moves a deadline that has passed on. Returns whether nothing was written since the one before.
+fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
+    let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) else { return false };
+    *deadline = Some(passed + RELEASE_TIME / 2);
+    !std::mem::take(has_written)
+}
+
+/// Tells the receiver of a direction if its sender has ended, once everything is written.
+async fn end(
+    pump: &mut Pump,
+    outlet: &mut Outlet,
+    (dir, has_ended): (Dir, bool),
+) -> Result<(), (Side, io::Error)> {
+    if has_ended && outlet.is_idle() && !outlet.is_shut {
         outlet.is_shut = true;
-        pump.to.shutdown().await?;
+        let receiver = if dir == Dir::Req { Side::Server } else { Side::Client };
+        pump.to.shutdown().await.map_err(|error| (receiver, error))?;
         pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
     }
     Ok(())

@@ -70,18 +70,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = match &armed {
         Some(armed) => armed::run(&mut requests, &mut responses, armed).await,
-        None => {
-            let both = async { tokio::try_join!(requests.run(), responses.run()) };
-            let result = match &shared.armed {
-                Some(idle) => idle.pass(both).await,
-                None => Some(both.await),
-            };
-            let Some(result) = result else {
-                let error = Some(CLOSED_BY_HAND.to_owned());
-                return shared.reporter.report(conn, TapEvent::Closed { by: None, error });
-            };
-            result.map(|_| false)
-        }
+        None => pass(&mut requests, &mut responses).await,
     };
     if matches!(result, Ok(true)) {
         // A tap that stops says nothing of its open streams.
@@ -131,6 +120,23 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         }
         (_, Some(_)) => client.reset(),
         _ => {}
+    }
+}
+
+/// Runs both directions of a connection that is not armed.
+///
+/// Returns whether the end of the connection is reported already: a person has closed it.
+async fn pass(requests: &mut Pump, responses: &mut Pump) -> Result<bool, (Side, io::Error)> {
+    let (shared, conn) = (requests.shared.clone(), requests.conn);
+    let both = async { tokio::try_join!(requests.run(), responses.run()) };
+    let Some(idle) = &shared.armed else { return both.await.map(|_| false) };
+    match idle.pass(both).await {
+        Some(result) => result.map(|_| false),
+        None => {
+            let error = Some(CLOSED_BY_HAND.to_owned());
+            shared.reporter.report(conn, TapEvent::Closed { by: None, error });
+            Ok(true)
+        }
     }
 }
 

@@ -105,6 +105,9 @@ pub const ACTION_FORMS: [&str; 23] = [
     "blackhole",
 ];
 
+/// The options of a fault.
+pub(super) const OPTION_FORMS: [&str; 5] = ["nth=N", "every=N", "after=TIME", "times=N", "p=0..1"];
+
 /// The effect of each action of [`ACTION_FORMS`], in one line.
 pub const ACTION_DOCS: [&str; 23] = [
     "do not send the message",

@@ -1,5 +1,4 @@
-use super::action::ACTION_FORMS;
-use super::fault::OPTION_FORMS;
+use super::action::{ACTION_FORMS, OPTION_FORMS};
 use super::library::{LIBRARY, NamedFault};
 use crate::engine::filter::FilterError;
 

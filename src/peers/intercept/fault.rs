@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::action::Action;
+use super::action::{Action, OPTION_FORMS};
 use super::contents::WireContents;
 use super::error::FaultError;
 use super::library::{expand, named};
@@ -17,9 +17,6 @@ struct Trigger {
     times: Option<u64>,
     probability: Option<f64>,
 }
-
-/// The options of a fault.
-pub(super) const OPTION_FORMS: [&str; 5] = ["nth=N", "every=N", "after=TIME", "times=N", "p=0..1"];
 
 /// `EXPR => ACTION`.
 #[derive(Clone, Debug)]
