@@ -172,7 +172,7 @@ impl LintScreen {
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
             Sort::Column(by) => {
-                sort_by_column(&mut rows, &by, &view::columns(), |(_, finding)| {
+                sort_by_column(&mut rows, &by, &view::columns(false), |(_, finding)| {
                     view::finding_row(common, finding)
                 });
             }
@@ -272,7 +272,7 @@ impl Screen for LintScreen {
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
-        titles_of(&view::columns())
+        titles_of(&view::columns(false))
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {

@@ -16,13 +16,13 @@ use crate::wire::text::{count, display_safe, plural, time_of_day_secs, wrap};
 use crate::tui::widgets::text::field;
 
 /// The columns of the list.
-pub(super) fn columns() -> [Column; 5] {
+pub(super) fn columns(narrow: bool) -> [Column; 5] {
     [
         column("SEV", 4, 5, Cut::Head, 0),
-        column("RULE", 12, 32, Cut::Head, 0),
-        column("WHERE", 11, 32, Cut::Name, 0),
-        column("SINCE", 6, 8, Cut::Head, 0),
-        column("FINDING", 16, 400, Cut::Head, 0).keeping(42),
+        column("RULE", 16, 32, Cut::Head, 0),
+        column("WHERE", 13, 32, Cut::Name, 0),
+        column("SINCE", 6, if narrow { 0 } else { 8 }, Cut::Head, 0),
+        column("FINDING", 16, 400, Cut::Head, 0).keeping(41),
     ]
 }
 
@@ -87,7 +87,7 @@ pub(super) fn draw(
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
         let table = ListTable {
             screen: ScreenId::Lint,
-            columns: &columns(),
+            columns: &columns(layout.narrow),
             rows: &rows,
             selected,
             has_focus: !common.is_in_second_pane(),

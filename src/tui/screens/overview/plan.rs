@@ -19,6 +19,8 @@ const PUSHES_WIDTH: usize = 5;
 pub(super) const ANSWER_WIDTH: usize = 5;
 /// The widths that the reason is given before types, before ages, and before other columns.
 const REASON_WIDTHS: [usize; 3] = [14, 30, 40];
+/// The width that the reason keeps beside the sparkline.
+const MIN_REASON_BESIDE_SPARK: usize = 20;
 /// The narrowest and the widest column of the stream.
 const STREAM_WIDTHS: [usize; 2] = [8, 22];
 /// The narrowest column of a type: `✓ 59s `.
@@ -107,15 +109,16 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
         stream: 0,
         reason: 0,
     };
-    let least = least.max(REASON_WIDTHS[2].min(reason));
-    let mut take = |cost: usize| {
+    let beside_spark = least.max(if is_narrow { wanted } else { wanted.min(MIN_REASON_BESIDE_SPARK) });
+    let beside_others = beside_spark.max(REASON_WIDTHS[2].min(reason));
+    let mut take = |cost: usize, least: usize| {
         let fits = cost > 0 && rest >= cost + least;
         rest -= if fits { cost } else { 0 };
         fits
     };
-    plan.spark = if take(spark) { SPARK_WIDTHS[0] } else { 0 };
-    plan.has_answers = take(answers);
-    plan.stream = if !is_hidden(STREAM) && take(stream + 1) { stream } else { 0 };
+    plan.spark = if take(spark, beside_spark) { SPARK_WIDTHS[0] } else { 0 };
+    plan.has_answers = take(answers, beside_others);
+    plan.stream = if !is_hidden(STREAM) && take(stream + 1, beside_others) { stream } else { 0 };
     if plan.spark > 0 {
         let more = rest.saturating_sub(reason.min(60)).min(SPARK_WIDTHS[1] - SPARK_WIDTHS[0]);
         plan.spark += more;
