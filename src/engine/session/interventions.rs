@@ -143,7 +143,7 @@ mod tests {
             let clock = Clock { epoch: None, untimed: false };
             let mut session = Session(Store::new(Catalog::in_memory(), clock, Options::default()));
             let method = format!("{ADS}{method}");
-            session.handle(FramePayload::Open(Box::new(Open { method: method.into(), ..Open::default() })));
+            session.handle(FramePayload::Open(Box::new(Open { method, ..Open::default() })));
             session
         }
 
