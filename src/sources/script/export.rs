@@ -28,7 +28,6 @@ pub struct Exported {
 /// milliseconds. Messages without a short form are written as base64.
 pub fn from_frames<'a>(
     frames: impl Iterator<Item = &'a Frame>,
-    end: Time,
     catalog: &Catalog,
     clock: Clock,
     end: Time,

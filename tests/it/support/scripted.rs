@@ -35,7 +35,7 @@ use xdscope::sources::SchemaCodec;
 use xdscope::sources::record::Loaded;
 use xdscope::sources::script::{self, Expectation, MessageBody, Script, ScriptLine, Statement};
 use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, Time, TypeUrl, Variant};
+use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope::wire::{self, FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, wait_for};

@@ -13,7 +13,6 @@ use crate::engine::structured::NameParts;
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::Common;
-use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table;
@@ -44,7 +43,7 @@ impl TreeWidths {
         for row in &screen.tree.window {
             let ResourceRow::Resource { place, fact, is_warming, members } = row else { continue };
             let fact = fact.as_deref();
-            let cells = state_cells(common, fact, *is_warming, members.as_ref());
+            let cells = state_cells(common, fact, *is_warming, members.as_deref());
             let state: usize = cells.iter().map(|cell| text::width(&cell.text)).sum();
             widths.name = widths.name.max(text::width(&display_safe(&tree_name(place))));
             widths.version = widths.version.max(text::width(&display_safe(version(fact))));
@@ -130,7 +129,7 @@ pub(super) fn draw(
                     plain(format!("{}{} ", " ".repeat(INDENT), pad(&name, widths.name))),
                     plain(format!("{} ", pad(&seen, widths.version))),
                 ];
-                line.extend(state_cells(common, fact, *is_warming, members.as_ref()));
+                line.extend(state_cells(common, fact, *is_warming, members.as_deref()));
                 line
             }
         };
@@ -153,7 +152,7 @@ fn state_cells(
     common: &Common,
     fact: Option<&ResourceFact>,
     is_warming: bool,
-    members: Option<&CountedMembers>,
+    members: Option<&str>,
 ) -> StyledLine {
     let mut cells = match fact {
         None => vec![span("-", Role::Muted)],
