@@ -32,8 +32,8 @@ use super::spool::Spool;
 /// One part in this many of the memory is for the recorder, the rest for the analysis.
 const RECORDER_DIVISOR: usize = 4;
 
-/// One part in this many of the memory is for copies of traffic that are not analysed yet, up to the
-/// highest limit of the listening side.
+/// One part in this many of the memory is for copies of traffic that are not analysed yet, up to
+/// the highest limit of the listening side.
 const QUEUE_DIVISOR: usize = 8;
 
 /// One part in this many of the memory is for the messages that armed connections buffer, while
