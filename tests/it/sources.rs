@@ -364,7 +364,7 @@ fn ignores_authorities_in_resources() {
     cluster["eds_cluster_config"]["eds_config"]["authorities"] = json!([{ "name": "b" }]);
     let mut scene = scene(json!([source_of(Some(1), DELTA, &["b"])]), Value::Null);
     let [first, ..] = &mut scene.snapshots;
-    *first = first.clone().with(CLUSTER, "1", vec![cluster]);
+    *first = first.clone().with(CLUSTER, "1", vec![cluster]).with(ROUTE, "1", vec![route("r-in", "eb")]);
     let (planes, bootstrap) = scene.planes(&world);
     let envoy = world.envoy_of("edge", &bootstrap);
     let refused =
