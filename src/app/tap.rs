@@ -36,6 +36,12 @@ const RECORDER_DIVISOR: usize = 4;
 /// the highest limit of the listening side.
 const QUEUE_DIVISOR: usize = 8;
 
+/// The least limit of copies in memory, in bytes: a burst that the recorder cannot take at once.
+const MIN_QUEUED_BYTES: usize = 16 << 20;
+
+/// One part in this many of the memory is for the analysis at least.
+const ANALYSIS_DIVISOR: usize = 8;
+
 /// One part in this many of the memory is for the messages that armed connections buffer, while
 /// the tap is or may be armed. The analysis has as much less.
 const ARMED_DIVISOR: usize = 2;
@@ -310,11 +316,12 @@ impl Running {
         let is_relay = matches!(options.front, Front::Tap { .. });
         let (has_faults, desk) = (options.front.has_faults(), options.front.desk());
         let memory = options.store.history;
-        let share = (memory / QUEUE_DIVISOR).min(options.front.max_queued_bytes());
+        let share = (memory / QUEUE_DIVISOR).max(MIN_QUEUED_BYTES).min(options.front.max_queued_bytes());
         let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
         let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
-        let idle = memory - memory / RECORDER_DIVISOR - share;
-        let armed = idle - memory / ARMED_DIVISOR;
+        let least = memory / ANALYSIS_DIVISOR;
+        let idle = memory.saturating_sub(memory / RECORDER_DIVISOR + share).max(least);
+        let armed = idle.saturating_sub(memory / ARMED_DIVISOR).max(least);
         let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
