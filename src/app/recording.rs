@@ -22,10 +22,11 @@ use super::spool::Spool;
 /// The longest time without traffic before the recorder looks at its file.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes in the queue that are drained before the next part is recorded, and how often at most. One
-/// part in [`DRAINED_DIVISOR`] of the queue is enough.
+/// Bytes in the queue that are drained before the next part is recorded.
 const MIN_DRAINED_BYTES: usize = 4 << 20;
+/// The queue is drained earlier once it has one part in this many of its limit.
 const DRAINED_DIVISOR: usize = 8;
+/// Drains between two parts at most.
 const MAX_DRAINS: usize = 8;
 
 /// The session file of a tap, and the decoder of its frames.

@@ -39,7 +39,7 @@ const QUEUE_DIVISOR: usize = 8;
 /// The least limit of copies in memory, in bytes: a burst that the recorder cannot take at once.
 const MIN_QUEUED_BYTES: usize = 16 << 20;
 
-/// One part in this many of the memory is for the analysis at least.
+/// The analysis has at least one part in this many of the memory.
 const ANALYSIS_DIVISOR: usize = 8;
 
 /// One part in this many of the memory is for the messages that armed connections buffer, while
@@ -117,7 +117,7 @@ impl Front {
     /// Starts listening. Returns the tap, a description of the server behind each listener, and the
     /// control plane if it is behind a tap.
     ///
-    /// Copies may take `queue` bytes, and what armed connections buffer `memory` bytes.
+    /// `queue` limits the bytes of copies, and `memory` the bytes that armed connections buffer.
     fn start(
         self,
         queue: Option<usize>,
@@ -209,7 +209,7 @@ const BACKEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limits of the copies between relay and analysis.
 #[derive(Clone, Debug)]
 pub struct CopyLimits {
-    /// Bytes in memory; `None`: a part of the memory of the run.
+    /// Bytes in memory; `None`: an eighth of `--memory`, within limits.
     pub memory: Option<usize>,
     /// The folder and the size of the spool file in bytes; `None`: no spool.
     pub spool: Option<(PathBuf, u64)>,
@@ -278,12 +278,12 @@ impl TapMeter {
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub idle: usize,
-    /// While streams are armed or may be, whose messages are buffered.
+    /// While messages of armed streams are or may be buffered.
     pub armed: usize,
 }
 
 impl Budgets {
-    /// Returns the bytes while a person may hold messages, or has done so on streams that are open.
+    /// Returns the bytes that facts may take: fewer from arming until the last armed stream ends.
     pub fn with(self, desk: &HoldDesk) -> usize {
         if desk.needs_memory() { self.armed } else { self.idle }
     }

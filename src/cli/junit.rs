@@ -7,7 +7,7 @@ pub(super) struct JunitCase {
     pub(super) name: String,
     /// Kind and text of each failure.
     pub(super) failures: Vec<(String, String)>,
-    /// Why the case says nothing, if it does not.
+    /// Why the case was skipped; `None`: it was not.
     pub(super) skipped: Option<String>,
 }
 

@@ -108,7 +108,7 @@ impl RowLayout {
         out
     }
 
-    /// The text below a row: what its columns are too narrow for, and remarks.
+    /// Returns the text below a row: cells that do not fit into their columns, and remarks.
     fn note(&self, fact: &MessageFact, line: &LineFact) -> String {
         let (kind, _) = words::kind(line, self.style);
         let (kind_width, _) = self.kind_and_version(&kind, &fact.version);

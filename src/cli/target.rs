@@ -86,7 +86,7 @@ impl GetTarget {
         }
     }
 
-    /// WHAT as a client requests it: a glob of names is not a name, so that the type is requested.
+    /// Returns the type or resource that a client requests: for a glob of names, the type.
     pub(super) fn request(&self) -> &str {
         // A client can subscribe to the name `*`.
         let glob = self.name.as_deref().filter(|name| is_glob(name) && *name != "*");

@@ -256,7 +256,7 @@ impl Common {
         }
     }
 
-    /// Notes which screen is shown. Columns may shrink when that or the scope changes.
+    /// Notes the shown screen. Columns may shrink when the screen or the scope changes.
     pub(crate) fn note_shown(&mut self, screen: ScreenId) {
         if self.shown.as_ref().is_none_or(|(of, scope)| *of != screen || *scope != self.scope) {
             self.shown = Some((screen, self.scope.clone()));

@@ -55,6 +55,15 @@ fn editor(world: &World, script: &str) -> String {
     format!("sh {}", path.display())
 }
 
+/// Serves version 1 of a chain to an Envoy, and waits until its routes are acknowledged.
+fn serve_chain(plane: &mut ControlPlane, envoy: &mut Envoy) -> Snapshot {
+    let chain = Snapshot::chain(Variant::Ads, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    chain
+}
+
 impl Scene {
     fn open(test: &str, variant: Variant, args: &[&str], script: &str) -> Option<Scene> {
         let world = World::open(test)?;
@@ -252,10 +261,7 @@ fn held_messages_go_when_the_screens_panic() {
     let tap =
         wait_for("the tap", || std::fs::read_to_string(world.folder().join("listen")).ok()?.parse().ok());
     let mut envoy = world.envoy("edge-1", Variant::Ads, tap);
-    let chain = Snapshot::chain(Variant::Ads, envoy.admin());
-    plane.set(&chain);
-    envoy.wait_live();
-    plane.wait_for_ack(0, ROUTE, "1");
+    let chain = serve_chain(&mut plane, &mut envoy);
     let mark = plane.mark();
     let before = dump(&envoy, ENDPOINT_DUMP);
     plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
@@ -344,10 +350,7 @@ fn client_recovers_from_a_killed_tap() {
     let terminal = start_tap(&plane, &recording, &listen, &args, "");
     let tap = address_of(&terminal);
     let mut envoy = world.envoy("edge-1", Variant::Ads, tap);
-    let chain = Snapshot::chain(Variant::Ads, envoy.admin());
-    plane.set(&chain);
-    envoy.wait_live();
-    plane.wait_for_ack(0, ROUTE, "1");
+    let chain = serve_chain(&mut plane, &mut envoy);
     let mark = plane.mark();
     plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
     terminal.until("HOLDING 1");

@@ -18,7 +18,7 @@ pub const SPAN: Duration = Duration::from_secs(300);
 /// right.
 const MAX_TALLIES: usize = 100_000;
 
-/// NACKs by version that are kept in mind, because the client may take them back.
+/// NACKs by version that are kept, because the client may take them back.
 const MAX_IMPLIED: usize = 1000;
 
 /// The messages of one step of time.
@@ -50,7 +50,7 @@ impl Tally {
         }
     }
 
-    /// Takes out a NACK that was none. The longest time stays.
+    /// Removes a NACK by version that the client has taken back. The longest latency stays.
     fn take_back(&mut self, nack: &Exchange) {
         self.nacks = self.nacks.saturating_sub(1);
         let class = nack.latency.map(latency_class);

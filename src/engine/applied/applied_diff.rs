@@ -187,7 +187,8 @@ impl AppliedState {
         } else if fact.refused || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
             diff.refused.push(name);
         } else if let Some(rejection) = rejection {
-            diff.refused_accepted.push((name, rejection.text.as_str().into()));
+            diff.refused_accepted.push((name.clone(), rejection.text.as_str().into()));
+            diff.refused.push(name);
         } else if active.is_some() || warming.is_some() {
             diff.differing.push(name);
         } else {

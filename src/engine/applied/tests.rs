@@ -358,5 +358,6 @@ fn rejection_of_an_accepted_resource_is_a_difference() {
         (accepted.missing.len(), accepted.refused_accepted.len(), accepted.is_problem()),
         (0, 1, true)
     );
+    assert!(accepted.refused.iter().map(|name| &**name).eq(["a"]), "{:?}", accepted.refused);
     assert_eq!((other.refused.len(), other.refused_accepted.len(), other.is_problem()), (1, 0, false));
 }

@@ -28,10 +28,10 @@ pub struct Divergence {
     pub(super) altered: u8,
     /// Messages that are still to come, by direction and nonce.
     postponed: Vec<(Dir, Arc<str>)>,
-    /// All interventions have postponed requests.
+    /// Whether all interventions so far have postponed requests.
     only_postpones_requests: bool,
-    /// Delta: resources that the client has otherwise than the server sent them. The server sends
-    /// only what has changed, so that a later push need not have them.
+    /// Delta: resources whose content at the client differs from the content that the server sent.
+    /// A server sends changed resources only, so that a later push need not repair them.
     lost: BTreeSet<Arc<str>>,
 }
 
@@ -139,13 +139,13 @@ impl Divergence {
     }
 }
 
-/// A message, as far as a divergence is concerned.
+/// The fields of a message that may end a divergence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SettlingMessage<'a> {
     pub(crate) kind: MessageKind,
     pub(crate) nonce: &'a str,
     /// The number of the message.
     pub(crate) n: Option<Seq>,
-    /// The response that it answers.
+    /// The number of the response that the message answers.
     pub(crate) answers: Option<Seq>,
 }

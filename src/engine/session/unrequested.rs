@@ -26,8 +26,8 @@ impl WarmingView<'_> {
     /// Returns the clusters and listeners of a track whose endpoints or routes the client has not
     /// requested within a limit, oldest first.
     ///
-    /// Says nothing about resources that the client has not accepted, that refer to a file or
-    /// another server, or of which messages may be missing.
+    /// Leaves out resources that the client has not accepted, references to a file or another
+    /// server, and streams with missing messages.
     pub(crate) fn unrequested<'t>(
         &self,
         stream: &Stream,

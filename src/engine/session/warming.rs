@@ -341,7 +341,7 @@ impl WarmingView<'_> {
         })
     }
 
-    /// Whether a track is not of the stream whose resources warm.
+    /// Whether a track belongs to another stream than the warming resources.
     fn is_elsewhere(&self, track: &Track) -> bool {
         let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
         !own.into_iter().any(|own| std::ptr::eq(own, track))

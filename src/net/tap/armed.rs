@@ -29,8 +29,8 @@ pub use shared_faults::{Arms, SharedFaults};
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
 
-/// Time for held messages to be written when the tap stops. A receiver that takes bytes has half of
-/// it more, again and again, up to [`MAX_RELEASE_TIME`].
+/// The time to write held messages when the tap stops. While the receiver takes bytes, the time is
+/// extended by half, up to [`MAX_RELEASE_TIME`].
 const RELEASE_TIME: Duration = Duration::from_secs(1);
 
 /// The longest time that connections take to release what they hold when the tap stops.
@@ -130,7 +130,7 @@ pub(super) async fn run(
     }
 }
 
-/// Moves a deadline that has passed on. Returns whether nothing was written since the one before.
+/// Extends a deadline that has passed. Returns whether nothing was written since the last one.
 fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
     let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) else { return false };
     *deadline = Some(passed + RELEASE_TIME / 2);

@@ -125,7 +125,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
 
 /// Runs both directions of a connection that is not armed.
 ///
-/// Returns whether the end of the connection is reported already: a person has closed it.
+/// Returns whether a person has closed the connection. That end is reported already.
 async fn pass(requests: &mut Pump, responses: &mut Pump) -> Result<bool, (Side, io::Error)> {
     let (shared, conn) = (requests.shared.clone(), requests.conn);
     let both = async { tokio::try_join!(requests.run(), responses.run()) };

@@ -39,7 +39,7 @@ pub enum FaultError {
         /// The form of the option.
         form: &'static str,
     },
-    /// A word after an action is like an option.
+    /// A word after an action has the form of an option, but no option has its name.
     #[error("`{word}` is not an option of `{action}` (options: {})", OPTION_FORMS.join(" "))]
     UnknownOption {
         /// The option with its value.

@@ -92,7 +92,7 @@ impl HoldDesk {
 
     /// Runs the relay of a connection on which nothing can be held.
     ///
-    /// Returns `None` when the client is to connect again instead.
+    /// Returns `None` once the connection has to be closed, so that the client connects again.
     pub(super) async fn pass<T>(&self, relay: impl Future<Output = T>) -> Option<T> {
         let mut reconnect = self.reconnect.subscribe();
         let _passing = PassingConnection::new(self);

@@ -114,7 +114,7 @@ impl Armed {
 
     /// Runs the relay of a connection that is not armed.
     ///
-    /// Returns `None` when the client is to connect again instead.
+    /// Returns `None` once the connection has to be closed, so that the client connects again.
     pub(in crate::net::tap) async fn pass<T>(&self, relay: impl Future<Output = T>) -> Option<T> {
         self.desk.pass(relay).await
     }

@@ -17,7 +17,7 @@ const SPARK_WIDTHS: [usize; 2] = [8, 24];
 const PUSHES_WIDTH: usize = 5;
 /// Columns of the median and of the 99th percentile.
 pub(super) const ANSWER_WIDTH: usize = 5;
-/// The widths that the reason is given before types, before ages, and before other columns.
+/// The widths that the reason gets first: before types, before their ages, before other columns.
 const REASON_WIDTHS: [usize; 3] = [14, 30, 40];
 /// The width that the reason keeps beside the sparkline.
 const MIN_REASON_BESIDE_SPARK: usize = 20;

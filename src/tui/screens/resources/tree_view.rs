@@ -142,7 +142,7 @@ pub(super) fn draw(
     at
 }
 
-/// The version of a resource that stands.
+/// The text of [`ResourceFact::standing`].
 fn version(fact: Option<&ResourceFact>) -> &str {
     fact.and_then(ResourceFact::standing).map_or("-", |version| version)
 }

@@ -7,13 +7,13 @@ use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, StyledLine};
 use crate::tui::widgets::table::{self, Column};
 
-/// The list of a screen, as far as the list is on the terminal.
+/// The visible rows of a screen's list.
 pub(crate) struct ListTable<'a> {
     pub screen: ScreenId,
     /// All columns, also those that the user has hidden.
     pub columns: &'a [Column],
     pub rows: &'a [StyledLine],
-    /// The selected one of the rows.
+    /// The index of the selected row.
     pub selected: Option<usize>,
     pub has_focus: bool,
 }
