@@ -191,6 +191,13 @@ pub fn lines(fact: &StructuredFact, arrow: &str) -> Vec<(&'static str, String)> 
     lines
 }
 
+/// The short lines about what stands in for a name, or what the name stands in for.
+pub fn alternative_lines(fact: &StructuredFact) -> Vec<(&'static str, String)> {
+    let served = fact.served_by.as_ref().map(|name| ("served", format!("by the alternative {name}")));
+    let instead = alternative_of(fact).map(|names| ("instead", format!("of {names}")));
+    served.into_iter().chain(instead).collect()
+}
+
 /// Formats the number of names of an authority: `a  3 names`.
 pub fn authority_heading(name: &str, names: usize) -> String {
     format!("authority {}  {}", authority(name), plural(names as u64, "name"))

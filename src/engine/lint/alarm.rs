@@ -28,10 +28,12 @@ pub(super) enum Alarm {
     Unreferenced,
     /// A stream without keepalives.
     Silent,
+    /// A stream may outlive those of its client that failed.
+    Outlived,
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 10;
+    pub(super) const COUNT: usize = 11;
 }
 
 /// A timer that runs. The order is that of expiry.

@@ -43,7 +43,8 @@ pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
 /// has messages for each that end its findings.
 #[cfg(test)]
 pub(crate) fn content_rules() -> impl Iterator<Item = &'static str> {
-    let is_of_content = |rule: &Rule| matches!(rule.ending, Ending::Content | Ending::Response);
+    let is_of_content =
+        |rule: &Rule| matches!(rule.ending, Ending::Content | Ending::Names | Ending::Response);
     rules().filter(move |rule| is_of_content(rule)).map(|rule| rule.id)
 }
 

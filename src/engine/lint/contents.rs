@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::catalog::fault_check;
 use super::context::RuleContext;
+use super::finding::Finding;
 use super::lasting::{Followed, LastingState};
 use super::rule::{Ending, Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{SymMap, SymSet, Track};
+use crate::engine::store::Store;
 use crate::wire::event::{Seq, Sym};
 
 impl RuleContext<'_> {
@@ -57,12 +59,61 @@ impl RuleContext<'_> {
         }
     }
 
+    /// Follows a finding about how a response treats names, until a later one treats them well.
+    pub(super) fn follow_names(&mut self, rule: &'static Rule, finding: usize, names: &[Sym]) {
+        let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
+        if rule.ending != Ending::Names {
+            return;
+        }
+        let known = self.source_state.lasting.take_finding(finding);
+        let mut names: SymSet = names.iter().copied().collect();
+        names.extend(known.iter().flat_map(|known| &known.names));
+        self.source_state.lasting.follow(Followed {
+            finding,
+            place: (self.stream_index, track),
+            client: self.client(),
+            state: LastingState::Names { seq, corrected: SymMap::default() },
+            since: self.at,
+            past: None,
+            names,
+            has_come: true,
+            is_given_up: false,
+        });
+    }
+
+    /// Notes that a response is about names for which an earlier one broke a rule.
+    pub(super) fn note_corrections(&mut self, track: &Track, mentioned: &[Sym]) {
+        let (Some(seq), Some(index)) = (self.seq, self.track_index) else { return };
+        let place = (self.stream_index, index);
+        let line =
+            Succession { findings: self.findings.all(), store: self.store, client: self.client(), place };
+        for followed in self.source_state.lasting.all_mut() {
+            if line.finding(followed, track).is_none() {
+                continue;
+            }
+            let LastingState::Names { seq: broken, corrected } = &mut followed.state else { continue };
+            let names = mentioned.iter().filter(|name| *broken < seq && followed.names.contains(*name));
+            names.for_each(|name| {
+                corrected.entry(*name).or_insert(seq);
+            });
+        }
+    }
+
+    /// Forgets that a response was about names, because the client has refused it.
+    pub(super) fn forget_corrections(&mut self, refused: Option<Seq>) {
+        for followed in self.source_state.lasting.all_mut() {
+            if let LastingState::Names { corrected, .. } = &mut followed.state {
+                corrected.retain(|_, seq| Some(*seq) != refused);
+            }
+        }
+    }
+
     /// Ends findings about contents in whose place the client has accepted others, or which it has
     /// given up. `accepted` is the newest response that the client has accepted.
     pub(super) fn settle_contents(&mut self, track: &Track, accepted: Option<Seq>) {
         let Some(index) = self.track_index else { return };
-        let (place, client, catalog) = ((self.stream_index, index), self.client(), self.catalog());
-        let (findings, streams) = (self.findings.all(), self.store.engine().streams());
+        let (place, catalog, findings) = ((self.stream_index, index), self.catalog(), self.findings.all());
+        let line = Succession { findings, store: self.store, client: self.client(), place };
         let has_fault = |finding: &usize| {
             let finding =
                 findings.get(*finding).and_then(|finding| Some((finding, fault_check(finding.rule)?)));
@@ -73,29 +124,48 @@ impl RuleContext<'_> {
             let slots = [track.sent.get(catalog, name), track.accepted.get(catalog, name)];
             slots.iter().flatten().any(|slot| slot.is_present() && slot.blob == Some(bad))
         };
+        let is_wanted = |name: Sym| track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
         let over = self.source_state.lasting.take_over(|followed| {
-            let LastingState::Content { seq, contents } = &mut followed.state else { return false };
-            // A finding that was taken back is a note.
-            let finding = findings.get(followed.finding).filter(|of| of.severity > Severity::Info);
-            let Some(finding) = finding.filter(|finding| finding.type_url == track.type_url) else {
-                return false;
+            let Some(finding) = line.finding(followed, track) else { return false };
+            let (seq, contents) = match &mut followed.state {
+                LastingState::Content { seq, contents } => (*seq, contents),
+                LastingState::Names { corrected, .. } => {
+                    let is_corrected =
+                        |name: &Sym| corrected.get(name).is_some_and(|seq| accepted >= Some(*seq));
+                    followed.names.retain(|name| is_wanted(*name) && !is_corrected(name));
+                    return followed.names.is_empty();
+                }
+                _ => return false,
             };
-            // The next stream of a client goes on where the last one has ended.
-            let has_ended = || streams.get(followed.place.0).is_none_or(|stream| stream.closed.is_some());
-            if followed.place != place && !(followed.client == client && has_ended()) {
-                return false;
-            }
-            let is_later = accepted > Some(*seq);
+            let is_later = accepted > Some(seq);
             let had_contents = !contents.is_empty();
-            contents.retain(|name, bad| {
-                let is_wanted = track.covers(catalog, *name, track.sent.get(catalog, *name).as_ref());
-                is_wanted && (!is_later || has_content(*name, *bad))
-            });
+            contents.retain(|name, bad| is_wanted(*name) && (!is_later || has_content(*name, *bad)));
             let is_replaced = had_contents && contents.is_empty();
             let is_corrected = contents.is_empty() || fault_check(finding.rule).is_some();
             is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();
         over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+    }
+}
+
+/// The stream of a frame, which goes on where an earlier one of the client has ended.
+struct Succession<'a> {
+    findings: &'a [Finding],
+    store: &'a Store,
+    client: Arc<str>,
+    /// Indices of the stream and the track.
+    place: (usize, usize),
+}
+
+impl Succession<'_> {
+    /// Returns the finding that is followed, if a message of the track may end it.
+    fn finding(&self, followed: &Followed, track: &Track) -> Option<&Finding> {
+        // A finding that was taken back is a note.
+        let finding = self.findings.get(followed.finding).filter(|of| of.severity > Severity::Info)?;
+        let streams = self.store.engine().streams();
+        let has_ended = || streams.get(followed.place.0).is_none_or(|stream| stream.closed.is_some());
+        let is_own = followed.place == self.place || (followed.client == self.client && has_ended());
+        (is_own && finding.type_url == track.type_url).then_some(finding)
     }
 }

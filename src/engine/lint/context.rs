@@ -191,6 +191,7 @@ impl<'a> RuleContext<'a> {
         let finding = self.findings.add(rule, draft, origin, |name| store.text(name))?;
         self.follow_broken_once(rule, finding);
         self.follow_content(rule, finding, names);
+        self.follow_names(rule, finding, names);
         Some(finding)
     }
 

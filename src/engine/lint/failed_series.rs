@@ -57,6 +57,11 @@ impl FailedSeriesByClient {
         self.followed.is_empty()
     }
 
+    /// Whether the series of a client is not over.
+    pub(super) fn has(&self, client: &FailedClient) -> bool {
+        self.followed.contains_key(client)
+    }
+
     /// Replaces the series of a client.
     pub(super) fn follow(&mut self, client: FailedClient, series: FailedSeries) {
         if self.followed.len() < MAX_FOLLOWED || self.followed.contains_key(&client) {

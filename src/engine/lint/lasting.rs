@@ -33,6 +33,8 @@ pub(super) enum LastingState {
     Warming(SymSet),
     /// The resources warm, and the client has not requested these.
     Unrequested(SymSet),
+    /// The client has not requested the type.
+    UnrequestedType,
     /// The content of a file is not in use.
     UnusedFile,
     /// The client has no resource of the type.
@@ -48,6 +50,14 @@ pub(super) enum LastingState {
         seq: Seq,
         /// The contents, by the names of their resources.
         contents: SymMap<BlobId>,
+    },
+    /// A response broke the rule for the names, until the client has accepted a later one about each
+    /// of them, or has given them up.
+    Names {
+        /// The newest message that broke the rule.
+        seq: Seq,
+        /// The first response after that message that is about the name, for some of the names.
+        corrected: SymMap<Seq>,
     },
     /// A rule was broken once, until a message of the same side keeps the rule.
     BrokenOnce {
@@ -67,11 +77,17 @@ impl LastingState {
         }
     }
 
+    /// Whether the state is about what a message contains, and outlasts its stream.
+    pub(super) fn is_of_contents(&self) -> bool {
+        matches!(self, LastingState::Content { .. } | LastingState::Names { .. })
+    }
+
     /// Whether the state is not about names.
     fn is_nameless(&self) -> bool {
         matches!(
             self,
             LastingState::UnusedFile
+                | LastingState::UnrequestedType
                 | LastingState::NoVerdict(_)
                 | LastingState::BrokenOnce { .. }
                 | LastingState::Content { .. }
@@ -115,7 +131,7 @@ impl LastingFindings {
     fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
         let is_concerned = |of: &Followed| {
             of.place.0 == stream
-                || matches!(of.state, LastingState::Content { .. })
+                || of.state.is_of_contents()
                 || (is_needed(kind) && of.state.needs().is_some())
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
@@ -146,6 +162,11 @@ impl LastingFindings {
             self.names += names;
             self.followed.push(followed);
         }
+    }
+
+    /// Returns what is followed, to note what a message says about it.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Followed> {
+        self.followed.iter_mut()
     }
 
     /// Follows a finding no longer.
@@ -274,6 +295,9 @@ impl RuleContext<'_> {
             if outcome.kind == MessageKind::Ack {
                 self.settle_broken_once(CorrectMessage::Ack, outcome.answers);
             }
+            if outcome.kind == MessageKind::Nack {
+                self.forget_corrections(outcome.answers);
+            }
             // A name that the client gives up has no content in use any more.
             self.settle_contents(request.track, request.track.verdicts.newest_accepted);
             let mut names = outcome.removed.clone();
@@ -281,6 +305,8 @@ impl RuleContext<'_> {
             names.extend(&outcome.added);
             // A refused cluster does not warm.
             names.extend(request.is_nack().then_some(Sym::EMPTY));
+            // The first request for scopes may name none.
+            names.extend(outcome.first.then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);
         }
     }
@@ -313,6 +339,7 @@ impl RuleContext<'_> {
             let mut names = mentioned(self.catalog(), response);
             let is_file = self.stream.variant() == Some(Variant::File);
             let is_valid = is_file && response.track.verdicts.open_nack().is_none();
+            self.note_corrections(response.track, &names);
             self.settle_contents(response.track, self.seq.filter(|_| is_valid));
             names.extend(is_file.then_some(Sym::EMPTY));
             self.settle_lasting(response.track, &names);
@@ -327,7 +354,7 @@ impl RuleContext<'_> {
         }
         // The client has no resources after the end of the stream either.
         let lasts = |followed: &Followed| {
-            matches!(followed.state, LastingState::Emptied(_) | LastingState::Content { .. })
+            matches!(followed.state, LastingState::Emptied(_)) || followed.state.is_of_contents()
         };
         let over =
             self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
@@ -341,10 +368,10 @@ impl RuleContext<'_> {
         let is_full_state = track.kind.is_some_and(Kind::full_state);
         let client = if is_needed(track.kind) || is_full_state { Some(self.client()) } else { None };
         let (store, at) = (self.store, self.at);
+        // Scopes and virtual hosts are needed as a whole.
+        let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
         let over = self.source_state.lasting.take_over(|followed| {
             if let LastingState::Warming(needs) = &mut followed.state {
-                // Scopes and virtual hosts are needed as a whole.
-                let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
                 let is_needed = client.as_ref() == Some(&followed.client)
                     && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
                 if is_needed || followed.place == place {
@@ -352,10 +379,13 @@ impl RuleContext<'_> {
                 }
             } else if let LastingState::Unrequested(needs) = &followed.state {
                 let is_needed = client.as_ref() == Some(&followed.client)
-                    && mentioned.iter().any(|name| needs.contains(name));
+                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
                 if is_needed || followed.place == place {
                     followed.names = store.still_unrequested(followed.place, &followed.names);
                 }
+            } else if matches!(followed.state, LastingState::UnrequestedType) {
+                let is_requested = followed.place == place && track.traffic.requests > 0;
+                followed.names.retain(|_| !is_requested);
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
@@ -371,7 +401,10 @@ impl RuleContext<'_> {
                     followed.names.clear();
                     followed.is_given_up = true;
                 }
-            } else if followed.place == place && !followed.state.is_nameless() {
+            } else if followed.place == place
+                && !followed.state.is_nameless()
+                && !followed.state.is_of_contents()
+            {
                 followed.settle(store.catalog(), track, mentioned, at);
             }
             followed.names.is_empty()

@@ -48,6 +48,9 @@ pub(super) enum Ending {
     /// The client accepts other contents in the place of those that break the rule, or gives up
     /// their names.
     Content,
+    /// The client accepts a later response about each of the names that keeps the rule, or gives up
+    /// the names.
+    Names,
     /// The client accepts a later response. Each of the resources by itself is in order.
     Response,
 }

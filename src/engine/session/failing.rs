@@ -248,7 +248,7 @@ impl StreamEnds {
         }
         let outlived = self.run.as_ref().map(|run| run.series.outlived_at());
         let least = [outlived, limits.resource_timeout].into_iter().flatten().min();
-        !limits.timed || least.is_some_and(|least| now.since(stream.opened) > least)
+        !limits.timed || least.is_some_and(|least| now.since(stream.opened) >= least)
     }
 
     /// Whether a later stream without a response replaces the one that ended: the ended one was
@@ -263,7 +263,7 @@ impl StreamEnds {
     fn cut(&mut self, index: usize, closed: &ClosedStream<'_>, kind: EndKind) {
         let ClosedStream { stream, at, end, .. } = *closed;
         let age = at.since(stream.opened);
-        if age > self.cuts.outlived_at() && self.cuts.count > 0 {
+        if age >= self.cuts.outlived_at() && self.cuts.count > 0 {
             self.cuts = Cuts::default();
         }
         // A client whose connection ends without half-closing may have lost the server.

@@ -32,6 +32,8 @@ struct ContentNeeds {
     keys: Arc<[ResourceKey]>,
     /// Those of the resources that the client gets from the stream of the content itself.
     on_ads: Arc<[ResourceKey]>,
+    /// Whether the client gets the routes of scopes from that stream.
+    has_scope_routes_on_ads: bool,
 }
 
 /// The resources that each content waits for, by payload.
@@ -116,6 +118,7 @@ impl Needs {
         }
         let any = catalog.bytes(payload).unwrap_or_default();
         let (mut needs, mut on_ads): (Vec<ResourceKey>, Vec<ResourceKey>) = Default::default();
+        let mut has_scope_routes_on_ads = false;
         let references = match kind {
             Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
             // Few routes have virtual hosts to discover, and routes are many and large.
@@ -124,14 +127,17 @@ impl Needs {
         };
         for found in references {
             let is_file = found.source == Some(SourceKind::Path);
-            let is_ads = matches!(found.source, Some(SourceKind::Ads | SourceKind::Own));
+            let is_ads = is_on_ads(found.source, found.cluster.as_deref());
+            let routes = found.routes.as_deref();
+            has_scope_routes_on_ads |=
+                routes.is_some_and(|routes| is_on_ads(Some(routes.kind), routes.cluster.as_deref()));
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
             // a whole, and virtual hosts by the name of their routes.
             let is_named = !found.name.ends_with('*') || matches!(found.kind, Kind::Srds | Kind::Vhds);
             if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
                 let name = catalog.intern(without_directives(&found.name));
                 let need = ResourceKey { kind: found.kind, name };
-                if is_ads && found.cluster.is_none() && !on_ads.contains(&need) {
+                if is_ads && !on_ads.contains(&need) {
                     on_ads.push(need);
                 }
                 if !needs.contains(&need) {
@@ -140,7 +146,8 @@ impl Needs {
             }
         }
         let keys: Arc<[ResourceKey]> = needs.into();
-        self.learn(payload, ContentNeeds { keys: keys.clone(), on_ads: on_ads.into() });
+        let needs = ContentNeeds { keys: keys.clone(), on_ads: on_ads.into(), has_scope_routes_on_ads };
+        self.learn(payload, needs);
         keys
     }
 
@@ -152,7 +159,7 @@ impl Needs {
             return;
         };
         let key = ResourceKey { kind, name: catalog.intern(&target) };
-        self.learn(payload, ContentNeeds { keys: Arc::new([key]), on_ads: Arc::default() });
+        self.learn(payload, ContentNeeds { keys: Arc::new([key]), ..ContentNeeds::default() });
     }
 
     fn learn(&self, payload: BlobId, needs: ContentNeeds) {
@@ -172,12 +179,17 @@ impl Needs {
         payload.and_then(|payload| self.get(payload)).unwrap_or_default()
     }
 
-    /// Returns the endpoints of a cluster, or the routes of a listener, that the client gets from
-    /// the stream of the resource itself.
-    pub(super) fn on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> Option<ResourceKey> {
+    /// Returns the needed resources that the client gets from the stream of the content itself, and
+    /// whether the routes of scopes are among them.
+    pub(super) fn on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> (Arc<[ResourceKey]>, bool) {
         let needs = self.of_entry(catalog, entry);
-        needs.on_ads.iter().find(|key| matches!(key.kind, Kind::Eds | Kind::Rds)).copied()
+        (needs.on_ads, needs.has_scope_routes_on_ads)
     }
+}
+
+/// Whether a config source is the stream of the content that states it.
+fn is_on_ads(source: Option<SourceKind>, cluster: Option<&str>) -> bool {
+    matches!(source, Some(SourceKind::Ads | SourceKind::Own)) && cluster.is_none()
 }
 
 /// Returns a name without its directives (docs/protocol.md#k-06).

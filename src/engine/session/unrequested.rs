@@ -1,15 +1,16 @@
-//! Clusters and listeners whose endpoints or routes the client has never requested
+//! Clusters and listeners that need resources which the client has never requested
 //! (docs/protocol.md#h-02, docs/protocol.md#h-03).
 //!
 //! A client that follows references requests the endpoints of each cluster that it accepts. A
-//! client that watches clusters only requests no endpoints at all, and owes none.
+//! client that watches clusters only requests no endpoints at all, and owes none. Only Envoy
+//! requests secrets, scopes and filters.
 
 use std::time::Duration;
 
 use crate::wire::event::{Kind, Sym, Time};
 
 use super::names::SymSet;
-use super::needs::is_needed;
+use super::needs::{ResourceKey, is_needed};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView};
@@ -23,7 +24,7 @@ const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];
 const OWN_AGENT: &str = "xdscope";
 
 impl WarmingView<'_> {
-    /// Returns the clusters and listeners of a track whose endpoints or routes the client has not
+    /// Returns the clusters and listeners of a track that need resources which the client has not
     /// requested within a limit, oldest first.
     ///
     /// Leaves out resources that the client has not accepted, references to a file or another
@@ -62,11 +63,9 @@ impl WarmingView<'_> {
         for batch in track.warming.batches.iter().filter(|batch| now.since(batch.at) >= limit) {
             for name in batch.names() {
                 let is_expired = track.deadlines.get(name).is_some_and(|deadline| *deadline <= now);
-                if !is_expired
-                    && let Some(need) = self.unrequested_need(track, batch, *name)
-                    && seen.insert(*name)
-                {
-                    found.push(WarmingName { name: *name, batch, needs: vec![need] });
+                let needs = if is_expired { Vec::new() } else { self.unrequested_needs(track, batch, *name) };
+                if !needs.is_empty() && seen.insert(*name) {
+                    found.push(WarmingName { name: *name, batch, needs });
                 }
             }
         }
@@ -75,7 +74,8 @@ impl WarmingView<'_> {
 
     /// Whether all requests are known that the client makes for resources of one stream.
     fn knows_requests(&self, stream: &Stream, track: &Track) -> bool {
-        let mut needed = [Kind::Eds, Kind::Rds].into_iter().flat_map(|kind| self.tracks_of(kind));
+        let kinds = [Kind::Eds, Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds];
+        let mut needed = kinds.into_iter().flat_map(|kind| self.tracks_of(kind));
         stream.is_aggregated()
             && !track.has_lost
             && self.streams.iter().all(|stream| !stream.open.partial)
@@ -99,18 +99,32 @@ impl WarmingView<'_> {
                 || tracks.any(|track| is_needed(track.kind) && track.traffic.requests > 0))
     }
 
-    fn unrequested_need(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> Option<MissingNeed> {
+    /// Returns what a resource needs and the client has never requested.
+    fn unrequested_needs(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> Vec<MissingNeed> {
         let catalog = self.catalog;
-        let slot = track.sent.get(catalog, name).filter(|slot| slot.state == Presence::Present)?;
+        let slot = track.sent.get(catalog, name).filter(|slot| slot.state == Presence::Present);
+        let Some(slot) = slot else { return Vec::new() };
         let has_verdict = track.has_accepted_sent(catalog, name);
         if (!has_verdict && track.withheld_since(batch.seq).is_none())
             || track.refused.contains(name)
             || !track.covers(catalog, name, Some(&slot))
             || !matches!(self.state(track, batch, name), BatchState::Unasked)
         {
-            return None;
+            return Vec::new();
         }
-        let reference = self.needs.on_ads(catalog, slot.blob)?;
+        let (own, has_scope_routes) = self.needs.on_ads(catalog, slot.blob);
+        let has_scope_routes = has_scope_routes && own.iter().any(|need| need.kind == Kind::Srds);
+        let mut references = own.to_vec();
+        if has_scope_routes {
+            references.extend(self.new_scope_routes(batch));
+        }
+        let is_followed = |kind: Kind| matches!(kind, Kind::Eds | Kind::Rds) || self.may_be_envoy();
+        let unrequested = references.into_iter().filter(|reference| is_followed(reference.kind));
+        let unrequested = unrequested.filter_map(|reference| self.unrequested_need(reference, batch));
+        unrequested.collect()
+    }
+
+    fn unrequested_need(&self, reference: ResourceKey, batch: &WarmingBatch) -> Option<MissingNeed> {
         let key = self.resolve(reference);
         // A redirect is requested under another name than its target.
         let names = if key.kind == reference.kind && self.is_same_name(key.name, reference.name) {
@@ -118,7 +132,10 @@ impl WarmingView<'_> {
         } else {
             vec![key.name]
         };
-        let is_known = names.into_iter().any(|name| self.may_have_requested(key.kind, name, batch));
+        let is_known = match key.kind {
+            Kind::Srds => self.tracks_of(key.kind).any(|track| track.traffic.requests > 0),
+            _ => names.into_iter().any(|name| self.may_have_requested(key.kind, name, batch)),
+        };
         (!is_known).then(|| MissingNeed { is_unrequested: true, ..MissingNeed::new(key, batch.at) })
     }
 

@@ -195,8 +195,7 @@ impl WarmingView<'_> {
             add_route(*need, is_refused);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
-                let new = self.scope_routes().iter().filter(|(_, sent)| *sent > batch.seq);
-                new.for_each(|(route, _)| add_route(*route, false));
+                self.new_scope_routes(batch).for_each(|route| add_route(route, false));
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
@@ -247,6 +246,12 @@ impl WarmingView<'_> {
         })
     }
 
+    /// Returns the routes of scopes that came after a batch.
+    pub(super) fn new_scope_routes(&self, batch: &WarmingBatch) -> impl Iterator<Item = ResourceKey> {
+        let new = self.scope_routes().iter().filter(|(_, sent)| *sent > batch.seq);
+        new.map(|(route, _)| *route)
+    }
+
     /// Returns the need for the virtual hosts of routes that came with or after a batch: an Envoy
     /// waits for the first ones of new routes only (docs/protocol.md#h-03).
     fn hosts_of(&self, route: ResourceKey, batch: &WarmingBatch) -> Option<ResourceKey> {
@@ -273,12 +278,16 @@ impl WarmingView<'_> {
         }
         let request = |track: &Track| {
             let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            Some((asked, track.traffic.began, self.is_elsewhere(track)))
+            let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
+            let is_owed = waiting
+                .any(|(name, request)| request.is_owed() && self.catalog.text(name).starts_with(prefix));
+            Some((asked, track.traffic.began, is_owed, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_elsewhere)) => {
+            Some((asked, at, is_owed, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, is_elsewhere, ..MissingNeed::new(key, since) })
+                let need = MissingNeed::new(key, since);
+                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
             }
             None => NeedState::Unasked,
         }
@@ -399,7 +408,7 @@ impl WarmingView<'_> {
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
-    fn may_be_envoy(&self) -> bool {
+    pub(super) fn may_be_envoy(&self) -> bool {
         let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
         let agent = agent.map_or("", |node| node.user_agent.as_str());
         agent.is_empty() || agent.to_ascii_lowercase().contains("envoy")

@@ -1,6 +1,6 @@
 //! Marks that tell clients with one node id apart.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::engine::session::Stream;
 use crate::wire::event::StreamId;
@@ -20,12 +20,22 @@ pub enum ClientMark {
 
 /// The marks of the streams whose node id belongs to several clients.
 #[derive(Clone, Debug, Default)]
-pub struct ClientMarks(HashMap<StreamId, ClientMark>);
+pub struct ClientMarks {
+    marks: HashMap<StreamId, ClientMark>,
+    /// For streams beside an aggregated one: the first stream of its chain of reconnects.
+    beside: HashMap<StreamId, StreamId>,
+}
 
 impl ClientMarks {
     /// Returns the mark of a stream; `None` if the node id tells the client apart.
     pub fn get(&self, stream: StreamId) -> Option<&ClientMark> {
-        self.0.get(&stream)
+        self.marks.get(&stream)
+    }
+
+    /// Returns the first aggregated stream of the client, for a stream that carries other types of
+    /// the client, such as its secrets.
+    pub fn beside(&self, stream: StreamId) -> Option<StreamId> {
+        self.beside.get(&stream).copied()
     }
 }
 
@@ -45,6 +55,7 @@ struct Client<'a> {
     /// The server, if all streams have the same.
     server: Option<&'a str>,
     streams: Vec<StreamId>,
+    types: HashSet<&'a str>,
 }
 
 impl Store {
@@ -64,7 +75,9 @@ impl Store {
             let is_only = client.streams.is_empty() || client.server == server;
             client.server = server.filter(|_| is_only);
             client.streams.push(stream.id);
+            client.types.extend(stream.tracks.iter().map(|track| track.type_url.as_str()));
         }
+        let beside = join_beside(&mut clients);
         let clients: Vec<_> = clients.into_iter().collect();
         let mut marks = HashMap::new();
         for of_node in clients.chunk_by(|a, b| a.0.0 == b.0.0).filter(|of_node| of_node.len() > 1) {
@@ -79,8 +92,40 @@ impl Store {
                 marks.extend(client.streams.iter().map(|stream| (*stream, mark.clone())));
             }
         }
-        ClientMarks(marks)
+        ClientMarks { marks, beside }
     }
+}
+
+/// Joins streams of one type each to the only aggregated stream of their node that has none of the
+/// types: an Envoy fetches its secrets beside it.
+///
+/// Returns the first aggregated stream for each stream that was joined.
+fn join_beside<'a>(
+    clients: &mut BTreeMap<(&'a str, ClientKey<'a>), Client<'a>>,
+) -> HashMap<StreamId, StreamId> {
+    let mut chains: HashMap<(&str, &str), Vec<StreamId>> = HashMap::new();
+    for ((node, key), client) in clients.iter() {
+        if let ClientKey::Chain(first) = key {
+            chains.entry((*node, client.cluster)).or_default().push(*first);
+        }
+    }
+    let mut beside = HashMap::new();
+    for (node, key) in clients.keys().copied().collect::<Vec<_>>() {
+        let ClientKey::Types(cluster, _) = key else { continue };
+        let Some([first]) = chains.get(&(node, cluster)).map(Vec::as_slice) else { continue };
+        let chain = (node, ClientKey::Chain(*first));
+        let types = |key| clients.get(key).map(|client| &client.types);
+        let is_disjoint = types(&chain).zip(types(&(node, key))).is_some_and(|(a, b)| a.is_disjoint(b));
+        if !is_disjoint {
+            continue;
+        }
+        let Some(joined) = clients.remove(&(node, key)) else { continue };
+        beside.extend(joined.streams.iter().map(|stream| (*stream, *first)));
+        if let Some(client) = clients.get_mut(&chain) {
+            client.streams.extend(joined.streams);
+        }
+    }
+    beside
 }
 
 /// Returns node id, client and cluster of a stream; `None` if the node is unknown.

@@ -105,7 +105,8 @@ impl Store {
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
         let clients = self.engine.failures().clients();
-        let failing = clients.filter_map(|(key, ends)| self.failing(ends, silent.get(key).copied()));
+        let failing =
+            clients.filter_map(|(key, ends)| self.failing(ends, silent.get(key).copied(), self.now));
         let mut out: Vec<FailingStream> = failing.collect();
         if out.is_empty() {
             return out;
@@ -137,19 +138,40 @@ impl Store {
         cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own))
     }
 
+    /// Whether the streams of a stream's client to its server fail at a time.
+    pub(crate) fn still_fails(&self, (index, stream): (usize, &Stream), now: Time) -> bool {
+        let Some(ends) = self.engine.failures().of(stream) else { return false };
+        let silent = (is_silent(stream) && stream.closed.is_none()).then_some((index, stream));
+        self.failing(ends, silent, now).is_some()
+    }
+
+    /// Returns the first time after `now` at which an open stream, by its age alone, can show that
+    /// the streams of its client fail no longer.
+    pub(crate) fn outlives_failures_at(&self, stream: &Stream, now: Time) -> Option<Time> {
+        let ends = self.engine.failures().of(stream)?;
+        let run = ends.run.as_ref().map(|run| run.series.outlived_at());
+        let ages = [Some(ends.cuts.outlived_at()), run, self.limits.resource_timeout];
+        ages.into_iter().flatten().map(|age| stream.opened.after(age)).filter(|at| *at > now).min()
+    }
+
     /// Returns the newest open stream of each client that has requests and no response.
     fn silent_streams(&self) -> SilentStreams<'_> {
         let mut out = SilentStreams::new();
         for index in self.engine.failures().open_streams() {
             let Some(stream) = self.engine.streams().get(index) else { continue };
-            if !stream.has_response && stream.requests > 0 && is_counted(stream) {
+            if is_silent(stream) {
                 out.insert(StreamKey::of(stream), (index, stream));
             }
         }
         out
     }
 
-    fn failing(&self, ends: &StreamEnds, silent: Option<(usize, &Stream)>) -> Option<FailingStream> {
+    fn failing(
+        &self,
+        ends: &StreamEnds,
+        silent: Option<(usize, &Stream)>,
+        now: Time,
+    ) -> Option<FailingStream> {
         let answered = ends.answered.filter(|_| ends.healthy > 0);
         let answered = answered.and_then(|index| Some((index, self.engine.streams().get(index)?)));
         let ended = [
@@ -160,21 +182,21 @@ impl Store {
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
         let settled = silent.filter(|(_, stream)| {
             ends.is_replaced_by(stream)
-                || ends.is_settled(stream, self.now, self.limits)
-                || self.is_overdue(stream)
+                || ends.is_settled(stream, now, self.limits)
+                || self.is_overdue(stream, now)
         });
         let Some((_, healthy)) = answered.or(settled) else {
             return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
         };
-        let age = self.now.since(healthy.opened);
-        let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age <= ends.cuts.outlived_at());
+        let age = now.since(healthy.opened);
+        let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age < ends.cuts.outlived_at());
         cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict()))
     }
 
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
     /// not that the stream ends.
-    fn is_overdue(&self, stream: &Stream) -> bool {
-        let age = self.now.since(stream.opened);
+    fn is_overdue(&self, stream: &Stream, now: Time) -> bool {
+        let age = now.since(stream.opened);
         self.limits.timed && self.limits.resource_timeout.is_some_and(|limit| age >= limit)
     }
 
@@ -266,6 +288,11 @@ impl Store {
             has_other_server: false,
         }
     }
+}
+
+/// Whether the stream has requests and no response.
+fn is_silent(stream: &Stream) -> bool {
+    !stream.has_response && stream.requests > 0 && is_counted(stream)
 }
 
 /// Returns the causes if there is more than one.

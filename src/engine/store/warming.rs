@@ -156,7 +156,8 @@ impl Store {
         found
     }
 
-    /// Returns the clusters of a track whose endpoints the client has not requested within a limit.
+    /// Returns the resources of a track that wait for others which the client has not requested within
+    /// a limit.
     pub(crate) fn unrequested_of_track(
         &self,
         stream: &Stream,
@@ -199,8 +200,8 @@ impl Store {
         (still, needs)
     }
 
-    /// Returns those of the named clusters of a track whose endpoints the client has not requested
-    /// yet.
+    /// Returns those of the named resources of a track that wait for others which the client has not
+    /// requested yet.
     pub(crate) fn still_unrequested(&self, (stream, track): (usize, usize), names: &SymSet) -> SymSet {
         let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         let place = open.and_then(|stream| Some((stream, stream.tracks.get(track)?)));
@@ -307,9 +308,9 @@ impl Store {
         if condition.state == TypeState::Stale || stream.closed.is_some() {
             return condition;
         }
-        // A response without a verdict stays one.
+        // Resources warm from their delivery on (docs/protocol.md#h-01).
         let unrequested = self.not_yet_requested(&view, stream, track);
-        match unrequested.iter().find(|warming| track.has_accepted_sent(&self.catalog, warming.name)) {
+        match unrequested.first() {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,
         }

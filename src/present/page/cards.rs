@@ -32,7 +32,7 @@ pub(super) fn cards(page: &Page<'_>, html: &mut Html) {
     let left = bounded(html, MAX_BYTES, first, |html, group| card(page, group, html));
     let left = left + groups.len() - first.len();
     if left > 0 {
-        let command = format!("xdscope log {} --filter 'kind:nack' --body", page.source.name);
+        let command = page.source.command("log", " --filter 'kind:nack' --body");
         super::left_out(html, &plural(left as u64, "more NACK"), &command);
     }
     html.raw("</section>\n");

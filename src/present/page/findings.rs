@@ -31,11 +31,7 @@ pub(super) fn findings(page: &Page<'_>, html: &mut Html) {
     rules.sort_by_key(|(rule, findings)| std::cmp::Reverse(worst(rule, findings)));
     let left = bounded(html, MAX_BYTES, &rules, |html, (rule, findings)| of_rule(page, rule, findings, html));
     if left > 0 {
-        super::left_out(
-            html,
-            &plural(left as u64, "more rule"),
-            &format!("xdscope lint {}", page.source.name),
-        );
+        super::left_out(html, &plural(left as u64, "more rule"), &page.source.command("lint", ""));
     }
     html.raw("</section>\n");
 }
@@ -73,7 +69,7 @@ fn of_rule(page: &Page<'_>, rule: &Rule, findings: &[&Finding], html: &mut Html)
     html.raw("</ul>");
     if findings.len() > MAX_FINDINGS {
         let more = plural((findings.len() - MAX_FINDINGS) as u64, "more finding");
-        super::left_out(html, &more, &format!("xdscope lint {} --rule {}", page.source.name, rule.id));
+        super::left_out(html, &more, &page.source.command("lint", &format!(" --rule {}", rule.id)));
     }
     html.raw("<details><summary>manual</summary><pre>");
     for line in rule.manual().trim_end().lines() {

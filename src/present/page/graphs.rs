@@ -97,7 +97,7 @@ pub(super) fn graphs(page: &Page<'_>, html: &mut Html) {
     }
     let left = left + untold;
     if left > 0 {
-        let command = format!("xdscope export {} --to dot --node NAME", page.source.name);
+        let command = page.source.command("export", " --to dot --node NAME");
         super::left_out(html, &plural(left as u64, "more client"), &command);
     }
     html.raw("</section>\n");
@@ -233,11 +233,8 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
             count((drawing.boxes.len() - shown) as u64),
             count(drawing.boxes.len() as u64)
         );
-        let command = format!(
-            "xdscope export {} --to dot --stream '#{}'",
-            page.source.name,
-            client.streams.first().map_or(0, |of| of.0)
-        );
+        let stream = client.streams.first().map_or(0, |of| of.0);
+        let command = page.source.command("export", &format!(" --to dot --stream '#{stream}'"));
         super::left_out(html, &what, &command);
     }
     html.raw("</figure>\n");

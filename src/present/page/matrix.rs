@@ -8,7 +8,7 @@ use crate::engine::activity::Activity;
 use crate::engine::store::TypeState;
 use crate::present::report::{self, Row, Rows};
 use crate::wire::event::{StreamId, Variant};
-use crate::wire::text::{age, latency, plural, shell_word, type_label};
+use crate::wire::text::{age, latency, plural, type_label};
 
 use super::Page;
 use super::html::{Html, bounded, cell, class};
@@ -43,7 +43,7 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     });
     html.raw("</tbody></table></section>");
     if left > 0 {
-        let command = format!("xdscope status {}", shell_word(page.source.name));
+        let command = page.source.command("status", "");
         super::left_out(html, &plural(left as u64, "more node"), &command);
     }
     html.raw("</section>\n");

@@ -41,7 +41,7 @@ use crate::engine::problems::{ProblemFact, problems as all_problems};
 use crate::engine::store::{ClientMarks, Store, StreamFact};
 use crate::schema::Schema;
 use crate::wire::event::StreamId;
-use crate::wire::text::{Keep, cut, display_safe, plural};
+use crate::wire::text::{Keep, cut, display_safe, plural, shell_word};
 
 use html::Html;
 
@@ -62,6 +62,13 @@ pub struct PageSource<'a> {
     pub notices: &'a [String],
     /// Version of the program.
     pub version: &'a str,
+}
+
+impl PageSource<'_> {
+    /// Returns a command about the source: `xdscope log 'a b.xds' --body`.
+    fn command(&self, verb: &str, arguments: &str) -> String {
+        format!("xdscope {verb} {}{arguments}", shell_word(self.name))
+    }
 }
 
 /// The facts of a page.

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use crate::engine::problems::{ProblemFact, Urgency};
 use crate::present::report::{self, Role};
 use crate::wire::event::{Dir, Seq};
-use crate::wire::text::{Keep, count, cut, plural, shell_word};
+use crate::wire::text::{Keep, count, cut, plural};
 
 use super::Page;
 use super::html::{Html, bounded, class};
@@ -70,7 +70,7 @@ pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
         let left = bounded(html, MAX_BYTES, &numbered, |html, (at, problem)| card(page, *at, problem, html));
         html.raw("</ol>");
         if left > 0 {
-            let command = format!("xdscope status {} -o json", shell_word(page.source.name));
+            let command = page.source.command("status", " -o json");
             super::left_out(html, &plural(left as u64, "more problem"), &command);
         }
     }
@@ -164,7 +164,7 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
     html.raw("</ol>");
     let lost = messages.len() - facts.len();
     if lost > 0 {
-        let command = format!("xdscope log {} --body", shell_word(page.source.name));
+        let command = page.source.command("log", " --body");
         super::left_out(html, &plural(lost as u64, "more message"), &command);
     }
 }

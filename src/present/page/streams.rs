@@ -24,7 +24,7 @@ pub(super) fn streams(page: &Page<'_>, html: &mut Html) {
     html.raw("</tbody></table></section>");
     let left = left + page.store.dropped_streams();
     if left > 0 {
-        let command = format!("xdscope info {}", page.source.name);
+        let command = page.source.command("info", "");
         super::left_out(html, &plural(left as u64, "more stream"), &command);
     }
     html.raw("</section>\n");

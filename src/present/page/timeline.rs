@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::wire::event::Dir;
-use crate::wire::text::{count, plural, shell_word};
+use crate::wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, class, json_bytes};
@@ -42,7 +42,7 @@ pub(super) fn section(page: &Page<'_>, html: &mut Html) {
     html.raw("<section id=\"timeline\" aria-labelledby=\"timeline-title\">");
     html.element("h2", &[("id", "timeline-title")], "Timeline");
     html.raw("<noscript><p>The timeline needs JavaScript. The rows without it: ");
-    html.element("code", &[], &format!("xdscope log {}", shell_word(page.source.name)));
+    html.element("code", &[], &page.source.command("log", ""));
     html.raw("</p></noscript>");
     html.raw(
         "<div id=\"tools\" hidden><label for=\"q\">Filter</label>\
@@ -112,10 +112,10 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
     let left_out = match left {
         0 => String::new(),
         n => format!(
-            "the first {} of {} are left out of this page: xdscope log {}",
+            "the first {} of {} are left out of this page: {}",
             plural(n, "row"),
             count((own + first) as u64),
-            shell_word(page.source.name)
+            page.source.command("log", "")
         ),
     };
     let block = json!({ "fields": FIELDS, "strings": strings.list, "left_out": left_out, "rows": rows });

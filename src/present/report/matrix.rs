@@ -46,7 +46,7 @@ impl Rows {
         let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
         let mut types: Vec<TypeUrl> = firsts.cloned().collect();
         types.sort_by_cached_key(type_order);
-        let mut rows = rows(streams);
+        let mut rows = rows(streams, marks);
         rows.iter_mut().for_each(|row| row.mark = row.mark_of(marks));
         fill(&mut rows, &types, cells);
         rows.sort_by_key(|row| (row.rank(), row.key));
@@ -149,8 +149,9 @@ pub fn type_order(url: &TypeUrl) -> (usize, String) {
     (kind.unwrap_or(usize::MAX), url.to_string())
 }
 
-/// Groups streams into rows: a reconnect continues a row, per-type streams of one node share a row.
-fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
+/// Groups streams into rows: a reconnect continues a row, per-type streams of one node share a row,
+/// also with its aggregated stream.
+fn rows(streams: Vec<Arc<StreamFact>>, marks: &ClientMarks) -> Vec<Row> {
     let before: HashMap<StreamId, StreamId> =
         streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
     let superseded: HashSet<StreamId> = before.values().copied().collect();
@@ -179,6 +180,7 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
         let (streams, cells, worst) = (vec![stream], Vec::new(), TypeState::Idle);
         rows.push(Row { key, name, mark: String::new(), variant, streams, reconnects, ended, cells, worst });
     }
+    join_beside(&mut rows, marks);
     for row in &mut rows {
         row.streams.sort_by_key(|stream| stream.stream);
         if row.streams.iter().any(|stream| stream.closed.is_none()) {
@@ -188,6 +190,25 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Joins the rows of streams beside an aggregated one to its row.
+fn join_beside(rows: &mut Vec<Row>, marks: &ClientMarks) {
+    let chain_of = |row: &Row| row.streams.first().and_then(|stream| marks.beside(stream.stream));
+    let (joined, others): (Vec<Row>, Vec<Row>) =
+        std::mem::take(rows).into_iter().partition(|row| chain_of(row).is_some());
+    *rows = others;
+    for row in joined {
+        let chain = chain_of(&row);
+        match rows.iter_mut().find(|other| Some(other.key) == chain) {
+            Some(chain) => {
+                chain.reconnects += row.reconnects;
+                chain.streams.extend(row.streams);
+                chain.ended.extend(row.ended);
+            }
+            None => rows.push(row),
+        }
+    }
 }
 
 /// Puts each state into its cell: the worst one of several streams of a node.

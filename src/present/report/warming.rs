@@ -30,9 +30,10 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         text.push_str(&format!(" ({})", notes.join(", ")));
     }
     if fact.is_owed_by_client() {
+        let it = it_or_them(fact);
         text.push_str(&match fact.withheld {
-            Some(response) => format!(": the client has neither requested it nor answered #{}", response.0),
-            None => ": the client has not requested it".to_owned(),
+            Some(response) => format!(": the client has neither requested {it} nor answered #{}", response.0),
+            None => format!(": the client has not requested {it}"),
         });
         return text;
     }
@@ -40,7 +41,7 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         text.push_str(": no resource can have such a name");
         return text;
     }
-    let owed = if fact.needs.len() > 1 { "them" } else { "it" };
+    let owed = it_or_them(fact);
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
     match fact.needs.iter().find_map(|need| need.absent) {
         Some(absent) => text.push_str(&format!(": the server says that it does not exist (#{})", absent.0)),
@@ -50,6 +51,10 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
+}
+
+fn it_or_them(fact: &WarmingFact) -> &'static str {
+    if fact.needs.len() > 1 { "them" } else { "it" }
 }
 
 /// Returns the noun for a warming resource: `cluster`, `listener`.

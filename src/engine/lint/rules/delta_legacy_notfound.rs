@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::new(
     "G-11, L-12",
     include_str!("delta_legacy_notfound.rs"),
 )
-.ends(Ending::Response);
+.ends(Ending::Names);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

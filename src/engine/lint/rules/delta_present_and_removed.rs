@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::new(
     "F-29",
     include_str!("delta_present_and_removed.rs"),
 )
-.ends(Ending::Response);
+.ends(Ending::Names);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -17,7 +17,7 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"))
-        .ends(Ending::Response);
+        .ends(Ending::Names);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

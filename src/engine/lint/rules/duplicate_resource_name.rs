@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::new(
     "E-43, F-29, L-21",
     include_str!("duplicate_resource_name.rs"),
 )
-.ends(Ending::Response);
+.ends(Ending::Names);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule::new(
     "F-35, K-16",
     include_str!("resource_version_reused.rs"),
 )
-.ends(Ending::Message(CorrectMessage::Response));
+.ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

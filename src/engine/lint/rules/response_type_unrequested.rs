@@ -21,10 +21,11 @@ pub(super) static RULE: Rule = Rule::new(
     "I-01",
     include_str!("response_type_unrequested.rs"),
 )
-.ends(Ending::Response);
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use super::super::lasting::{Lasting, LastingState};
 use crate::wire::event::TypeUrl;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -41,10 +42,17 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         // `type-url-malformed` covers a type that no client can request.
         && !super::type_url_malformed::is_malformed(response.track.type_url.as_str())
     {
-        let text = format!(
-            "{} was never requested on the stream",
-            super::support::type_label(&response.track.type_url)
+        let label = super::support::type_label(&response.track.type_url);
+        let draft = FindingDraft {
+            blame: Blame::Server,
+            text: format!("{label} was never requested on the stream"),
+            ..FindingDraft::default()
+        };
+        let past = Some(format!("{label} was sent {{}} before its first request on the stream"));
+        ctx.report_lasting(
+            &RULE,
+            draft,
+            Lasting { state: LastingState::UnrequestedType, since: ctx.at, past },
         );
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

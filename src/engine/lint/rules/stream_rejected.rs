@@ -33,8 +33,14 @@ pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"))
         .ends(Ending::State);
 
-pub(super) static CHECKS: &[Check] = &[Check::Close(check), Check::Response(end_series)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Close(check),
+    Check::Request(of_request),
+    Check::Response(of_response),
+    Check::Alarm(Alarm::Outlived, outlived),
+];
 
+use super::super::alarm::Alarm;
 use super::super::failed_series::{FailedClient, FailedSeries};
 use super::super::finding::Restated;
 use crate::engine::session::StreamKey;
@@ -56,7 +62,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     if ctx.stream.open.method == Open::NOTHING {
         return unreachable(ctx);
     }
-    let Some(failing) = ctx.store.failure_at(ctx.stream) else { return };
+    let Some(failing) = ctx.store.failure_at(ctx.stream) else {
+        return end_series(ctx, "a later stream ended in order");
+    };
     let is_outage = failing.end.code.is_none_or(|code| code == UNAVAILABLE);
     let least = if is_outage { MIN_OUTAGES } else { MIN_REJECTIONS };
     let is_answered = matches!(failing.failure, StreamFailure::Cut | StreamFailure::Aborted);
@@ -80,22 +88,59 @@ fn check(ctx: &mut RuleContext<'_>) {
     let restated =
         Restated { text: text(&failing, Tense::Present), first: failing.first, count: failing.count };
     let finding = ctx.report_series(&RULE, failing.first_stream, draft, restated);
-    if let Some(finding) = finding.filter(|_| !is_answered) {
+    if let Some(finding) = finding {
         let client = FailedClient::Stream(StreamKey::of(ctx.stream));
         let text = text(&failing, Tense::Past);
         ctx.source_state.failures.follow(client, FailedSeries { finding, first: failing.first, text });
     }
 }
 
-/// Ends the findings about streams before the first one that is answered.
-fn end_series(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if ctx.source_state.failures.is_empty() || response.track.traffic.pushes != 1 {
+/// Sets the timer of a new stream, and ends the findings about streams before it.
+fn of_request(ctx: &mut RuleContext<'_>, _: &RequestContext<'_>) {
+    end_series(ctx, "a later stream worked");
+    wait_for_age(ctx);
+}
+
+fn of_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.track.traffic.pushes == 1 {
+        end_series(ctx, "a stream was answered");
+    }
+}
+
+/// Checks the age of a stream.
+fn outlived(ctx: &mut RuleContext<'_>) {
+    end_series(ctx, "a later stream outlived them");
+    wait_for_age(ctx);
+}
+
+/// Sets the timer for the age at which the stream may have outlived those that failed.
+fn wait_for_age(ctx: &mut RuleContext<'_>) {
+    let failures = &ctx.source_state.failures;
+    if failures.is_empty() || !failures.has(&FailedClient::Stream(StreamKey::of(ctx.stream))) {
         return;
     }
+    if let Some(at) = ctx.store.outlives_failures_at(ctx.stream, ctx.at) {
+        ctx.arm(Alarm::Outlived, at);
+    }
+}
+
+/// Ends the findings about failures of the stream's client that are over.
+fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
+    if ctx.source_state.failures.is_empty() {
+        return;
+    }
+    let own = FailedClient::Stream(StreamKey::of(ctx.stream));
     for client in FailedClient::all_of(ctx.stream) {
+        let still_fails = match client == own {
+            true => ctx.store.still_fails((ctx.stream_index, ctx.stream), ctx.at),
+            false => !ctx.stream.has_response,
+        };
+        if still_fails {
+            continue;
+        }
         let Some(series) = ctx.source_state.failures.take(&client) else { continue };
         let duration = ctx.at.since(series.first).as_secs_f64();
-        let text = format!("{}; a stream was answered after {duration:.1}s", series.text);
+        let text = format!("{}; {reason} after {duration:.1}s", series.text);
         ctx.findings.finish(series.finding, ctx.at, &text);
     }
 }
@@ -134,31 +179,33 @@ enum Tense {
 /// `240 streams end before a response, every 250ms: UNAUTHENTICATED token expired (last request:
 /// EDS)`.
 fn text(failing: &FailingStream, tense: Tense) -> String {
-    let (end, gives) = if tense == Tense::Past { ("ended", "gave") } else { ("end", "gives") };
+    let (end, gives, are, fail) = match tense {
+        Tense::Present => ("end", "gives", "are", "fail"),
+        Tense::Past => ("ended", "gave", "were", "failed"),
+    };
     let times = count(failing.count);
     let mut text = match (failing.failure, failing.cut_idle, failing.cut_age) {
         (StreamFailure::Cut, Some(idle), Some(age)) => {
             let (idle, age) = (period(idle), period(age));
             format!(
-                "streams are cut off {times} times, each {idle} after the last message and at an age of {age}"
+                "streams {are} cut off {times} times, each {idle} after the last message and at an age of {age}"
             )
         }
         (StreamFailure::Cut, Some(idle), None) => {
-            format!("streams are cut off {times} times, each {} after the last message", period(idle))
+            format!("streams {are} cut off {times} times, each {} after the last message", period(idle))
         }
         (StreamFailure::Cut, None, Some(age)) => {
-            format!("streams are cut off {times} times, each at an age of {}", period(age))
+            format!("streams {are} cut off {times} times, each at an age of {}", period(age))
         }
-        (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row fail"),
-        (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
+        (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row {fail}"),
+        (StreamFailure::Cut, None, None) => format!("{times} streams in a row {are} cut off"),
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
         _ if failing.end.is_keepalive_timeout() => format!("{times} streams {end} with an unanswered PING"),
         _ if failing.by() == Side::Client => format!("client {gives} up {times} streams without a response"),
         _ if failing.rejected > 0 && failing.rejected < failing.count => {
             format!("{times} streams {end} with an error, {} before a response", count(failing.rejected))
         }
-        _ if failing.is_polling && tense == Tense::Past => format!("{times} polls in a row failed"),
-        _ if failing.is_polling => format!("{times} polls in a row fail"),
+        _ if failing.is_polling => format!("{times} polls in a row {fail}"),
         _ => format!("{times} streams {end} before a response"),
     };
     match (failing.period, failing.back_off) {

@@ -40,6 +40,9 @@ fn check(ctx: &mut RuleContext<'_>) {
         let soon = at.after(MIN_TIMER_INTERVAL);
         ctx.arm(Alarm::Ttl, if track.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
     }
+    // No server can refresh a resource between two streams.
+    let opened = ctx.stream.opened;
+    let over: Vec<_> = over.into_iter().filter(|(_, deadline)| *deadline >= opened).collect();
     // A lost response may have refreshed the resource.
     let is_expired = |name: &crate::wire::event::Sym| {
         let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());

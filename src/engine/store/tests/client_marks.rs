@@ -44,3 +44,14 @@ fn streams_of_a_type_each_are_one_client() {
     let stream = Some(ClientMark::Stream);
     marks(&mixed, &[stream.clone(), stream.clone(), stream]);
 }
+
+/// An Envoy fetches its secrets on a stream beside the aggregated one.
+#[test]
+fn a_stream_of_secrets_beside_an_aggregated_one_is_of_the_same_client() {
+    let both = "node n\nstream 1 ads\n> cds\nstream 2 delta sds\n> sub=[s]\n";
+    marks(both, &[None, None]);
+    assert_eq!(replay(both).client_marks().beside(StreamId(2)), Some(StreamId(1)));
+    let second = format!("{both}stream 3 ads\n> cds\n");
+    let stream = Some(ClientMark::Stream);
+    marks(&second, &[stream.clone(), stream.clone(), stream]);
+}

@@ -13,6 +13,7 @@ use ratatui::layout::{Position, Rect};
 use crate::engine::store::{Store, SummaryFact, Wildcard};
 use crate::engine::structured::StructuredNames;
 use crate::present::report::type_order;
+use crate::present::structured;
 use crate::schema::Schema;
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
@@ -204,6 +205,9 @@ impl Screen for SubscriptionsScreen {
         let Some(url) = self.selected.clone() else { return };
         self.missing_answers.load(data, Some(stream), Some(&url));
         self.why = self.row().and_then(|row| self.missing_answers.why(data, &row.name));
+        let fact = self.row().and_then(|row| row.fact.as_ref());
+        let fact = fact.zip(data.contents()).and_then(|(fact, contents)| contents.structured(fact));
+        self.alternatives = fact.map(|fact| structured::alternative_lines(&fact)).unwrap_or_default();
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {

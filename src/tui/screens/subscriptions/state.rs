@@ -93,6 +93,8 @@ pub struct SubscriptionsScreen {
     pub(super) missing_answers: MissingAnswers,
     /// The likely reason why the selected name is missing.
     pub why: Option<String>,
+    /// The alternative in place of the selected name, or the names that it stands in for.
+    pub(super) alternatives: Vec<(&'static str, String)>,
     /// Changes of the selected type, oldest first.
     pub changes: Vec<SubscriptionChange>,
     /// Rows of the source that were searched.

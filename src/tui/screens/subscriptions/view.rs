@@ -319,6 +319,9 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if *fact.name != *row.name {
         add("alias of", shown_name(&fact.name).to_owned());
     }
+    for (label, text) in &screen.alternatives {
+        add(label, text.clone());
+    }
     if !fact.aliases.is_empty() {
         add("aliases", report::listed_names(&fact.aliases, 0));
     }
