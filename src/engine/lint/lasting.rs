@@ -51,8 +51,8 @@ pub(super) enum LastingState {
         /// The contents, by the names of their resources.
         contents: SymMap<BlobId>,
     },
-    /// A response broke the rule for the names, until the client has accepted a later one about each
-    /// of them, or has given them up.
+    /// A response broke the rule for the names, until the client has accepted a later one about
+    /// each of them, or has given them up.
     Names {
         /// The newest message that broke the rule.
         seq: Seq,

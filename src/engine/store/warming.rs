@@ -156,8 +156,8 @@ impl Store {
         found
     }
 
-    /// Returns the resources of a track that wait for others which the client has not requested within
-    /// a limit.
+    /// Returns the resources of a track that wait for others which the client has not requested
+    /// within a limit.
     pub(crate) fn unrequested_of_track(
         &self,
         stream: &Stream,
@@ -200,8 +200,8 @@ impl Store {
         (still, needs)
     }
 
-    /// Returns those of the named resources of a track that wait for others which the client has not
-    /// requested yet.
+    /// Returns those of the named resources of a track that wait for others which the client has
+    /// not requested yet.
     pub(crate) fn still_unrequested(&self, (stream, track): (usize, usize), names: &SymSet) -> SymSet {
         let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         let place = open.and_then(|stream| Some((stream, stream.tracks.get(track)?)));
