@@ -15,6 +15,8 @@ mod refusals;
 mod states;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod xdscope_tests;
 
 pub use fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,

@@ -9,8 +9,8 @@ use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Dir, Seq, Sym, Time};
-use crate::wire::{Interference, Intervention, InterventionFacts, Message, MessageShape};
+use crate::wire::event::{Dir, Seq, Side, Sym, Time};
+use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, MessageShape};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
@@ -66,6 +66,30 @@ impl Stream {
         }
     }
 
+    /// Returns the intervention that has ended the stream, or because of which a peer has ended it.
+    pub(crate) fn ended_by_xdscope(&self) -> Option<&Arc<InterventionFacts>> {
+        let (_, end) = self.closed.as_ref()?;
+        let is_cause = |of: &&Arc<InterventionFacts>| match of.interference {
+            Interference::Ended | Interference::Blackholed => true,
+            // The client opens another connection, and leaves this one.
+            Interference::GoAway => end.by != Some(Side::Server),
+            _ => false,
+        };
+        self.interventions.iter().rev().find(is_cause)
+    }
+
+    /// Notes the end of the stream. The end that a fault has made is not the one of a peer.
+    pub(super) fn close(&mut self, end: &End, at: Time) {
+        let is_made = |of: &Arc<InterventionFacts>| of.interference == Interference::Ended;
+        let mut end = End::clone(end);
+        if let Some(made) = self.interventions.last().filter(|of| is_made(of)) {
+            end.by = None;
+            end.note = Some(format!("by {}", made.by));
+        }
+        self.closed = Some((at, end));
+        self.tracks.iter_mut().for_each(|track| track.ended = Some(at));
+    }
+
     /// Notes an intervention after the message `after`. Returns the index of its track.
     pub(super) fn intercepted(
         &mut self,
@@ -78,8 +102,10 @@ impl Stream {
             self.interventions.push(facts.clone());
         }
         let is_of_all = facts.interference == Interference::Blackholed;
+        // A correction brings both sides together again, once a push is acknowledged.
+        let is_correction = facts.interference == Interference::Corrected;
         for track in &mut self.tracks {
-            if is_of_all || track.type_url == facts.type_url {
+            if !is_correction && (is_of_all || track.type_url == facts.type_url) {
                 let what = (facts.clone(), lost.clone());
                 track.diverged = Divergence::after(track.diverged.take(), what, after, at);
             }
@@ -119,7 +145,7 @@ pub(super) fn lost_names(catalog: &mut Catalog, what: &Intervention) -> BTreeSet
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::engine::session::MessageKind;
     use crate::engine::store::{Options, StateFact, Store};
@@ -130,10 +156,11 @@ mod tests {
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 
-    struct Session(Store);
+    /// A session of one client with one type, and a message each 10 ms.
+    pub(crate) struct Session(pub(crate) Store);
 
     impl Session {
-        fn new() -> Session {
+        pub(crate) fn new() -> Session {
             let mut session = Session::of("StreamAggregatedResources");
             session.request("", "");
             session
@@ -147,7 +174,7 @@ mod tests {
             session
         }
 
-        fn handle(&mut self, what: FramePayload) {
+        pub(crate) fn handle(&mut self, what: FramePayload) {
             let at = self.0.now().after(std::time::Duration::from_millis(10));
             self.0.handle(Frame { at, stream: StreamId(1), what });
         }
@@ -157,18 +184,18 @@ mod tests {
             self.handle(FramePayload::Message(Arc::new(message)));
         }
 
-        fn request(&mut self, version_info: &str, response_nonce: &str) {
+        pub(crate) fn request(&mut self, version_info: &str, response_nonce: &str) {
             let fields =
                 RequestFields { version_info, type_url: CDS, response_nonce, ..RequestFields::default() };
             self.message(MessageShape::SotwRequest, &fields.encode(false));
         }
 
-        fn push(&mut self, version: &str, nonce: &str) {
+        pub(crate) fn push(&mut self, version: &str, nonce: &str) {
             let fields = ResponseFields { version, type_url: CDS, nonce, ..ResponseFields::default() };
             self.message(MessageShape::SotwResponse, &fields.encode::<&[u8]>(false, []));
         }
 
-        fn intercept(&mut self, interference: Interference, dir: Dir) {
+        pub(crate) fn intercept(&mut self, interference: Interference, dir: Dir) {
             self.intercept_nonce(interference, dir, "n2");
         }
 
@@ -251,6 +278,34 @@ mod tests {
         assert!(session.is_diverged());
         session.push("3", "n3");
         session.request("3", "n3");
+        assert!(!session.is_diverged());
+    }
+
+    #[test]
+    fn divergence_says_what_each_side_has() {
+        let mut session = Session::new();
+        session.intercept(Interference::Changed, Dir::Resp);
+        session.push("2", "n2");
+        session.request("2", "n2");
+        session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
+        session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+        let diverged = session.state().diverged.expect("diverged");
+        assert_eq!((diverged.offered.as_deref(), diverged.withheld, diverged.refused), (Some("2"), 2, 1));
+        assert_eq!(diverged.runs_changed.as_deref(), Some("2"));
+        assert_eq!(
+            crate::present::report::diverged(&diverged),
+            "diverged: push refused for the client by fault 1, 3 interventions in all; client never got 2 pushes, \
+             the newest of version 2; server got 1 NACK from xdscope; client runs version 2 as changed"
+        );
+        session.push("3", "n5");
+        let diverged = session.state().diverged.expect("diverged");
+        assert_eq!((diverged.offered, diverged.withheld), (None, 2), "the newest push came through");
+    }
+
+    #[test]
+    fn correction_is_no_divergence() {
+        let mut session = Session::new();
+        session.intercept(Interference::Corrected, Dir::Req);
         assert!(!session.is_diverged());
     }
 
