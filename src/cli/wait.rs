@@ -28,8 +28,8 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(10);
 
 /// A condition to wait for.
 pub(super) enum Condition {
-    /// Everything subscribed was delivered, every response acknowledged, no problem lasts, and xdscope
-    /// holds nothing and has altered nothing that lasts.
+    /// Everything subscribed was delivered, every response acknowledged, and no problem lasts.
+    /// Nothing is held, and no client has other resources than its server sent, because of xdscope.
     Synced,
     /// A response was NACKed.
     Nack,
@@ -88,7 +88,7 @@ impl Condition {
             let one = match self {
                 Condition::Synced => {
                     let is_settled = matches!(word, TypeState::Synced | TypeState::Idle);
-                    // Something may be held, or the client may have other resources than it was sent.
+                    // A fault may hold messages, or have altered resources.
                     is_settled && state.malformed == 0 && state.diverged.is_none()
                 }
                 Condition::Nack => word == TypeState::Nack,

@@ -187,15 +187,16 @@ fn changed_push_is_what_the_client_has() {
 #[test]
 fn altered_resources_are_sent_again_on_a_new_stream() {
     for (test, variant) in [("altered_ads", Variant::Ads), ("altered_delta", Variant::DeltaAds)] {
-        let fault = "type:cds kind:push => set connect_timeout=9s times=1";
+        // Not a cluster: Envoy would let it warm again for endpoints that the server need not send.
+        let fault = "type:eds kind:push => set policy.overprovisioning_factor=333 times=1";
         let Some(mut scene) = Scene::open(test, variant, &[fault]) else { return };
         scene.settle();
         let is_altered = |envoy: &Envoy| {
-            dump(envoy, CLUSTER_DUMP).iter().any(|cluster| cluster["connect_timeout"] == "9s")
+            dump(envoy, ENDPOINT_DUMP).iter().any(|of| of["policy"]["overprovisioning_factor"] == 333)
         };
         assert!(is_altered(&scene.envoy));
         scene.plane.close_streams(14, "scripted");
-        wait_for("the clusters of the server", || (!is_altered(&scene.envoy)).then_some(()));
+        wait_for("the endpoints of the server", || (!is_altered(&scene.envoy)).then_some(()));
         let recording = scene.converge(variant);
         assert_eq!(words(&recording), ["changed", "corrected"], "{test}");
         let summary = recording.text("status", &[]);

@@ -15,8 +15,6 @@ mod refusals;
 mod states;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod xdscope_tests;
 
 pub use fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,

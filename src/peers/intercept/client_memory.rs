@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::contents::WireContents;
+use super::contents::{Alteration, WireContents};
 use crate::engine::filter::WireStream;
 use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{Kind, TypeUrl};
@@ -18,19 +18,6 @@ const MAX_NAMES: usize = 100_000;
 
 /// Versions that are remembered of one type of a client.
 const MAX_VERSIONS: usize = 64;
-
-/// The differences between a push as the server sent it and as the client gets it.
-#[derive(Clone, Debug)]
-pub(super) struct Alteration {
-    /// The fault or person.
-    pub(super) by: Arc<str>,
-    /// Resources with other content, or in only one of the pushes.
-    pub(super) names: BTreeSet<Arc<str>>,
-    /// Those among them that are not in the push of the server.
-    pub(super) foreign: BTreeSet<Arc<str>>,
-    /// The version of the server, if the client was told another one.
-    pub(super) version: Option<String>,
-}
 
 /// A request without what only xdscope has told the client.
 #[derive(Clone, Debug, PartialEq, Eq)]

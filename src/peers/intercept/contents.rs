@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::FaultSet;
 use super::action::Action;
-use super::client_memory::Alteration;
 use crate::engine::store::{MessageDetails, MessageFact, MessageKind, RowFact};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
@@ -37,6 +36,19 @@ pub(super) struct WireContents {
     resources: u64,
     /// Whether a request states versions of resources.
     states_versions: bool,
+}
+
+/// The differences between a push as the server sent it and as the client gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Alteration {
+    /// The fault or person.
+    pub(super) by: Arc<str>,
+    /// Resources with other content, or in only one of the pushes.
+    pub(super) names: BTreeSet<Arc<str>>,
+    /// Those among them that are not in the push of the server.
+    pub(super) foreign: BTreeSet<Arc<str>>,
+    /// The version of the server, if the client was told another one.
+    pub(super) version: Option<String>,
 }
 
 impl WireContents {

@@ -183,8 +183,8 @@ fn stated_line(reason: &str) -> Option<usize> {
     rest[..digits].parse().ok()
 }
 
-/// Returns the first member whose value does not fit its field, and the value. `path` leads from the
-/// message of this name to the node.
+/// Returns the first member whose value does not fit its field, and the value. `path` leads from
+/// the message of this name to the node.
 fn misfit(name: &str, path: &mut Vec<String>, node: &Value, schema: &Schema) -> Option<(String, Value)> {
     match node {
         Value::Object(members) => {

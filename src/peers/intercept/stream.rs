@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::action::{Action, REORDER_TIME};
-use super::client_memory::{Alteration, ClientMemory, Correction};
-use super::contents::WireContents;
+use super::client_memory::{ClientMemory, Correction};
+use super::contents::{Alteration, WireContents};
 use super::fault::{FaultSet, Fired};
 use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
@@ -71,7 +71,7 @@ struct Waiting {
     /// The message to send.
     message: SplicedMessage,
     contents: WireContents,
-    /// What the client gets otherwise than the server sent it.
+    /// The differences to the push as the server sent it.
     altered: Option<Box<Alteration>>,
     /// Number of the push.
     push: u64,
@@ -86,7 +86,7 @@ fn is_push(dir: Dir) -> bool {
 }
 
 impl InterceptedStream {
-    /// Creates the state of a new stream with this HTTP/2 number, of a tap that remembers its clients.
+    /// Creates the state of a new stream with this HTTP/2 number.
     pub fn new(number: u32, method: Method, memory: Arc<ClientMemory>) -> InterceptedStream {
         InterceptedStream {
             number,

@@ -1,4 +1,4 @@
-//! What a client states on a new stream, after faults on an earlier one.
+//! First requests of new streams, after faults on earlier ones.
 
 use super::*;
 

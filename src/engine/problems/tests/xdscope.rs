@@ -70,3 +70,19 @@ fn stream_that_a_fault_ends_is_not_rejected_by_the_server() {
     session.handle(end(Side::Server, Some((Code(16), "expired".to_owned())), None));
     assert!(problems(&session.0, &[]).iter().all(|problem| problem.blame == Blame::Server));
 }
+
+#[test]
+fn divergence_says_what_each_side_has() {
+    let mut session = Session::new();
+    session.intercept(Interference::Changed, Dir::Resp);
+    session.push("2", "n2");
+    session.request("2", "n2");
+    session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
+    session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+    let diverged = session.0.states().remove(0).diverged.expect("diverged");
+    assert_eq!(
+        report::diverged(&diverged),
+        "diverged: push refused for the client by fault 1, 3 interventions in all; client never got 2 pushes, \
+         the newest of version 2; server got 1 NACK from xdscope; client runs version 2 as changed"
+    );
+}
