@@ -91,6 +91,13 @@ impl Front {
         }
     }
 
+    /// Returns the faults of the run.
+    pub fn faults(&self) -> Option<&SharedFaults> {
+        match self {
+            Front::Tap { faults, .. } | Front::Serve { faults, .. } => faults.as_ref(),
+        }
+    }
+
     /// Returns the highest limit of copies in memory, in bytes.
     fn max_queued_bytes(&self) -> usize {
         match self {

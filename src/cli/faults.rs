@@ -8,6 +8,7 @@ use super::io::Io;
 use super::{offline, select};
 use crate::net::tap::Address;
 use crate::peers::intercept::FaultSet;
+use crate::schema::Schema;
 use crate::sources::{self, SourceFormat, script};
 
 /// Longest file of faults, in bytes.
@@ -80,6 +81,17 @@ pub(super) fn of_serve(
     Ok(faults)
 }
 
+/// Refuses values that no type of a fault can have.
+///
+/// # Errors
+///
+/// A value does not fit.
+pub(super) fn check_values(faults: &FaultSet, schema: &Schema) -> Result<(), CliError> {
+    faults
+        .check_values(schema)
+        .map_err(|(fault, error)| CliError::usage(format!("{fault}: {error}")).next("xdscope help faults"))
+}
+
 /// Says which types of faults are not built in.
 pub(super) fn say_unknown(faults: Option<&FaultSet>, global: &Global, io: &mut Io<'_>) {
     let filters = faults.into_iter().flat_map(FaultSet::filters);
@@ -128,7 +140,12 @@ fn of_file(file: &Path) -> Result<Vec<Written>, CliError> {
         text: line.to_owned(),
         place: format!("--fault {}:{number}", file.display()),
     };
-    Ok(lines.map(written).collect())
+    let faults: Vec<Written> = lines.map(written).collect();
+    if faults.is_empty() {
+        return Err(CliError::usage(format!("--fault @{}: the file has no fault", file.display()))
+            .next("xdscope help faults"));
+    }
+    Ok(faults)
 }
 
 #[cfg(test)]
@@ -158,6 +175,20 @@ mod tests {
         std::fs::write(&file, "type:cds => drop\ntype:cds => explode\n").unwrap();
         let error = faults(&["--fault", &flag]).unwrap_err().message;
         assert!(error.contains("faults.txt:2: unknown action `explode`"), "{error}");
+        std::fs::write(&file, "# nothing yet\n").unwrap();
+        let error = faults(&["--fault", &flag]).unwrap_err().message;
+        assert!(error.ends_with("faults.txt: the file has no fault"), "{error}");
+    }
+
+    #[test]
+    fn refuses_values_that_no_type_can_have() {
+        let error = |text: &str| {
+            let faults = faults(&["--fault", text]).unwrap().unwrap();
+            check_values(&faults, &Schema::builtin()).err().map(|error| error.message)
+        };
+        let message = error("type:cds => set connect_timeout=abc").unwrap();
+        assert!(message.starts_with("fault 1: type:cds => set connect_timeout=abc: CDS cannot"), "{message}");
+        assert_eq!(error("type:cds => set connect_timeout=3s"), None);
     }
 
     #[test]

@@ -49,6 +49,10 @@ pub(super) fn of_tap(
         (None, wanted) => {
             let desk = new_desk(args.hold.hold_timeout, memory);
             if let Some(text) = wanted {
+                if text.trim().is_empty() {
+                    let error = CliError::usage("--intercept: the expression is empty");
+                    return Err(error.next("--intercept 'dir:req | dir:resp', for all messages"));
+                }
                 let armed = desk.command(HoldCommand::Arm(text.to_owned()));
                 armed.map_err(|error| {
                     CliError::usage(format!("--intercept `{text}`: {error}")).next("xdscope help filter")
@@ -101,6 +105,7 @@ mod tests {
         let open = [&wanted[..], &["--listen", "0.0.0.0:18001"]].concat();
         assert!(refusal(&open, true).starts_with("0.0.0.0:18001 is reachable"));
         assert!(desk(&[&open[..], &["--i-know"]].concat(), true).is_ok());
+        assert_eq!(refusal(&["--intercept", " "], true), "--intercept: the expression is empty");
         assert!(refusal(&["--intercept", "stream:1"], true).contains("`stream` is not known while"));
         let quiet = desk(&["--read-only"], true).expect("a tap");
         assert!(quiet.desk.is_none() && quiet.refusal.is_some_and(|why| why.contains("--read-only")));

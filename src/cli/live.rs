@@ -209,6 +209,9 @@ impl Run<'_> {
             }
             None => schema_flags::schema(&flags.descriptors, self.global)?,
         };
+        if let Some(faults) = front.faults() {
+            faults::check_values(&faults.lock(), &schema)?;
+        }
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());

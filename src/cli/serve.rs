@@ -50,6 +50,9 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     diagnostics::detach_stderr();
     let (passes, seen) = source::offline_passes(&from, global, io)?;
     let (schema, zone) = (passes.schema().clone(), io.zone.clone());
+    if let Some(faults) = &faults {
+        faults::check_values(&faults.lock(), &schema)?;
+    }
     let mut progress = Progress::new(&args.source, global, io);
     let source = PlanSource { passes, format: seen.format, args, zone: &zone, progress: &mut progress };
     let made = source.plan()?;
@@ -214,7 +217,10 @@ impl Reload {
     /// Reads the faults of flags and source again.
     fn read_faults(&self) -> Result<Option<FaultSet>, CliError> {
         let of_script = faults::of_script_file(&self.path, &self.args.source);
-        faults::read(&self.args.faults, of_script, self.args.live.read_only, std::iter::empty())
+        let read_only = self.args.live.read_only;
+        let faults = faults::read(&self.args.faults, of_script, read_only, std::iter::empty())?;
+        faults.iter().try_for_each(|faults| faults::check_values(faults, &self.schema))?;
+        Ok(faults)
     }
 
     /// Refuses a source that can be read in part only: resources with a typing error would be

@@ -29,6 +29,7 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(10);
 /// A condition to wait for.
 pub(super) enum Condition {
     /// Everything subscribed was delivered, every response acknowledged, and no problem lasts.
+    /// Nothing is held, and no client has other resources than its server sent, because of xdscope.
     Synced,
     /// A response was NACKed.
     Nack,
@@ -86,7 +87,9 @@ impl Condition {
             let word = state.last_state.unwrap_or(state.state);
             let one = match self {
                 Condition::Synced => {
-                    matches!(word, TypeState::Synced | TypeState::Idle) && state.malformed == 0
+                    let is_settled = matches!(word, TypeState::Synced | TypeState::Idle);
+                    // A fault may hold messages, or have altered resources.
+                    is_settled && state.malformed == 0 && state.diverged.is_none()
                 }
                 Condition::Nack => word == TypeState::Nack,
                 Condition::State(filter) => filter.state(state, store),

@@ -19,6 +19,8 @@ pub struct RecoveryFact {
     pub node: Arc<str>,
     /// Number of interventions.
     pub interventions: u64,
+    /// Number of messages that were corrected, so that server and client agree again.
+    pub corrections: u64,
     /// Number of NACKs since the first intervention.
     pub nacks: u64,
     /// Number of streams opened since the first intervention.
@@ -100,6 +102,10 @@ struct Disturbance {
 
 impl Client {
     fn intercepted(&mut self, facts: &Arc<InterventionFacts>, after: Seq, row: &LineFact) {
+        if facts.interference == Interference::Corrected {
+            self.fact.corrections += 1;
+            return;
+        }
         self.fact.interventions += u64::from(facts.interference != Interference::Released);
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
         let since = before.as_ref().map(|before| before.since);

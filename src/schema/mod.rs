@@ -21,6 +21,7 @@ mod json_text;
 pub mod links;
 mod named_value;
 mod parse_error;
+mod path_value;
 mod pool;
 mod raw;
 pub mod redact;

@@ -25,6 +25,8 @@ pub enum Interference {
     Bounced,
     /// Sent with another nonce.
     Restated,
+    /// Sent without what an earlier intervention had told the client.
+    Corrected,
     /// The stream was ended.
     Ended,
     /// The client was told to open no more streams on the connection.
@@ -35,7 +37,7 @@ pub enum Interference {
 
 impl Interference {
     /// All kinds.
-    pub const ALL: [Interference; 12] = [
+    pub const ALL: [Interference; 13] = [
         Interference::Dropped,
         Interference::Delayed,
         Interference::Held,
@@ -45,6 +47,7 @@ impl Interference {
         Interference::Changed,
         Interference::Bounced,
         Interference::Restated,
+        Interference::Corrected,
         Interference::Ended,
         Interference::GoAway,
         Interference::Blackholed,
@@ -72,6 +75,7 @@ impl Interference {
             Interference::Changed => "changed",
             Interference::Bounced => "bounced",
             Interference::Restated => "restated",
+            Interference::Corrected => "corrected",
             Interference::Ended => "ended",
             Interference::GoAway => "goaway",
             Interference::Blackholed => "blackholed",

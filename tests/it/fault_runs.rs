@@ -166,6 +166,21 @@ fn wrong_plans_and_flags_are_refused() {
     fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("written");
     assert!(text(refused(&["--fault-plan", path])).contains("at most 1 MB"));
     assert!(text(refused(&["--junit", path])).contains("--junit needs a run that ends"));
+    for (args, reason) in [
+        (["--fault", "type:cd => drop"], "no type is called `cd`; near: cds"),
+        (["--fault", "kind:ack => bounce no"], "`bounce` is for pushes, which the expression leaves out"),
+        (["--fault", "type:cds => set conect_timeout=1s"], "near: connect_timeout"),
+        (
+            ["--fault", "type:cds => set lb_policy=NOPE"],
+            "fault 1: type:cds => set lb_policy=NOPE: CDS cannot",
+        ),
+        (["--hold-timeout", "0s"], "expected a time above 0"),
+    ] {
+        let output = refused(&args);
+        let code = output.status.code();
+        let text = text(output);
+        assert!(code == Some(2) && text.contains(reason), "{args:?}: {code:?} {text}");
+    }
     let read_only = refused(&["--fault-plan", path, "--read-only"]);
     assert!(text(read_only).contains("which --read-only forbids"));
 }

@@ -9,7 +9,7 @@ use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},
     envoy::Envoy,
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, endpoints},
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, endpoints},
     tap::{Recording, Tap},
     wait::wait_for,
     world::World,
@@ -182,6 +182,50 @@ fn changed_push_is_what_the_client_has() {
         assert_eq!(words(&recording), ["changed"]);
         assert!(!recording.state("cds")["diverged"].is_null());
     }
+}
+
+#[test]
+fn altered_resources_are_sent_again_on_a_new_stream() {
+    for (test, variant) in [("altered_ads", Variant::Ads), ("altered_delta", Variant::DeltaAds)] {
+        // Not a cluster: Envoy would let it warm again for endpoints that the server need not send.
+        let fault = "type:eds kind:push => set policy.overprovisioning_factor=333 times=1";
+        let Some(mut scene) = Scene::open(test, variant, &[fault]) else { return };
+        scene.settle();
+        let is_altered = |envoy: &Envoy| {
+            dump(envoy, ENDPOINT_DUMP).iter().any(|of| of["policy"]["overprovisioning_factor"] == 333)
+        };
+        assert!(is_altered(&scene.envoy));
+        scene.plane.close_streams(14, "scripted");
+        wait_for("the endpoints of the server", || (!is_altered(&scene.envoy)).then_some(()));
+        let recording = scene.converge(variant);
+        assert_eq!(words(&recording), ["changed", "corrected"], "{test}");
+        let summary = recording.text("status", &[]);
+        assert!(summary.contains("1 correction; recovered within"), "{summary}");
+    }
+}
+
+#[test]
+fn name_of_a_fault_leaves_the_client_on_a_new_stream() {
+    let variant = Variant::DeltaAds;
+    let fault = "type:cds kind:push name:more => rename more wagon times=1";
+    let Some(mut scene) = Scene::open("renamed_delta", variant, &[fault]) else { return };
+    scene.settle();
+    let names = |envoy: &Envoy| {
+        let mut names: Vec<String> =
+            dump(envoy, CLUSTER_DUMP).iter().map(|of| of["name"].to_string()).collect();
+        names.sort();
+        names
+    };
+    let clusters = [cluster("echo", variant), cluster("more", variant)];
+    scene.plane.set(&scene.chain.clone().with(CLUSTER, "2", clusters.to_vec()));
+    wait_for("the push", || scene.tap.log().contains("push changed by fault 1").then_some(()));
+    let mark = scene.plane.mark();
+    scene.plane.close_streams(14, "scripted");
+    scene.plane.wait_for_ack(mark, CLUSTER, "2");
+    wait_for("the removal", || scene.tap.log().contains("push corrected by fault 1").then_some(()));
+    assert!(!names(&scene.envoy).iter().any(|name| name.contains("wagon")), "{:?}", names(&scene.envoy));
+    let recording = scene.tap.stop();
+    assert_eq!(words(&recording), ["changed", "corrected", "corrected"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::time;
+use super::values::positive_time;
 
 /// Messages of a tap that wait for a person.
 #[derive(Clone, Debug, Args)]
@@ -14,7 +14,7 @@ pub struct HoldFlags {
     #[arg(long, value_name = "EXPR", conflicts_with_all = ["no_decode"])]
     pub intercept: Option<String>,
     /// Time after which a held message is sent unmodified
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
     pub hold_timeout: Duration,
 }
 

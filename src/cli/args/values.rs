@@ -97,6 +97,8 @@ pub enum ValueError {
     ScriptSpeed,
     #[error("one of {known}")]
     UnknownScenario { known: String },
+    #[error("expected a time above 0")]
+    ZeroTime,
     #[error("expected COLUMNSxROWS such as 120x36, from 60x15 to 500x200")]
     ScreenSize,
 }
@@ -178,4 +180,10 @@ pub(super) fn speed(text: &str) -> Result<f64, ValueError> {
 
 pub(super) fn time(text: &str) -> Result<Duration, ValueError> {
     filter::duration(text).ok_or(ValueError::Time)
+}
+
+/// Parses a time above zero.
+pub(super) fn positive_time(text: &str) -> Result<Duration, ValueError> {
+    time(text)?.checked_sub(Duration::from_nanos(1)).ok_or(ValueError::ZeroTime)?;
+    time(text)
 }

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 
 use crate::engine::session::MessageKind;
 use crate::engine::store::MessageFact;
-use crate::wire::event::{Clock, Time, TypeUrl};
+use crate::wire::event::{Clock, Dir, Time, TypeUrl};
 
 use super::content::NoContent;
 use super::eval::{EvalContext, FilterRow, matches, matches_type};
@@ -55,7 +55,15 @@ impl Filter {
 
     /// Whether any message of a stream may match.
     pub fn may_match(&self, stream: &WireStream<'_>) -> bool {
-        self.expr.as_ref().and_then(|expr| decided(expr, stream)).unwrap_or(true)
+        self.expr.as_ref().and_then(|expr| decided(expr, &|term| on_stream(term, stream))).unwrap_or(true)
+    }
+
+    /// Whether any message of a direction may match.
+    pub fn may_match_dir(&self, dir: Dir) -> bool {
+        let Some(expr) = &self.expr else { return true };
+        let kinds = MessageKind::ALL.into_iter().filter(|kind| is_known_on_wire(*kind));
+        let mut kinds = kinds.filter(|kind| (*kind == MessageKind::Push) == (dir == Dir::Resp));
+        kinds.any(|kind| decided(expr, &|term| on_kind(term, kind, dir)).unwrap_or(true))
     }
 }
 
@@ -74,23 +82,35 @@ fn is_known_on_wire(kind: MessageKind) -> bool {
     matches!(kind, K::Nack | K::Ack | K::Subscribe | K::Unsubscribe | K::Repeat | K::Push)
 }
 
-/// Evaluates an expression on a stream. `None`: it depends on the message.
-fn decided(expr: &Expr, stream: &WireStream<'_>) -> Option<bool> {
+/// Evaluates an expression by what is known of its terms. `None`: it depends on the message.
+fn decided(expr: &Expr, known: &dyn Fn(&Term) -> Option<bool>) -> Option<bool> {
     match expr {
         Expr::Any(parts) => {
-            let mut all = parts.iter().map(|part| decided(part, stream));
+            let mut all = parts.iter().map(|part| decided(part, known));
             any(&mut all)
         }
         Expr::All(parts) => {
-            let mut all = parts.iter().map(|part| decided(part, stream).map(|holds| !holds));
+            let mut all = parts.iter().map(|part| decided(part, known).map(|holds| !holds));
             any(&mut all).map(|holds| !holds)
         }
-        Expr::Not(inner) => decided(inner, stream).map(|holds| !holds),
-        Expr::Term(term) => match (&term.test, term.field()) {
-            (Predicate::Type { kind, url }, _) => Some(matches_type(stream.type_url?, *kind, url)),
-            (Predicate::Text(pattern), Some((FilterField::Node, _))) => Some(pattern.matches(stream.node?)),
-            _ => None,
-        },
+        Expr::Not(inner) => decided(inner, known).map(|holds| !holds),
+        Expr::Term(term) => known(term),
+    }
+}
+
+fn on_stream(term: &Term, stream: &WireStream<'_>) -> Option<bool> {
+    match (&term.test, term.field()) {
+        (Predicate::Type { kind, url }, _) => Some(matches_type(stream.type_url?, *kind, url)),
+        (Predicate::Text(pattern), Some((FilterField::Node, _))) => Some(pattern.matches(stream.node?)),
+        _ => None,
+    }
+}
+
+fn on_kind(term: &Term, kind: MessageKind, dir: Dir) -> Option<bool> {
+    match (&term.test, term.field()) {
+        (Predicate::Text(pattern), Some((FilterField::Dir, _))) => Some(pattern.matches(dir.word())),
+        (Predicate::Text(pattern), Some((FilterField::Kind, _))) => Some(pattern.matches(kind.word())),
+        _ => None,
     }
 }
 
@@ -132,6 +152,23 @@ mod tests {
         ] {
             let filter = Filter::parse(text).expect(text);
             assert_eq!((filter.may_match(&known), filter.may_match(&open)), (on_known, on_open), "{text}");
+        }
+    }
+
+    #[test]
+    fn decides_about_directions() {
+        for (text, on_requests, on_pushes) in [
+            ("", true, true),
+            ("kind:push", false, true),
+            ("dir:req", true, false),
+            ("!kind:push name:x", true, false),
+            ("kind:ack | kind:nack", true, false),
+            ("kind:ack | name:x", true, true),
+            ("dir:req kind:push", false, false),
+        ] {
+            let filter = Filter::parse(text).expect(text);
+            let matches = (filter.may_match_dir(Dir::Req), filter.may_match_dir(Dir::Resp));
+            assert_eq!(matches, (on_requests, on_pushes), "{text}");
         }
     }
 

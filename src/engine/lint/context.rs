@@ -174,11 +174,12 @@ impl<'a> RuleContext<'a> {
 
     /// Reports a finding. Returns its index among all findings.
     ///
-    /// A finding about a type whose messages xdscope changed or withheld is a note, and blames no
-    /// peer.
+    /// A finding about a type whose messages xdscope changed or withheld, or about a stream that it
+    /// ended, is a note, and blames no peer.
     pub(super) fn report(&mut self, rule: &'static Rule, draft: FindingDraft<'_>) -> Option<usize> {
         let is_diverged = self.current_track().is_some_and(|track| track.diverged.is_some());
-        let draft = if is_diverged { draft.of_xdscope() } else { draft };
+        let is_caused = is_diverged || self.stream.ended_by_xdscope().is_some();
+        let draft = if is_caused { draft.of_xdscope() } else { draft };
         let origin = FindingOrigin {
             stream: self.stream.id,
             track: self.track_index,

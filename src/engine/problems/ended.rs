@@ -19,7 +19,11 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
         ProblemFact {
             kind: ProblemKind::Failing,
             urgency: if is_error && !failing.is_graceful { Urgency::Error } else { Urgency::Warning },
-            blame: if failing.at_fault() == Side::Client { Blame::Client } else { Blame::Server },
+            blame: match failing.at_fault() {
+                _ if failing.caused_by.is_some() => Blame::Xdscope,
+                Side::Client => Blame::Client,
+                Side::Server => Blame::Server,
+            },
             since: failing.first,
             last: (failing.count > 1).then_some(failing.last),
             count: failing.count,
@@ -36,7 +40,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             lasts: true,
             closed: Some(failing.last),
             over: None,
-            diverged: None,
+            diverged: failing.caused_by.clone(),
             problem: Problem::Failing(Box::new(failing)),
         }
     };

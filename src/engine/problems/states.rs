@@ -78,9 +78,11 @@ pub(super) fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &
     };
     let others = stream.tracks.iter().filter(|_| is_warming);
     let diverged = std::iter::once(track).chain(others).find_map(|track| track.diverged.as_ref());
-    if let Some(diverged) = diverged {
+    let is_owed_at_end = matches!(problem.problem, Problem::OwedAtEnd(_));
+    let ended = || stream.ended_by_xdscope().filter(|_| is_owed_at_end);
+    if let Some(facts) = diverged.map(|diverged| &diverged.facts).or_else(ended) {
         problem.blame = Blame::Xdscope;
-        problem.diverged = Some(diverged.facts.clone());
+        problem.diverged = Some(facts.clone());
     }
 }
 

@@ -1,3 +1,5 @@
+mod xdscope;
+
 use super::*;
 use crate::engine::lint::{self, Blame, Lint};
 use crate::engine::store::tests::NoCodec;

@@ -22,6 +22,16 @@ pub struct Divergence {
     pub since: Time,
     /// Number of interventions.
     pub count: u64,
+    /// The version of the newest push that xdscope has stopped, as the server sent it.
+    pub offered: Option<Arc<str>>,
+    /// Pushes that the server has sent and the client has never got.
+    pub withheld: u64,
+    /// Those among them that the server believes to be refused.
+    pub refused: u64,
+    /// The version of the newest changed push, once the client has acknowledged it.
+    pub runs_changed: Option<Arc<str>>,
+    /// The version of a changed push that is on its way, and its number once the client has it.
+    changed: Option<(Arc<str>, Option<Seq>)>,
     /// The newest message before the interventions ended.
     pub(super) after: Seq,
     /// Coming pushes that are part of the intervention.
@@ -59,6 +69,11 @@ impl Divergence {
             facts: facts.clone(),
             since: at,
             count: 0,
+            offered: None,
+            withheld: 0,
+            refused: 0,
+            runs_changed: None,
+            changed: None,
             after,
             altered: 0,
             postponed: Vec::new(),
@@ -72,16 +87,31 @@ impl Divergence {
         }
         new.only_postpones_requests &= facts.dir == Dir::Req && facts.interference.postpones();
         new.altered = new.altered.saturating_add(altered);
+        if facts.dir == Dir::Resp {
+            new.note_push(&facts);
+        }
         new.count += 1;
         (new.facts, new.after) = (facts, after);
         Some(new)
     }
 
-    /// Notes that a message is not postponed any more.
-    fn arrived(&mut self, dir: Dir, nonce: &str) {
-        if let Some(at) = self.postponed.iter().position(|of| of.0 == dir && *of.1 == *nonce) {
-            self.postponed.remove(at);
+    /// Notes what happened to a push of the server.
+    fn note_push(&mut self, facts: &InterventionFacts) {
+        match facts.interference {
+            Interference::Dropped | Interference::Bounced => {
+                self.offered = Some(facts.version.clone());
+                self.withheld += 1;
+                self.refused += u64::from(facts.interference == Interference::Bounced);
+            }
+            Interference::Changed => self.changed = Some((facts.version.clone(), None)),
+            _ => {}
         }
+    }
+
+    /// Notes that a message is not postponed any more. Returns whether it was.
+    fn arrived(&mut self, dir: Dir, nonce: &str) -> bool {
+        let at = self.postponed.iter().position(|of| of.0 == dir && *of.1 == *nonce);
+        at.map(|at| self.postponed.remove(at)).is_some()
     }
 
     /// Whether the client has resources otherwise than the server sent them.
@@ -128,11 +158,22 @@ impl Divergence {
     pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
         let SettlingMessage { kind, nonce, n, answers } = *message;
         if matches!(kind, MessageKind::Push | MessageKind::Resend) {
-            self.arrived(Dir::Resp, nonce);
+            let was_postponed = self.arrived(Dir::Resp, nonce);
+            if !was_postponed {
+                // The server's newest push has come through.
+                self.offered = None;
+            }
             if self.altered > 0 {
                 self.altered -= 1;
                 self.after = n.unwrap_or(self.after);
+                if let Some((_, number)) = &mut self.changed {
+                    *number = n;
+                }
             }
+        }
+        if let (MessageKind::Ack, Some(answered)) = (kind, answers) {
+            let is_changed = |(_, number): &mut (Arc<str>, Option<Seq>)| *number == Some(answered);
+            self.runs_changed = self.changed.take_if(is_changed).map(|(version, _)| version);
         }
         let is_whole = self.altered == 0 && self.postponed.is_empty() && self.lost.is_empty();
         kind == MessageKind::Ack && is_whole && answers.is_some_and(|answered| answered > self.after)

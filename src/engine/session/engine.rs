@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::wire::content::{BlobForm, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
-use crate::wire::{End, Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
+use crate::wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::compare::Compare;
 use super::condition::Limits;
@@ -297,8 +297,7 @@ impl Engine {
             }
             FramePayload::End(end) => {
                 if stream.closed.is_none() {
-                    stream.closed = Some((*at, End::clone(end)));
-                    stream.tracks.iter_mut().for_each(|track| track.ended = Some(*at));
+                    stream.close(end, *at);
                     let limits = Limits {
                         timed: self.timed,
                         resource_timeout: self.resource_timeout,

@@ -28,7 +28,7 @@ mod events;
 mod failing;
 mod file;
 mod globs;
-mod interventions;
+pub(crate) mod interventions;
 mod keepalive;
 pub(crate) mod locator;
 pub(crate) mod locators;

@@ -12,6 +12,7 @@ pub use crate::engine::session::{
     PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
 use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout, is_malformed};
+use crate::wire::InterventionFacts;
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::engine::nack::RestUse;
@@ -269,6 +270,8 @@ pub struct StreamFact {
     pub closed: Option<Time>,
     /// How the stream ended.
     pub end: Option<EndFact>,
+    /// The intervention of xdscope that has ended it.
+    pub ended_by: Option<Arc<InterventionFacts>>,
     /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
     /// Fates of the client's resources after a reconnect.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::engine::session::{
     Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
 };
+use crate::wire::InterventionFacts;
 use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
 
 use super::{EndFact, OwedAtEnd, Store};
@@ -76,6 +77,8 @@ pub struct FailingStream {
     pub owed: Vec<OwedAtEnd>,
     /// Whether the client has streams to other servers.
     pub has_other_server: bool,
+    /// The intervention of xdscope that has ended the newest stream.
+    pub caused_by: Option<Arc<InterventionFacts>>,
 }
 
 impl FailingStream {
@@ -286,6 +289,7 @@ impl Store {
             last_request: newest.last_request.map(|n| (n, type_of(n))),
             owed: Vec::new(),
             has_other_server: false,
+            caused_by: newest.ended_by_xdscope().cloned(),
         }
     }
 }

@@ -51,6 +51,7 @@ impl Store {
             opened: stream.opened,
             closed: stream.closed.as_ref().map(|(at, _)| *at),
             end: stream.closed.as_ref().map(|(_, end)| EndFact::from(end)),
+            ended_by: stream.ended_by_xdscope().cloned(),
             reconnect_of: stream.reconnect_of,
             account: self.account(stream),
             messages: stream.messages,

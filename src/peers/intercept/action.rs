@@ -211,7 +211,49 @@ impl Action {
             | Action::Reannounce(_)
             | Action::Pad(_) => Some(Dir::Resp),
             Action::Forget => Some(Dir::Req),
+            // Names of pushes are whole.
+            Action::Rename { from, .. } if from == "*" => Some(Dir::Req),
             _ => None,
+        }
+    }
+
+    /// Returns the only resource that the action is for.
+    pub(super) fn resource(&self) -> Option<&str> {
+        match self {
+            Action::Remove(name)
+            | Action::Omit(name)
+            | Action::Repeat(name)
+            | Action::Reannounce(Some(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the word of the action.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Action::Drop => "drop",
+            Action::Delay(_) => "delay",
+            Action::Hold(_) => "hold",
+            Action::Duplicate => "duplicate",
+            Action::Reorder => "reorder",
+            Action::Truncate => "truncate",
+            Action::Corrupt => "corrupt",
+            Action::Throttle(_) => "throttle",
+            Action::Reset | Action::ResetAll => "reset",
+            Action::Status(..) => "status",
+            Action::GoAway(_) => "goaway",
+            Action::Bounce(_) => "bounce",
+            Action::DropAck => "drop-ack",
+            Action::StaleNonce => "stale-nonce",
+            Action::Reannounce(_) => "reannounce",
+            Action::Forget => "forget",
+            Action::Rename { .. } => "rename",
+            Action::Set { .. } => "set",
+            Action::Remove(_) => "remove",
+            Action::Omit(_) => "omit",
+            Action::Repeat(_) => "repeat",
+            Action::Pad(_) => "pad",
+            Action::Blackhole => "blackhole",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The fields of one discovery message, and the messages made from it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use super::action::Action;
 use crate::engine::store::{MessageDetails, MessageFact, MessageKind, RowFact};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
-use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
+use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, map_entry, resource};
 use crate::wire::event::{Code, Dir, Kind, Method, StreamId, Time, TypeUrl};
 use crate::wire::pb::{Fields, put_len_field, rebuild};
 use crate::wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
@@ -35,6 +36,19 @@ pub(super) struct WireContents {
     resources: u64,
     /// Whether a request states versions of resources.
     states_versions: bool,
+}
+
+/// The differences between a push as the server sent it and as the client gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Alteration {
+    /// The fault or person.
+    pub(super) by: Arc<str>,
+    /// Resources with other content, or in only one of the pushes.
+    pub(super) names: BTreeSet<Arc<str>>,
+    /// Those among them that are not in the push of the server.
+    pub(super) foreign: BTreeSet<Arc<str>>,
+    /// The version of the server, if the client was told another one.
+    pub(super) version: Option<String>,
 }
 
 impl WireContents {
@@ -294,12 +308,61 @@ impl WireContents {
     }
 
     /// Returns the request without the versions of the resources that the client has.
-    fn without_versions(&self) -> Bytes {
+    pub(super) fn without_versions(&self) -> Bytes {
         let states = [DiscoveryField::Version, DiscoveryField::InitialVersions];
         let numbers = states.map(|field| field.number(self.shape));
         let fields = Fields::new(&self.bytes).map_while(Result::ok);
         let kept = fields.filter(|field| !numbers.contains(&Some(field.number)));
         kept.flat_map(|field| field.raw.iter().copied()).collect()
+    }
+
+    /// Returns the delta request without the versions of these resources, and those that it stated
+    /// among them; `None` if there are none.
+    pub(super) fn without_claims(&self, names: &BTreeSet<Arc<str>>) -> Option<(Bytes, BTreeSet<Arc<str>>)> {
+        let number = DiscoveryField::InitialVersions.number(self.shape)?;
+        let (mut out, mut left_out) = (Vec::new(), BTreeSet::new());
+        for field in Fields::new(&self.bytes).map_while(Result::ok) {
+            let mut entry = Fields::new(field.bytes()).map_while(Result::ok);
+            let key = (field.number == number).then(|| entry.find(|part| part.number == map_entry::KEY));
+            match key.flatten().and_then(|key| names.get(&*key.text())) {
+                Some(name) => _ = left_out.insert(name.clone()),
+                None => out.extend_from_slice(field.raw),
+            }
+        }
+        (!left_out.is_empty()).then(|| (out.into(), left_out))
+    }
+
+    /// Returns the delta push with more removed resources.
+    pub(super) fn with_removed(&self, names: &BTreeSet<Arc<str>>) -> Option<Bytes> {
+        let number = DiscoveryField::Removed.number(self.shape)?;
+        let mut out = self.bytes.to_vec();
+        names.iter().for_each(|name| put_len_field(&mut out, number, name.as_bytes()));
+        Some(out.into())
+    }
+
+    /// Returns the names of all resources of a push, and of those that it removes.
+    pub(super) fn all_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.names.iter().chain(&self.removed)
+    }
+
+    /// Returns the differences between this push and what is sent in its place.
+    pub(super) fn alteration(&self, sent: &WireContents, by: &Arc<str>) -> Alteration {
+        let (was, is) = (self.entries(), sent.entries());
+        let names = was.symmetric_difference(&is).map(|(name, _)| name.clone()).collect();
+        let known: BTreeSet<&Arc<str>> = self.all_names().collect();
+        let foreign = sent.names.iter().filter(|name| !known.contains(name)).cloned().collect();
+        let is_version = !self.is_delta() && sent.version != self.version;
+        let version = is_version.then(|| self.version.clone());
+        Alteration { by: by.clone(), names, foreign, version }
+    }
+
+    /// Returns the resources of a push with their bytes; `None` for those that it removes.
+    fn entries(&self) -> BTreeSet<(Arc<str>, Option<Vec<u8>>)> {
+        let fields = Fields::new(&self.bytes).map_while(Result::ok);
+        let entries = fields.filter(|field| field.number == RESOURCES);
+        let entries = entries.map(|field| Some(field.bytes().to_vec()));
+        let sent = self.names.iter().cloned().zip(entries);
+        sent.chain(self.removed.iter().map(|name| (name.clone(), None))).collect()
     }
 
     /// Returns the push with an unknown field, so that it has this size.

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::engine::hold::HeldFact;
-use crate::schema::{FieldNames, Schema, from_yaml, to_yaml};
+use crate::schema::{FieldNames, Schema, Violation, from_yaml, to_yaml};
 use crate::wire::MessageShape;
 use crate::wire::discovery::encode::encode_any;
 use crate::wire::discovery::fields::{RESOURCES, resource};
 use crate::wire::pb::{Fields, put_len_field};
-use crate::wire::text::{display_safe, type_label};
+use crate::wire::text::{display_safe, shown_name, type_label};
 
 /// The member with the resources of a push.
 const RESOURCES_MEMBER: &str = "resources";
@@ -76,7 +76,7 @@ pub fn parse(fact: &HeldFact, text: &str, schema: &Schema) -> Result<Option<Edit
     if !edited.is_object() {
         return Err(EditError { line: None, reason: "not a message: fields such as version_info".into() });
     }
-    let original = tree(fact, schema);
+    let (original, typed) = (tree(fact, schema), edited.clone());
     if edited == original {
         return Ok(None);
     }
@@ -86,7 +86,13 @@ pub fn parse(fact: &HeldFact, text: &str, schema: &Schema) -> Result<Option<Edit
         let encoded = schema.encode(&fact.message_name(), &edited).map_err(|error| error.to_string());
         encoded.map(|bytes| Edited { bytes: bytes.into(), warnings: Vec::new() })
     };
-    encoded.map(Some).map_err(|reason| EditError { line: line_of(text, &reason), reason })
+    encoded.map(Some).map_err(|reason| {
+        let line = line_of(text, &reason).or_else(|| {
+            let (member, value) = misfit(&fact.message_name(), &mut Vec::new(), &typed, schema)?;
+            line_with(text, &member, &value)
+        });
+        EditError { line, reason }
+    })
 }
 
 /// Encodes a push. Resources that are not edited keep their bytes.
@@ -117,9 +123,10 @@ fn push(fact: &HeldFact, original: &Value, mut edited: Value, schema: &Schema) -
             put_len_field(&mut out, RESOURCES, bytes);
             continue;
         }
+        let name = name_of(&item).unwrap_or_default();
         let bytes = entry(fact, item, schema)?;
         if warnings.len() < MAX_WARNINGS {
-            warnings.extend(broken_constraints(fact, &bytes, schema));
+            warnings.extend(broken_constraints(fact, &bytes, &name, schema));
         }
         put_len_field(&mut out, RESOURCES, &bytes);
     }
@@ -149,8 +156,14 @@ fn entry(fact: &HeldFact, mut item: Value, schema: &Schema) -> Result<Vec<u8>, S
     Ok(encode_any(url, &bytes))
 }
 
-/// Returns the constraints that the payload of an entry breaks.
-fn broken_constraints(fact: &HeldFact, entry: &[u8], schema: &Schema) -> Vec<String> {
+/// Returns the name in an entry of the resources.
+fn name_of(item: &Value) -> Option<String> {
+    let named = ["name", "cluster_name"].into_iter().find_map(|member| item.get(member)?.as_str());
+    named.map(str::to_owned)
+}
+
+/// Returns the constraints that the payload of an entry breaks, with the name of the resource.
+fn broken_constraints(fact: &HeldFact, entry: &[u8], name: &str, schema: &Schema) -> Vec<String> {
     let payload = match fact.shape {
         MessageShape::DeltaResponse => {
             let mut fields = Fields::new(entry).map_while(Result::ok);
@@ -159,7 +172,8 @@ fn broken_constraints(fact: &HeldFact, entry: &[u8], schema: &Schema) -> Vec<Str
         _ => Some(entry.to_vec()),
     };
     let violations = payload.and_then(|any| schema.violations("google.protobuf.Any", &any).ok());
-    violations.unwrap_or_default().iter().map(ToString::to_string).collect()
+    let text = |violation: &Violation| format!("{}: {violation}", shown_name(name));
+    violations.unwrap_or_default().iter().map(text).collect()
 }
 
 /// Returns the line that the error of a YAML parser states.
@@ -167,6 +181,48 @@ fn stated_line(reason: &str) -> Option<usize> {
     let (_, rest) = reason.split_once("line ")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..digits].parse().ok()
+}
+
+/// Returns the first member whose value does not fit its field, and the value. `path` leads from
+/// the message of this name to the node.
+fn misfit(name: &str, path: &mut Vec<String>, node: &Value, schema: &Schema) -> Option<(String, Value)> {
+    match node {
+        Value::Object(members) => {
+            if let Some(url) = members.get("@type").and_then(Value::as_str) {
+                let rest = members.iter().filter(|(member, _)| *member != "@type");
+                return rest
+                    .into_iter()
+                    .find_map(|(member, value)| misfit(url, &mut vec![member.clone()], value, schema));
+            }
+            members.iter().find_map(|(member, value)| {
+                path.push(member.clone());
+                let found = misfit(name, path, value, schema);
+                path.pop();
+                found
+            })
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => items.iter().find_map(|item| {
+            path.push("0".to_owned());
+            let found = misfit(name, path, item, schema);
+            path.pop();
+            found
+        }),
+        value => {
+            let fits = schema.check_value(name, path, value).is_ok();
+            (!fits).then(|| Some((path.last()?.clone(), value.clone())))?
+        }
+    }
+}
+
+/// Returns the line on which a member has a value.
+fn line_with(text: &str, member: &str, value: &Value) -> Option<usize> {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_pair = |line: &str| {
+        let (name, rest) = line.split_once(':').unwrap_or_default();
+        name.trim_start_matches([' ', '-', '"']).trim_end_matches('"') == member
+            && rest.trim().trim_matches(['"', '\'']) == value
+    };
+    text.lines().position(is_pair).map(|at| at + 1)
 }
 
 /// Returns the first line with the member that the error of an encoder names in quotes.
@@ -236,7 +292,8 @@ mod tests {
             let fact = held(is_delta);
             let text = text_of(&fact, &schema).replacen("connect_timeout: 5s", "connect_timeout: 0s", 1);
             let edited = parse(&fact, &text, &schema).expect("it is read").expect("a change");
-            assert!(edited.warnings.iter().any(|text| text.contains("connect_timeout")), "{edited:?}");
+            let is_named = |text: &String| text.starts_with("cart: ") && text.contains("connect_timeout");
+            assert!(edited.warnings.iter().any(is_named), "{edited:?}");
             let changed = HeldFact { bytes: edited.bytes, ..fact };
             let shown = text_of(&changed, &schema);
             assert_eq!(shown, text, "{is_delta}");
@@ -268,6 +325,23 @@ mod tests {
         let error = parse(&fact, &wrong, &schema).expect_err("no such field");
         assert_eq!(error.line, line("conect_timeout", &wrong), "{error}");
         assert!(error.to_string().starts_with("line "), "{error}");
+        for (value, fields) in [
+            ("vv", "lb_policy: vv\n"),
+            ("vv", "load_assignment:\n    policy: {}\n    endpoints:\n    - priority: vv\n"),
+            ("NOPE", "type: NOPE\n"),
+        ] {
+            for is_delta in [false, true] {
+                let fact = held(is_delta);
+                let text = text_of(&fact, &schema);
+                let indent = if is_delta { "    " } else { "  " };
+                let fields = fields.replace("\n  ", &format!("\n{indent}"));
+                let new = format!("name: reviews\n{indent}{fields}{indent}connect_timeout: 5s");
+                let wrong = text.replacen(&format!("name: reviews\n{indent}connect_timeout: 5s"), &new, 1);
+                assert_ne!(wrong, text, "{text}");
+                let error = parse(&fact, &wrong, &schema).expect_err("no such value");
+                assert_eq!(error.line, line(value, &wrong), "{error}\n{wrong}");
+            }
+        }
         let broken = text.replacen("version_info:", "version_info: [", 1);
         assert!(parse(&fact, &broken, &schema).expect_err("no YAML").line.is_some());
         assert!(parse(&fact, "just words", &schema).is_err());

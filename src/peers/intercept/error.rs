@@ -1,6 +1,7 @@
 use super::action::{ACTION_FORMS, OPTION_FORMS};
 use super::library::{LIBRARY, NamedFault};
 use crate::engine::filter::FilterError;
+use crate::wire::event::Dir;
 
 /// A fault that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +54,54 @@ pub enum FaultError {
     /// A quoted text has no end.
     #[error("a quoted text has no end")]
     Quote,
+    /// The expression names a type that does not exist.
+    #[error("no type is called `{value}`{}", near_words(.near))]
+    UnknownType {
+        /// The type as typed.
+        value: String,
+        /// Types that resemble it.
+        near: Vec<String>,
+    },
+    /// The action needs the name of one resource.
+    #[error("`{action}` takes the name of one resource, not `*`")]
+    NoSingleName {
+        /// The word of the action.
+        action: &'static str,
+    },
+    /// The expression leaves out all messages that the action is for.
+    #[error("`{action}` is for {}, which the expression leaves out", messages(*.dir))]
+    Direction {
+        /// The word of the action.
+        action: &'static str,
+        /// The direction of the messages.
+        dir: Dir,
+    },
+    /// The expression matches nothing.
+    #[error("the expression matches no message")]
+    NoMessage,
+    /// No type of the expression can have the value.
+    #[error("{type_label} cannot have `{path}`: {reason}")]
+    Value {
+        /// The path of the field.
+        path: String,
+        /// The label of a type.
+        type_label: String,
+        /// The reason.
+        reason: String,
+    },
     /// The filter is wrong.
     #[error(transparent)]
     Filter(#[from] FilterError),
+}
+
+fn near_words(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+/// Returns what messages of a direction are called.
+fn messages(dir: Dir) -> &'static str {
+    match dir {
+        Dir::Req => "requests",
+        Dir::Resp => "pushes",
+    }
 }

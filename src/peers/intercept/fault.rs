@@ -4,6 +4,7 @@ use super::action::{Action, OPTION_FORMS};
 use super::contents::WireContents;
 use super::error::FaultError;
 use super::library::{expand, named};
+use super::possible;
 use crate::engine::filter::{Filter, WireStream, duration};
 use crate::engine::store::MessageFact;
 use crate::wire::event::Time;
@@ -20,10 +21,10 @@ struct Trigger {
 
 /// `EXPR => ACTION`.
 #[derive(Clone, Debug)]
-struct Fault {
+pub(super) struct Fault {
     text: String,
-    filter: Filter,
-    action: Action,
+    pub(super) filter: Filter,
+    pub(super) action: Action,
     trigger: Trigger,
     /// When the fault is in force, counted from the start of the run.
     stage: Option<PlanStage>,
@@ -43,7 +44,7 @@ pub(super) struct PlanStage {
 /// Faults are tried in order, and the first that acts on a message is the only one.
 #[derive(Clone, Debug, Default)]
 pub struct FaultSet {
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
     random: u64,
     start: Option<Time>,
     /// The length of the fault plan.
@@ -79,13 +80,14 @@ impl Fault {
         }
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
         let action = Action::parse(&words).map_err(|error| named_arguments(text, &expanded, error))?;
+        possible::check(&filter, &action)?;
         Ok(Fault { text: text.trim().to_owned(), filter, action, trigger, stage, matches: 0, fired: 0 })
     }
 }
 
 impl Fault {
     /// Returns the fault with its number: `fault 1: type:cds => drop`.
-    fn title(&self, index: usize) -> String {
+    pub(super) fn title(&self, index: usize) -> String {
         format!("fault {}: {}", index + 1, self.text)
     }
 }

@@ -6,6 +6,7 @@
 //! who may edit one ([`edit`]). No sockets and no clock.
 
 mod action;
+mod client_memory;
 mod contents;
 pub mod edit;
 mod error;
@@ -15,12 +16,14 @@ mod library;
 #[cfg(test)]
 mod library_tests;
 mod plan;
+mod possible;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod track;
 
 pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
+pub use client_memory::ClientMemory;
 pub use error::FaultError;
 pub use fault::{FaultSet, Fired};
 pub use hold::{HeldRow, HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus, MAX_EDIT_TIME};

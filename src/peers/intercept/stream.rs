@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::action::{Action, REORDER_TIME};
-use super::contents::WireContents;
+use super::client_memory::{ClientMemory, Correction};
+use super::contents::{Alteration, WireContents};
 use super::fault::{FaultSet, Fired};
 use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
@@ -46,6 +47,7 @@ pub struct InterceptedStream {
     method: Method,
     node: Option<Arc<str>>,
     tracks: BTreeMap<TypeUrl, Track>,
+    memory: Arc<ClientMemory>,
     /// Messages that wait, by direction (requests first) and type.
     lanes: BTreeMap<(bool, TypeUrl), VecDeque<Waiting>>,
     /// Messages that wait for the next one of their direction.
@@ -69,6 +71,8 @@ struct Waiting {
     /// The message to send.
     message: SplicedMessage,
     contents: WireContents,
+    /// The differences to the push as the server sent it.
+    altered: Option<Box<Alteration>>,
     /// Number of the push.
     push: u64,
     times: u32,
@@ -83,12 +87,13 @@ fn is_push(dir: Dir) -> bool {
 
 impl InterceptedStream {
     /// Creates the state of a new stream with this HTTP/2 number.
-    pub fn new(number: u32, method: Method) -> InterceptedStream {
+    pub fn new(number: u32, method: Method, memory: Arc<ClientMemory>) -> InterceptedStream {
         InterceptedStream {
             number,
             method,
             node: None,
             tracks: BTreeMap::new(),
+            memory,
             lanes: BTreeMap::new(),
             swapped: Vec::new(),
             busy: BTreeMap::new(),
@@ -133,6 +138,7 @@ impl InterceptedStream {
             original,
             message,
             contents,
+            altered: None,
             push,
             times: 1,
             postponed_by: None,
@@ -233,6 +239,7 @@ impl InterceptedStream {
         if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
             if is_push(dir) {
                 self.track(waiting).told(&sent, &waiting.contents);
+                waiting.altered = Some(Box::new(waiting.contents.alteration(&sent, by)));
             }
             waiting.contents = sent;
         }
@@ -270,6 +277,7 @@ impl InterceptedStream {
             original: None,
             message,
             contents,
+            altered: None,
             push: waiting.push,
             times: 1,
             postponed_by: None,
@@ -437,11 +445,25 @@ impl InterceptedStream {
 
     /// Sends a message now.
     fn forward(&mut self, waiting: Waiting, steps: &mut Vec<Step>) {
-        let Waiting { original, mut message, contents, push, times, mut postponed_by, .. } = waiting;
+        let Waiting { original, mut message, mut contents, altered, push, times, mut postponed_by, .. } =
+            waiting;
         let track = self.tracks.entry(contents.type_url.clone()).or_default();
         if is_push(message.dir) {
             track.delivered(push);
+            if let Some((bytes, by)) = track.take_foreign(&contents) {
+                steps.push(report_sent(&contents, Interference::Corrected, &by, &bytes, Dir::Resp));
+                message = uncompressed(&message, bytes);
+            }
+            self.memory.delivered(&self.node, &contents, altered.as_deref());
         } else {
+            if track.is_first_request()
+                && let Some(Correction { bytes, by, foreign }) = self.memory.correction(&self.node, &contents)
+            {
+                steps.push(report_sent(&contents, Interference::Corrected, &by, &bytes, Dir::Req));
+                track.remember_foreign(foreign, &by);
+                message = uncompressed(&message, bytes.clone());
+                contents = WireContents::read(&self.method, Dir::Req, bytes).unwrap_or(contents);
+            }
             match track.request(&contents) {
                 RequestFate::Unchanged => {}
                 RequestFate::Dropped(by) => {

@@ -1,4 +1,5 @@
 mod by_hand;
+mod new_streams;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(super) struct Bench {
     faults: FaultSet,
     hold: HoldQueue,
     schema: Arc<Schema>,
+    memory: Arc<ClientMemory>,
     is_delta: bool,
     at: Time,
     /// The message that was sent last.
@@ -47,11 +49,16 @@ fn any_of(type_url: &str, name: &str) -> Vec<u8> {
 
 impl Bench {
     pub(super) fn new(is_delta: bool, faults: &[&str]) -> Bench {
+        Bench::with(is_delta, faults, Arc::default())
+    }
+
+    fn with(is_delta: bool, faults: &[&str], memory: Arc<ClientMemory>) -> Bench {
         let variant = if is_delta { Variant::DeltaAds } else { Variant::Ads };
         let path = Method::path(variant, None, ApiVersion::V3).expect("a method");
         Bench {
             type_url: CLUSTER,
-            stream: InterceptedStream::new(1, Method::parse(&path).expect("a method")),
+            stream: InterceptedStream::new(1, Method::parse(&path).expect("a method"), memory.clone()),
+            memory,
             faults: FaultSet::parse(faults.iter().copied(), 1).expect("faults"),
             hold: HoldQueue::new(HoldOptions::default()),
             schema: Schema::builtin(),
@@ -61,9 +68,9 @@ impl Bench {
         }
     }
 
-    /// Returns a new stream with the same faults.
+    /// Returns a new stream of the client with the same faults.
     pub(super) fn again(&self) -> Bench {
-        let new = Bench::new(self.is_delta, &[]);
+        let new = Bench::with(self.is_delta, &[], self.memory.clone());
         Bench { faults: self.faults.clone(), at: self.at, type_url: self.type_url, ..new }
     }
 

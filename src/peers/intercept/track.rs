@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::contents::WireContents;
@@ -30,6 +30,8 @@ pub(super) struct Track {
     copies: VecDeque<(String, Arc<str>, bool)>,
     /// Answers to send with the nonce before.
     stale_answers: VecDeque<(String, Arc<str>)>,
+    /// Delta: resources of the client that the server has never sent, and the fault.
+    foreign: Option<(BTreeSet<Arc<str>>, Arc<str>)>,
 }
 
 /// The fate of a request.
@@ -79,6 +81,23 @@ impl Track {
     /// Notes a push that was sent to the client.
     pub(super) fn delivered(&mut self, number: u64) {
         self.withheld.take_if(|(withheld, _, _)| *withheld < number);
+    }
+
+    /// Whether the client has requested nothing yet.
+    pub(super) fn is_first_request(&self) -> bool {
+        self.last_request.is_none()
+    }
+
+    /// Notes resources of the client that the server has never sent, so that it cannot remove them.
+    pub(super) fn remember_foreign(&mut self, names: BTreeSet<Arc<str>>, by: &Arc<str>) {
+        self.foreign = (!names.is_empty()).then(|| (names, by.clone()));
+    }
+
+    /// Returns a push that also removes the resources that the server has never sent.
+    pub(super) fn take_foreign(&mut self, push: &WireContents) -> Option<(bytes::Bytes, Arc<str>)> {
+        let (mut names, by) = self.foreign.take()?;
+        push.all_names().for_each(|name| _ = names.remove(name));
+        if names.is_empty() { None } else { Some((push.with_removed(&names)?, by)) }
     }
 
     /// Notes that the client was told other texts than the server sent.

@@ -107,6 +107,12 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
 const RECOVERY: &[Field] = &[
     known(Always, "node", Text, "node id"),
     field(Always, "interventions", Count, "interventions of xdscope"),
+    field(
+        Always,
+        "corrections",
+        Count,
+        "messages that xdscope corrected, so that the server sends again what the client has otherwise",
+    ),
     field(Always, "nacks", Count, "NACKs since the first one"),
     field(Always, "reconnects", Count, "streams opened since the first one"),
     field(Always, "recovered", Bool, "whether client and server agree again on all types"),
@@ -436,6 +442,10 @@ const REFUSED_VERSION: &[Field] =
 const DIVERGED: &[Field] = &[
     field(Always, "since", Time, "first intervention"),
     field(Always, "count", Count, "interventions"),
+    known(Always, "offered", Text, "version of the newest push, if the client never got it"),
+    field(Always, "withheld", Count, "pushes that the client never got"),
+    field(Always, "refused", Count, "those among them that xdscope refused for the client"),
+    known(Always, "runs_changed", Text, "version of the newest changed push, if the client acknowledged it"),
     field(Always, "intercepted", Object(INTERCEPTED), "the newest intervention"),
 ];
 

@@ -245,6 +245,10 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
         let mut inner = Object::bare();
         inner.put("since", time(diverged.since, clock));
         inner.put("count", diverged.count);
+        inner.put("offered", diverged.offered.as_deref());
+        inner.put("withheld", diverged.withheld);
+        inner.put("refused", diverged.refused);
+        inner.put("runs_changed", diverged.runs_changed.as_deref());
         inner.put("intercepted", intervention(&diverged.facts));
         out.put("diverged", inner.done());
     }
@@ -296,6 +300,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
         inner.some("code", end.code.map(|code| code.0));
         inner.some("message", end.message.as_deref());
         inner.some("reset", end.reset);
+        inner.some("caused_by", fact.ended_by.as_ref().map(|facts| &*facts.by));
         out.put("end", inner.done());
     }
     out.some("reconnect_of", fact.reconnect_of.map(|id| id.0));

@@ -9,6 +9,7 @@ pub fn recovery(fact: &RecoveryFact) -> Value {
     let mut out = Object::new("recovery");
     out.put("node", (!fact.node.is_empty()).then(|| fact.node.to_string()));
     out.put("interventions", fact.interventions);
+    out.put("corrections", fact.corrections);
     out.put("nacks", fact.nacks);
     out.put("reconnects", fact.reconnects);
     out.put("recovered", fact.is_recovered());

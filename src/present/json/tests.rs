@@ -188,6 +188,7 @@ fn stream_has_end_only_when_closed() {
         opened: Time::ZERO,
         closed: None,
         end: None,
+        ended_by: None,
         reconnect_of: None,
         account: None,
         messages: 0,

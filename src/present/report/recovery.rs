@@ -8,11 +8,12 @@ pub fn recovering_client(fact: &RecoveryFact) -> &str {
 
 /// Says how a client got over interventions.
 pub fn recovery(fact: &RecoveryFact) -> String {
-    let counts = [
+    let mut counts = vec![
         plural(fact.interventions, "intervention"),
         plural(fact.nacks, "NACK"),
         plural(fact.reconnects, "reconnect"),
     ];
+    counts.extend((fact.corrections > 0).then(|| plural(fact.corrections, "correction")));
     let open: Vec<String> = fact.open.iter().map(|url| type_label(url.as_str())).collect();
     let end = match (&open[..], fact.longest) {
         ([], Some(longest)) => format!("recovered within {:.1}s", longest.as_secs_f64()),

@@ -2,7 +2,7 @@
 
 use crate::engine::store::{Divergence, EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
 use crate::wire::event::{Dir, Side};
-use crate::wire::text::{plural, shown_name, type_label};
+use crate::wire::text::{count, plural, shown_name, type_label};
 use crate::wire::{Interference, InterventionFacts};
 
 /// Returns the remark: the method or the end of a stream, or what is unusual about the message.
@@ -45,7 +45,22 @@ pub fn diverged(diverged: &Divergence) -> String {
         0 | 1 => String::new(),
         count => format!(", {} in all", plural(count, "intervention")),
     };
-    format!("diverged: {}{more}", intervention(&diverged.facts))
+    let Divergence { offered, withheld, refused, runs_changed, .. } = diverged;
+    let mut beliefs = Vec::new();
+    if *withheld > 0 {
+        let pushes =
+            if *withheld == 1 { "1 push".to_owned() } else { format!("{} pushes", count(*withheld)) };
+        let newest = offered.as_deref().filter(|version| !version.is_empty());
+        let newest = newest.map(|version| format!(", the newest of version {}", shown_name(version)));
+        beliefs.push(format!("client never got {pushes}{}", newest.unwrap_or_default()));
+    }
+    beliefs.extend((*refused > 0).then(|| format!("server got {} from xdscope", plural(*refused, "NACK"))));
+    beliefs.extend(runs_changed.as_deref().map(|version| match version {
+        "" => "client runs changed resources".to_owned(),
+        version => format!("client runs version {} as changed", shown_name(version)),
+    }));
+    let parts = [format!("diverged: {}{more}", intervention(&diverged.facts))].into_iter().chain(beliefs);
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// Returns how a stream ended: `UNAVAILABLE keepalive timeout by the server`.

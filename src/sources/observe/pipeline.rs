@@ -48,6 +48,8 @@ struct ObservedConnection {
     unidentified: BTreeMap<u32, UnidentifiedStream>,
     /// Whether the client has sent anything.
     client_has_sent: bool,
+    /// Whether the client has closed its side of the connection, with the streams that were open.
+    client_has_left: bool,
     /// Whether the connection had a stream. The end of the connection is reported there.
     had_stream: bool,
     /// The stream that counts the bytes of a connection that can't be parsed.
@@ -111,6 +113,7 @@ impl Pipeline {
                 server: server.clone(),
                 tls: Tls::default(),
                 client_has_sent: false,
+                client_has_left: false,
                 had_stream: false,
                 observer: Some(ConnectionObserver::default()),
                 streams: BTreeMap::new(),
@@ -135,7 +138,7 @@ impl Pipeline {
             TapEvent::Skimmed { dir, kept, parts } => context.skimmed(dir, &kept, &parts),
             TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
             TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
-            TapEvent::Finished { .. } => {}
+            TapEvent::Finished { dir } => context.connection.client_has_left |= dir == Dir::Req,
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
                     ConnectStep::Accept | ConnectStep::Headers => (Side::Client, String::new()),
@@ -374,6 +377,7 @@ impl ConnectionContext<'_> {
                 self.identify(number, Identification::NotXds);
                 self.report_skimmed(|(stream, _), _| *stream == number);
                 let end = self.connection.pings.explain(self.catalog.clean_end(end), self.at);
+                let end = if self.connection.client_has_left { left_by_client(end) } else { end };
                 if let Some(id) = self.connection.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
                 }
@@ -543,6 +547,12 @@ impl ConnectionContext<'_> {
             self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
         }
     }
+}
+
+/// Returns the end of a stream whose client had closed its connection before.
+fn left_by_client(end: End) -> End {
+    let note = end.note.or_else(|| Some("the client had closed the connection".to_owned()));
+    End { by: Some(Side::Client), note, ..end }
 }
 
 /// Returns metadata with secrets redacted.

@@ -165,6 +165,7 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         opened: at(opened),
         closed: None,
         end: None,
+        ended_by: None,
         reconnect_of: None,
         account: None,
         messages: 498,

@@ -293,5 +293,5 @@ impl Drop for ArmedConnection<'_> {
 
 fn new_stream(armed: &Armed, number: u32, method: Method) -> Box<InterceptedStream> {
     armed.desk.with(HoldQueue::stream_armed);
-    Box::new(InterceptedStream::new(number, method))
+    Box::new(InterceptedStream::new(number, method, armed.clients.clone()))
 }

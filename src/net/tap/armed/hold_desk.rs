@@ -1,5 +1,8 @@
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
@@ -95,12 +98,20 @@ impl HoldDesk {
     /// Returns `None` once the connection has to be closed, so that the client connects again.
     pub(super) async fn pass<T>(&self, relay: impl Future<Output = T>) -> Option<T> {
         let mut reconnect = self.reconnect.subscribe();
+        let newest = reconnect.clone();
         let _passing = PassingConnection::new(self);
-        tokio::select! {
-            biased;
-            result = relay => Some(result),
-            Ok(()) = reconnect.changed() => None,
-        }
+        let (mut relay, mut changed) = (pin!(relay), pin!(reconnect.changed()));
+        let mut has_waker = false;
+        // Bytes wake the same task: while there are only bytes, a poll costs the load of a number.
+        poll_fn(|cx| {
+            if let Poll::Ready(result) = relay.as_mut().poll(cx) {
+                return Poll::Ready(Some(result));
+            }
+            // The sender lives as long as the desk.
+            let is_due = !std::mem::replace(&mut has_waker, true) || newest.has_changed().unwrap_or(false);
+            if is_due && changed.as_mut().poll(cx).is_ready() { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
     }
 
     /// Returns a receiver that sees each decision.

@@ -6,7 +6,7 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 use super::hold_desk::HoldDesk;
 use super::memory::ArmedMemory;
 use crate::engine::filter::WireStream;
-use crate::peers::intercept::{FaultSet, HoldOptions};
+use crate::peers::intercept::{ClientMemory, FaultSet, HoldOptions};
 use crate::schema::Schema;
 use crate::wire::event::Time;
 
@@ -52,6 +52,8 @@ pub(in crate::net::tap) struct Armed {
     pub(super) desk: Arc<HoldDesk>,
     pub(super) schema: Arc<Schema>,
     pub(super) memory: ArmedMemory,
+    /// The resources that clients have otherwise than their server sent them.
+    pub(super) clients: Arc<ClientMemory>,
     /// Set when the tap stops.
     pub(super) stopped: Receiver<bool>,
     /// The newest reset of all streams.
@@ -101,6 +103,7 @@ impl Armed {
             desk: desk.unwrap_or_else(|| HoldDesk::new(HoldOptions::default())),
             schema,
             memory: ArmedMemory::new(memory),
+            clients: Arc::default(),
             stopped,
             resets: Sender::new(ResetAll::default()),
             connections: channel(0).0,
@@ -109,7 +112,7 @@ impl Armed {
 
     /// Whether a connection that is accepted now is armed.
     pub(in crate::net::tap) fn is_active(&self) -> bool {
-        self.has_faults || self.desk.is_armed()
+        self.has_faults || self.desk.is_armed() || !self.clients.is_empty()
     }
 
     /// Runs the relay of a connection that is not armed.
@@ -119,9 +122,12 @@ impl Armed {
         self.desk.pass(relay).await
     }
 
-    /// Whether a message of a stream may match a fault, or be held.
+    /// Whether a message of a stream may match a fault, be held, or state what xdscope has told the
+    /// client.
     pub(super) fn may_match(&self, stream: &WireStream<'_>) -> bool {
-        self.faults().may_match(stream) || self.desk.with(|queue| queue.may_match(stream))
+        self.faults().may_match(stream)
+            || self.desk.with(|queue| queue.may_match(stream))
+            || self.clients.may_concern(stream)
     }
 
     pub(super) fn faults(&self) -> MutexGuard<'_, FaultSet> {

@@ -96,6 +96,7 @@ const END: &[Field] = &[
     field(Maybe, "code", Integer, "gRPC code"),
     field(Maybe, "message", Text, "gRPC message"),
     field(Maybe, "reset", Count, "HTTP/2 error code"),
+    field(Maybe, "caused_by", Text, "fault of xdscope that ended it"),
 ];
 
 const TLS: &[Field] = &[

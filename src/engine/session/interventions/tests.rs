@@ -1,0 +1,232 @@
+//! Tests of interventions, and a session for tests of what follows from them.
+
+use super::*;
+use crate::engine::session::MessageKind;
+use crate::engine::store::{Options, StateFact, Store};
+use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields, encode_any};
+use crate::wire::event::{Clock, StreamId};
+use crate::wire::{Frame, FramePayload, Open};
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
+
+/// A session of one client with one type, and a message each 10 ms.
+pub(crate) struct Session(pub(crate) Store);
+
+impl Session {
+    pub(crate) fn new() -> Session {
+        let mut session = Session::of("StreamAggregatedResources");
+        session.request("", "");
+        session
+    }
+
+    fn of(method: &str) -> Session {
+        let clock = Clock { epoch: None, untimed: false };
+        let mut session = Session(Store::new(Catalog::in_memory(), clock, Options::default()));
+        let method = format!("{ADS}{method}");
+        session.handle(FramePayload::Open(Box::new(Open { method, ..Open::default() })));
+        session
+    }
+
+    pub(crate) fn handle(&mut self, what: FramePayload) {
+        let at = self.0.now().after(std::time::Duration::from_millis(10));
+        self.0.handle(Frame { at, stream: StreamId(1), what });
+    }
+
+    fn message(&mut self, shape: MessageShape, bytes: &[u8]) {
+        let message = Message::parse(shape, bytes, self.0.catalog_mut());
+        self.handle(FramePayload::Message(Arc::new(message)));
+    }
+
+    pub(crate) fn request(&mut self, version_info: &str, response_nonce: &str) {
+        let fields =
+            RequestFields { version_info, type_url: CDS, response_nonce, ..RequestFields::default() };
+        self.message(MessageShape::SotwRequest, &fields.encode(false));
+    }
+
+    pub(crate) fn push(&mut self, version: &str, nonce: &str) {
+        let fields = ResponseFields { version, type_url: CDS, nonce, ..ResponseFields::default() };
+        self.message(MessageShape::SotwResponse, &fields.encode::<&[u8]>(false, []));
+    }
+
+    pub(crate) fn intercept(&mut self, interference: Interference, dir: Dir) {
+        self.intercept_nonce(interference, dir, "n2");
+    }
+
+    pub(crate) fn intercept_nonce(&mut self, interference: Interference, dir: Dir, nonce: &str) {
+        let facts = InterventionFacts {
+            interference,
+            dir,
+            is_delta: false,
+            type_url: CDS.into(),
+            version: "2".into(),
+            nonce: nonce.into(),
+            by: "fault 1".into(),
+        };
+        let what = Intervention { facts, original: None, sent: None, sent_dir: dir };
+        self.handle(FramePayload::Intercepted(Box::new(what)));
+    }
+
+    fn state(&self) -> StateFact {
+        self.0.states().remove(0)
+    }
+
+    fn is_diverged(&self) -> bool {
+        self.state().diverged.is_some()
+    }
+}
+
+#[test]
+fn ends_with_the_ack_of_a_later_push() {
+    let mut session = Session::new();
+    session.push("1", "n1");
+    session.request("1", "n1");
+    session.intercept(Interference::Dropped, Dir::Resp);
+    assert!(session.is_diverged());
+    session.request("1", "n1");
+    assert!(session.is_diverged(), "an answer to an earlier push says nothing");
+    session.push("3", "n3");
+    assert!(session.is_diverged());
+    session.request("3", "n3");
+    assert!(!session.is_diverged());
+}
+
+#[test]
+fn postponed_answer_ends_it_when_it_is_sent() {
+    let mut session = Session::new();
+    session.push("1", "n1");
+    session.request("1", "n1");
+    session.intercept(Interference::Delayed, Dir::Req);
+    session.push("2", "n2");
+    session.request("2", "n2");
+    assert!(session.is_diverged(), "the later answer waits behind the first");
+    session.intercept(Interference::Released, Dir::Req);
+    assert!(!session.is_diverged());
+    session.intercept(Interference::Dropped, Dir::Resp);
+    session.intercept(Interference::Held, Dir::Req);
+    session.intercept(Interference::Released, Dir::Req);
+    assert!(session.is_diverged(), "a push was dropped too");
+}
+
+#[test]
+fn earlier_answer_does_not_end_it_while_a_push_is_postponed() {
+    let mut session = Session::new();
+    session.intercept_nonce(Interference::Delayed, Dir::Resp, "n1");
+    session.intercept_nonce(Interference::Delayed, Dir::Resp, "n2");
+    session.push("1", "n1");
+    session.request("1", "n1");
+    assert!(session.is_diverged(), "n2 is still to come");
+    session.push("2", "n2");
+    session.request("2", "n2");
+    assert!(!session.is_diverged());
+}
+
+#[test]
+fn reordered_pushes_leave_the_client_with_the_older_one() {
+    let mut session = Session::new();
+    session.intercept_nonce(Interference::Reordered, Dir::Resp, "n1");
+    session.push("2", "n2");
+    session.request("2", "n2");
+    session.push("1", "n1");
+    session.request("1", "n1");
+    assert!(session.is_diverged());
+    session.push("3", "n3");
+    session.request("3", "n3");
+    assert!(!session.is_diverged());
+}
+
+#[test]
+fn divergence_says_what_each_side_has() {
+    let mut session = Session::new();
+    session.intercept(Interference::Changed, Dir::Resp);
+    session.push("2", "n2");
+    session.request("2", "n2");
+    session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
+    session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+    let diverged = session.state().diverged.expect("diverged");
+    assert_eq!((diverged.offered.as_deref(), diverged.withheld, diverged.refused), (Some("2"), 2, 1));
+    assert_eq!(diverged.runs_changed.as_deref(), Some("2"));
+    session.push("3", "n5");
+    let diverged = session.state().diverged.expect("diverged");
+    assert_eq!((diverged.offered, diverged.withheld), (None, 2), "the newest push came through");
+}
+
+#[test]
+fn correction_is_no_divergence() {
+    let mut session = Session::new();
+    session.intercept(Interference::Corrected, Dir::Req);
+    assert!(!session.is_diverged());
+}
+
+/// Returns a delta push with resources of these names, each with this text as its content.
+fn delta_push(nonce: &str, resources: &[(&str, &str)]) -> Vec<u8> {
+    let entries = resources.iter().map(|(name, text)| {
+        let any = encode_any(CDS, text.as_bytes());
+        ResourceFields { version: text, payload: Some(&any), name, ..ResourceFields::default() }.encode()
+    });
+    ResponseFields { type_url: CDS, nonce, ..ResponseFields::default() }.encode(true, entries)
+}
+
+/// A delta push that xdscope changed or dropped, and a later one of another resource.
+fn delta_session(sent: Option<&[(&str, &str)]>) -> Session {
+    let mut session = Session::of("DeltaAggregatedResources");
+    let request = |nonce| RequestFields { type_url: CDS, response_nonce: nonce, ..RequestFields::default() };
+    session.message(MessageShape::DeltaRequest, &request("").encode(true));
+    let original = delta_push("n1", &[("a", "1"), ("b", "1")]);
+    let sent = sent.map(|sent| delta_push("n1", sent));
+    let facts = InterventionFacts {
+        interference: if sent.is_some() { Interference::Changed } else { Interference::Dropped },
+        dir: Dir::Resp,
+        is_delta: true,
+        type_url: CDS.into(),
+        version: "".into(),
+        nonce: "n1".into(),
+        by: "fault 1".into(),
+    };
+    let (original, bytes) = (Some(original.into()), sent.clone().map(Into::into));
+    let what = Intervention { facts, original, sent: bytes, sent_dir: Dir::Resp };
+    session.handle(FramePayload::Intercepted(Box::new(what)));
+    for (nonce, push) in [("n1", sent), ("n2", Some(delta_push("n2", &[("c", "1")])))] {
+        if let Some(push) = push {
+            session.message(MessageShape::DeltaResponse, &push);
+            session.message(MessageShape::DeltaRequest, &request(nonce).encode(true));
+        }
+    }
+    session
+}
+
+#[test]
+fn delta_resource_is_wrong_until_it_is_sent_again() {
+    let sent: [Option<&[(&str, &str)]>; 3] = [None, Some(&[("a", "9"), ("b", "1")]), Some(&[("b", "1")])];
+    for sent in sent {
+        let mut session = delta_session(sent);
+        assert!(session.is_diverged(), "{sent:?}: another resource repairs nothing");
+        session.message(MessageShape::DeltaResponse, &delta_push("n3", &[("a", "1"), ("b", "1")]));
+        let ack = RequestFields { type_url: CDS, response_nonce: "n3", ..RequestFields::default() };
+        session.message(MessageShape::DeltaRequest, &ack.encode(true));
+        assert!(!session.is_diverged(), "{sent:?}");
+    }
+    let same = Some(&[("a", "1"), ("b", "1")][..]);
+    assert!(!delta_session(same).is_diverged(), "no resource was changed");
+}
+
+#[test]
+fn changed_push_is_part_of_the_divergence() {
+    let mut session = Session::new();
+    session.intercept(Interference::Changed, Dir::Resp);
+    session.push("2", "n2");
+    session.request("2", "n2");
+    assert!(session.is_diverged(), "the client has other content than the server sent");
+    session.push("3", "n3");
+    session.request("3", "n3");
+    assert!(!session.is_diverged());
+}
+
+#[test]
+fn intervention_is_a_row_without_a_number() {
+    let mut session = Session::new();
+    session.intercept(Interference::Dropped, Dir::Resp);
+    let row = session.0.row(session.0.rows() - 1).expect("a row");
+    assert_eq!((row.kind, row.n, &*row.nonce), (MessageKind::Intercepted, None, "n2"));
+    assert_eq!(row.type_url.as_str(), CDS);
+}
