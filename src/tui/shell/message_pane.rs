@@ -15,6 +15,7 @@ use crate::wire::event::Seq;
 use crate::wire::text::type_label;
 
 use super::model::Model;
+use super::overlay::Overlay;
 
 /// The smallest body, in lines, that is divided.
 const MIN_BODY_LINES: u16 = 36;
@@ -43,10 +44,12 @@ struct MessageList {
     lines: Vec<LineFact>,
 }
 
-/// Reserves the lines that the content of the screen left so far.
-pub(super) fn make_room(common: &mut Common) {
+/// Reserves the lines that the content of the screen left so far, unless the help covers the screen.
+pub(super) fn make_room(model: &mut Model) {
+    let is_covered = model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Help { .. }));
+    let common = &mut model.common;
     common.message_lines = 0;
-    common.message_lines = common.content.map_or(0, |content| lines(common, content));
+    common.message_lines = common.content.filter(|_| !is_covered).map_or(0, |of| lines(common, of));
 }
 
 /// Reserves the lines that the content of the settled screen leaves. Returns whether their number
@@ -59,8 +62,8 @@ pub(super) fn fit(model: &mut Model) -> bool {
         let lines = common.content.map_or(0, |content| content.lines).max(found.lines);
         Content { lines, ..found }
     });
-    make_room(common);
-    common.message_lines != before
+    make_room(model);
+    model.common.message_lines != before
 }
 
 /// The lines of the pane below some content.

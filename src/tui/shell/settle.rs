@@ -63,7 +63,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     tour::make_room(model);
     model.common.note_shown(model.screen);
-    message_pane::make_room(&mut model.common);
+    message_pane::make_room(model);
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();
     let has_key = model.common.refresh.has_key;

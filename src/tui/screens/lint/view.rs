@@ -18,11 +18,11 @@ use crate::tui::widgets::text::field;
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 5] {
     [
-        if narrow { column("S", 1, 1, Cut::Head, 0) } else { column("SEV", 4, 5, Cut::Head, 0) },
+        column("SEV", 4, if narrow { 0 } else { 5 }, Cut::Head, 0),
         column("RULE", 16, 32, Cut::Head, 0).keeping(24),
         column("WHERE", 13, 32, Cut::Name, 0),
         column("SINCE", 6, if narrow { 0 } else { 8 }, Cut::Head, 0),
-        column("FINDING", 16, 400, Cut::Head, 0).keeping(40),
+        column("FINDING", 16, 400, Cut::Head, 0).keeping(41),
     ]
 }
 
@@ -84,9 +84,11 @@ pub(super) fn draw(
     if !list.is_empty() {
         let row = |finding: &Finding| {
             let mut row = finding_row(common, finding);
-            if let Some(severity) = row.first_mut().filter(|_| layout.narrow) {
-                severity.text = severity.text.to_uppercase();
-                severity.text.truncate(1);
+            // Without its column, the colour of the rule is the severity.
+            if let [severity, rule, ..] = row.as_mut_slice()
+                && layout.narrow
+            {
+                rule.role = severity.role;
             }
             row
         };
@@ -172,6 +174,9 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         when.push_str(&format!(", last {}, {}", time(finding.last), plural(finding.count, "time")));
     }
     add("seen", &when);
+    if common.layout().is_some_and(|layout| layout.narrow) {
+        add("severity", finding.severity.word());
+    }
     add("blame", finding.blame.word());
     add("names", &report::listed_names(&finding.names, 0));
     if !has_manual_beside(screen, common) {

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use crate::engine::store::LineFact;
+use crate::engine::store::{LineFact, MessageKind};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Span, plain, span};
 use crate::tui::widgets::table::{Column, Cut, column};
+use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Dir;
-use crate::wire::text::{latency, size, time_of_day, type_label};
+use crate::wire::text::{latency, shown_name, size, time_of_day, type_label};
 
 /// The default message size limit of gRPC clients. Larger messages are marked.
 const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
 
+/// The narrowest terminal with the column of notes.
+const MIN_WIDTH_WITH_NOTES: u16 = 160;
+
 /// The columns; without the node, if all messages are of one stream.
-pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
+pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 13] {
     let glyphs = common.theme.glyphs();
     let node = if of_one { 0 } else { 24 };
     [
@@ -30,11 +34,12 @@ pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
         column("RESOURCES", 9, 24, Cut::Head, 5),
         column("SIZE", 8, 9, Cut::Head, 1),
         column("LAT", 5, 8, Cut::Head, 4),
+        column("NOTE", 20, if common.size.0 < MIN_WIDTH_WITH_NOTES { 0 } else { 400 }, Cut::Head, 0),
     ]
 }
 
 /// The columns of messages that do not follow each other: without the time since the one before.
-pub(crate) fn apart_columns(common: &Common, of_one: bool) -> [Column; 12] {
+pub(crate) fn apart_columns(common: &Common, of_one: bool) -> [Column; 13] {
     let mut columns = columns(common, of_one);
     for column in columns.iter_mut().filter(|column| column.title == common.theme.glyphs().delta) {
         (column.min, column.max) = (0, 0);
@@ -78,5 +83,21 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
             if large { Role::Warn } else { Role::Plain },
         ),
         plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+        note(fact, glyphs),
     ]
+}
+
+/// The reason of a NACK, the note of a row, or the only name that was added or removed.
+fn note(fact: &LineFact, glyphs: &Glyphs) -> Span {
+    match (fact.kind, &fact.error, &fact.note, &fact.one) {
+        (MessageKind::Nack, Some((_, message)), ..) => {
+            span(format!("{} {}", glyphs.bad, report::brief_error(message)), Role::Bad)
+        }
+        (_, _, Some(note), _) => span(report::row_note(note), Role::Muted),
+        (MessageKind::Nack, None, ..) => span(format!("{} by version alone", glyphs.bad), Role::Bad),
+        (_, _, _, Some(name)) => {
+            span(format!("{}{}", if fact.added > 0 { "+" } else { "-" }, shown_name(name)), Role::Muted)
+        }
+        _ => plain(""),
+    }
 }

@@ -231,6 +231,7 @@ impl StreamScreen {
                 self.lists_streams = false;
                 Outcome::Done
             }
+            (Command::Unfold, _) => Outcome::say(common, "nothing to unfold in the list of streams"),
             (Command::Timeline, Some(stream)) => {
                 let scope = Scope { stream: Some(stream), type_url: None };
                 Outcome::Open(Destination::Messages { scope, n: None })
@@ -325,6 +326,10 @@ impl Screen for StreamScreen {
             parts.push(format!("{n} {}", theme::state_mark(kind, common.theme.glyphs()).word));
         }
         parts.join(", ")
+    }
+
+    fn has_target(&self, command: Command, _common: &Common) -> bool {
+        !self.lists_streams || !matches!(command, Command::Unfold | Command::NextPane)
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {

@@ -124,3 +124,16 @@ fn every_entry_of_a_menu_has_a_key() {
         assert!(taken.is_empty(), "{taken:?} have commands in a menu");
     }
 }
+
+#[test]
+fn menu_of_columns_marks_those_without_room() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut small = crate::tui::tests::model(80, 24, crate::tui::tests::PLAIN);
+    type_keys(&mut small, &source.data(), "2C");
+    let shown = drawn_text(&small);
+    let left_out = shown.lines().filter(|line| line.contains("no room at this width")).count();
+    assert!(left_out > 0 && !line(&shown, "[x] STATE").contains("no room"), "{shown}");
+    let mut wide = crate::tui::tests::model(200, 60, crate::tui::tests::PLAIN);
+    type_keys(&mut wide, &source.data(), "2C");
+    assert!(!drawn_text(&wide).contains("no room"), "{}", drawn_text(&wide));
+}
