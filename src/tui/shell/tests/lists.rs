@@ -43,7 +43,10 @@ fn sorts_by_any_column_in_both_directions() {
     type_keys(&mut model, &source.data(), "s1");
     assert!(drawn_text(&model).contains("problems first"));
     for keys in ["2s", "6s", "7s", "9s"] {
-        assert!(drawn_text(&typed(&source.data(), keys)).contains("[x]"), "{keys}");
+        let shown = drawn_text(&typed(&source.data(), keys));
+        assert!(shown.contains("[x]"), "{keys}");
+        let footer = shown.lines().last().unwrap_or_default();
+        assert!(!footer.contains("by name"), "each entry has its own key: {footer}");
     }
     let model = typed(&source.data(), "3s");
     assert!(model.common.notice.is_some_and(|notice| notice.contains("order of time")));
