@@ -98,7 +98,7 @@ impl GetTarget {
         of_type.unwrap_or(&self.text)
     }
 
-    /// Returns resources of the type with names that resemble the one that was typed: `cds/reviews`.
+    /// Returns resources of the type with names that resemble the typed one: `cds/reviews`.
     pub(super) fn near_names(&self, store: &Store) -> Vec<String> {
         let states = store.states().into_iter().filter(|state| self.is_type(&state.type_url));
         let names: BTreeSet<Arc<str>> = states

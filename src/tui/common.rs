@@ -260,8 +260,8 @@ impl Common {
         }
     }
 
-    /// Notes the shown screen. Columns and content may shrink when the screen, the scope or the size
-    /// of the terminal changes.
+    /// Notes the shown screen. Columns and content may shrink when the screen, the scope or the
+    /// size of the terminal changes.
     pub(crate) fn note_shown(&mut self, screen: ScreenId) {
         let shown = Some((screen, self.scope.clone(), self.size));
         if self.shown != shown {
@@ -287,8 +287,8 @@ impl Common {
         }
     }
 
-    /// The time axis of charts in at most `cells` cells: that of the replay bar for a recording that
-    /// is short enough, else the last minutes.
+    /// The time axis of charts in at most `cells` cells: that of the replay bar for a short
+    /// recording, else the last minutes.
     pub fn chart_axis(&self, cells: usize) -> Axis {
         match self.short_recording() {
             Some(end) => self.activity.whole_axis(end, cells),

@@ -44,7 +44,7 @@ struct MessageList {
     lines: Vec<LineFact>,
 }
 
-/// Reserves the lines that the content of the screen left so far, unless the help covers the screen.
+/// Reserves the lines that the content of the screen left so far, unless the help covers it.
 pub(super) fn make_room(model: &mut Model) {
     let is_covered = model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Help { .. }));
     let common = &mut model.common;
@@ -153,7 +153,14 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas) {
             cells
         };
         let rows: Vec<StyledLine> = list.lines.iter().map(row).collect();
-        table::draw(canvas, rest, &message_rows::apart_columns(common, false), &rows, None, false);
+        table::draw(
+            canvas,
+            rest,
+            &message_rows::apart_columns(common, false, rest.width),
+            &rows,
+            None,
+            false,
+        );
         area = below;
     }
 }

@@ -14,14 +14,17 @@ use crate::wire::text::{latency, shown_name, size, time_of_day, type_label};
 /// The default message size limit of gRPC clients. Larger messages are marked.
 const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
 
-/// The narrowest terminal with the column of notes.
-const MIN_WIDTH_WITH_NOTES: u16 = 160;
+/// The fewest columns of notes.
+const MIN_NOTE_WIDTH: usize = 20;
+/// Columns that other columns may take beyond their least widths, beside notes.
+const SLACK: usize = 16;
 
-/// The columns; without the node, if all messages are of one stream.
-pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 13] {
+/// The columns in `room` cells; without the node, if all messages are of one stream. Notes take
+/// what the other columns leave.
+pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
     let glyphs = common.theme.glyphs();
     let node = if of_one { 0 } else { 24 };
-    [
+    let mut columns = [
         column("#", 5, 12, Cut::Tail, 0),
         column("TIME", 12, 14, Cut::Head, 0),
         column(glyphs.delta, 8, 10, Cut::Head, 2),
@@ -34,13 +37,19 @@ pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 13] {
         column("RESOURCES", 9, 24, Cut::Head, 5),
         column("SIZE", 8, 9, Cut::Head, 1),
         column("LAT", 5, 8, Cut::Head, 4),
-        column("NOTE", 20, if common.size.0 < MIN_WIDTH_WITH_NOTES { 0 } else { 400 }, Cut::Head, 0),
-    ]
+        column("NOTE", MIN_NOTE_WIDTH, 0, Cut::Head, 0),
+    ];
+    let others: usize = columns.iter().map(|column| column.min + 1).sum::<usize>() - MIN_NOTE_WIDTH;
+    let left = usize::from(room).saturating_sub(others + SLACK);
+    if let [.., note] = &mut columns {
+        note.max = if left < MIN_NOTE_WIDTH { 0 } else { left };
+    }
+    columns
 }
 
 /// The columns of messages that do not follow each other: without the time since the one before.
-pub(crate) fn apart_columns(common: &Common, of_one: bool) -> [Column; 13] {
-    let mut columns = columns(common, of_one);
+pub(crate) fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
+    let mut columns = columns(common, of_one, room);
     for column in columns.iter_mut().filter(|column| column.title == common.theme.glyphs().delta) {
         (column.min, column.max) = (0, 0);
     }
