@@ -41,9 +41,8 @@ pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] 
     ];
     let others: usize = columns.iter().map(|column| column.min + 1).sum::<usize>() - MIN_NOTE_WIDTH;
     let left = usize::from(room).saturating_sub(others + SLACK);
-    if let [.., note] = &mut columns {
-        note.max = if left < MIN_NOTE_WIDTH { 0 } else { left };
-    }
+    let [.., note] = &mut columns;
+    note.max = if left < MIN_NOTE_WIDTH { 0 } else { left };
     columns
 }
 
