@@ -265,6 +265,6 @@ fn narrow_terminals_show_the_tab_of_the_screen() {
 fn wide_lists_of_messages_have_the_reasons_of_refusals() {
     let source = ScriptedStore::gateway();
     let wide = screen(&source.data(), "6", 200, 60);
-    assert!(line(&wide, "NACK #").contains("value must be greater than 0s"), "{wide}");
+    assert!(line(&wide, "NACK #").contains("cluster(s) reviews: Proto constraint"), "{wide}");
     assert!(!screen(&source.data(), "3", 120, 36).contains("NOTE"), "other columns come first");
 }
