@@ -11,11 +11,13 @@ use crate::app::session_dir;
 use crate::engine::lint;
 use crate::engine::store::{MessageKind, Options};
 use crate::present::{json, report};
+use crate::schema::Schema;
 use crate::sources::{self, Limit, Spec};
 use crate::tui::ScreenId;
-use crate::wire::event::Kind;
+use crate::wire::event::{ApiVersion, Kind};
 
 use super::help;
+use super::target::GetTarget;
 
 /// Largest file that is read for its names, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -39,7 +41,11 @@ pub(super) enum Names {
     Nodes,
     Streams,
     Rules,
-    /// Words that `explain` knows.
+    /// Resources, and after one of them its versions.
+    Compared,
+    /// Positions in a recording.
+    Moments,
+    /// Words that `explain` knows: fields behind a message, else states, rules and messages.
     Words,
     Screens,
     Topics,
@@ -57,6 +63,8 @@ pub(super) struct Candidates {
     source: Option<PathBuf>,
     /// Types on the command line, for names after them.
     last_type: Option<Kind>,
+    /// The resource on the command line, for versions after it.
+    resource: Option<GetTarget>,
     state_dir: Option<PathBuf>,
     /// Whether the shell inserts a candidate as it stands.
     must_quote: bool,
@@ -71,6 +79,10 @@ struct SourceNames {
     types: BTreeSet<String>,
     /// Resources as `cds/reviews`.
     resources: BTreeSet<String>,
+    /// Versions of the resource on the command line.
+    versions: Vec<String>,
+    /// Messages that refuse a push, the newest first.
+    refusals: Vec<String>,
 }
 
 impl Candidates {
@@ -87,7 +99,10 @@ impl Candidates {
         };
         let source = typed.iter().filter(|word| !word.starts_with('-')).find_map(file);
         let last_type = typed.last().and_then(|word| Kind::parse(word));
-        Candidates { source, last_type, state_dir, must_quote }
+        let targets =
+            typed.iter().filter(|word| !Path::new(word).is_file()).map(|word| GetTarget::parse(word));
+        let resource = targets.filter(|target| target.kind.is_some() && target.name.is_some()).last();
+        Candidates { source, last_type, resource, state_dir, must_quote }
     }
 
     /// Returns the names that begin with `current`.
@@ -100,10 +115,16 @@ impl Candidates {
             Names::Nodes => self.of_source().nodes.into_iter().collect(),
             Names::Streams => self.of_source().streams,
             Names::Rules => lint::rules().map(|rule| rule.id.to_owned()).collect(),
-            Names::Words => {
-                let states = report::STATES.into_iter().map(|(state, _)| state.word());
-                states.chain(lint::rules().map(|rule| rule.id)).map(str::to_owned).collect()
+            Names::Compared if self.resource.is_some() => self.of_source().versions,
+            Names::Compared => self.resources(current),
+            Names::Moments => {
+                let words = ["start", "end", "nack"].map(str::to_owned).into_iter();
+                words.chain(self.of_source().refusals).collect()
             }
+            Names::Words => match current.rsplit_once('.') {
+                Some((message, _)) => fields(message),
+                None => words_to_explain(),
+            },
             Names::Screens => ScreenId::ALL.into_iter().map(|screen| screen.title().to_lowercase()).collect(),
             Names::Topics => help::words(),
             Names::Scenarios => {
@@ -179,14 +200,31 @@ impl Candidates {
         let (send, receive) = channel();
         // The process ends soon, and the thread with it.
         let reader = std::thread::Builder::new().name("names".into());
-        let started = reader.spawn(move || drop(read(&path).map(|names| send.send(names))));
+        let resource = self.resource.clone();
+        let started =
+            reader.spawn(move || drop(read(&path, resource.as_ref()).map(|names| send.send(names))));
         let names = started.ok().and_then(|_| receive.recv_timeout(MAX_TIME).ok());
         names.unwrap_or_default()
     }
 }
 
-/// Reads the names of a file.
-fn read(path: &Path) -> Option<SourceNames> {
+/// Returns the states, rules and messages that `explain` knows.
+fn words_to_explain() -> Vec<String> {
+    let states = report::STATES.into_iter().map(|(state, _)| state.word());
+    let messages = Kind::all().filter_map(|kind| kind.message(ApiVersion::V3)?.rsplit('.').next());
+    let words = states.chain(lint::rules().map(|rule| rule.id)).chain(messages);
+    words.map(str::to_owned).collect()
+}
+
+/// Returns the fields of a message, or of the message that a field holds: `Cluster.name`.
+fn fields(path: &str) -> Vec<String> {
+    let schema = Schema::default();
+    let fields = schema.field_names_in(path).unwrap_or_default();
+    fields.iter().map(|field| format!("{path}.{field}")).collect()
+}
+
+/// Reads the names of a file, and the versions of a resource.
+fn read(path: &Path, resource: Option<&GetTarget>) -> Option<SourceNames> {
     let source = sources::open(&Spec::new(path), &Default::default()).ok()?;
     let (store, _) = sources::replay(source, Options::default(), &Limit::All);
     let mut names = SourceNames::default();
@@ -199,7 +237,19 @@ fn read(path: &Path) -> Option<SourceNames> {
         names.types.insert(word.to_owned());
         let resources = store.resources(state.stream, &state.type_url).into_iter();
         names.resources.extend(resources.map(|fact| format!("{word}/{}", fact.name)));
+        let Some((of, name)) = resource.and_then(|of| Some((of, of.name.as_deref()?))) else { continue };
+        if of.is_type(&state.type_url) {
+            let versions = store.versions(state.stream, &state.type_url, name);
+            names.versions.extend(versions.iter().map(|version| version.version.to_string()));
+        }
     }
+    names.versions.sort();
+    names.versions.dedup();
+    let refusals = (0..store.rows()).rev().filter_map(|row| match store.kind_of(row)? {
+        (Some(n), MessageKind::Nack) => Some(format!("#{}", n.0)),
+        _ => None,
+    });
+    names.refusals.extend(refusals.take(MAX_CANDIDATES));
     Some(names)
 }
 

@@ -66,7 +66,9 @@ fn names_of(id: &str) -> Option<Names> {
     Some(match id {
         "source" | "server" => Names::Sources,
         "session" | "sessions" => Names::Sessions,
-        "what" | "words" => Names::Resources,
+        "what" => Names::Resources,
+        "words" => Names::Compared,
+        "at" => Names::Moments,
         "node" => Names::Nodes,
         "stream" => Names::Streams,
         "rule" => Names::Rules,

@@ -1,5 +1,6 @@
 //! Flags without effect on the source: an error says so.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::parser::ValueSource;
@@ -42,7 +43,12 @@ impl SourceKind {
 /// Refuses flags on the command line that have no effect on the source of a verb.
 ///
 /// Flags that the environment sets are for all verbs, and are ignored where they have no effect.
-pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<(), CliError> {
+pub(super) fn check(
+    verb: &Verb,
+    matches: &ArgMatches,
+    args: &[OsString],
+    io: &Io<'_>,
+) -> Result<(), CliError> {
     let own = command_line::innermost(matches);
     let typed = |id: &str| own.value_source(id) == Some(ValueSource::CommandLine);
     let ids: Vec<&str> = own.ids().map(clap::Id::as_str).filter(|id| typed(id)).collect();
@@ -59,7 +65,7 @@ pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<()
         // xdscope waits so long for a server.
         let has_effect = is_client && *id == "resource_timeout";
         if let Some(why) = idle_flags::reason(verb, id, is_bootstrap).filter(|_| !has_effect) {
-            return Err(without_effect(id, &why));
+            return Err(without_effect(&flag(id, args), &why));
         }
     }
     if sources.is_empty() {
@@ -84,19 +90,28 @@ pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<()
             // Another meaning of --node is what users look for.
             "node_file" | "node_id" => {
                 let next = vec![format!("xdscope status {} --node NAME", shell_word(source))];
-                CliError { next, ..without_effect(id, &why) }
+                CliError { next, ..without_effect(&flag(id, args), &why) }
             }
-            _ => without_effect(id, &why),
+            _ => without_effect(&flag(id, args), &why),
         });
     }
     Ok(())
 }
 
-fn without_effect(id: &str, why: &str) -> CliError {
-    let flag = match id {
-        "source" => "SOURCE".to_owned(),
-        id => format!("--{}", id.replace('_', "-")),
+/// Returns a flag as it was typed: `--node-file` is also `--node` where no stream is selected.
+fn flag(id: &str, args: &[OsString]) -> String {
+    let is_typed = |flag: &str| {
+        let texts = args.iter().filter_map(|arg| arg.to_str());
+        texts.map(|arg| arg.split_once('=').map_or(arg, |(name, _)| name)).any(|arg| arg == flag)
     };
+    match id {
+        "source" => "SOURCE".to_owned(),
+        "node_file" if !is_typed("--node-file") && is_typed("--node") => "--node".to_owned(),
+        id => format!("--{}", id.replace('_', "-")),
+    }
+}
+
+fn without_effect(flag: &str, why: &str) -> CliError {
     CliError::usage(format!("{flag} has no effect: {why}")).next(format!("the call without {flag}"))
 }
 

@@ -195,16 +195,8 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
                     false => format!("{} was neither requested nor sent", what.text),
                 };
                 let error = CliError::new(Exit::Never, words);
-                let names: BTreeSet<Arc<str>> = of_type
-                    .iter()
-                    .flat_map(|state| store.resources(state.stream, &state.type_url))
-                    .map(|fact| fact.name)
-                    .collect();
-                let near = suggest::near(name, names.iter().map(|name| &**name)).into_iter();
-                let next = near.map(|name| {
-                    let what = format!("{}/{name}", what.type_text);
-                    format!("xdscope get {source} {}", shell_word(&what))
-                });
+                let near = what.near_names(store).into_iter();
+                let next = near.map(|near| format!("xdscope get {source} {}", shell_word(&near)));
                 let next = next.chain([format!("xdscope get {source} {}", what.type_text)]).collect();
                 return Err(CliError { next, ..error });
             }

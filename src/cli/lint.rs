@@ -13,7 +13,7 @@ use crate::sources::{self, SchemaCodec, script};
 use crate::wire::Profile;
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
-use crate::wire::text::plural;
+use crate::wire::text::{plural, shell_word};
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
 use super::error::{CliError, Exit};
@@ -155,10 +155,25 @@ fn known(pattern: &str) -> Result<(), CliError> {
         return Ok(());
     }
     let what = if pattern.contains('*') { "no rule matches" } else { "unknown rule" };
-    let near = suggest::near(pattern.trim_matches('*'), lint::rules().map(|rule| rule.id));
-    let next = near.into_iter().map(|id| format!("--rule {id}")).collect();
+    let near: Vec<String> = match pattern.split_once('*') {
+        Some((start, "")) if !start.is_empty() => near_globs(start),
+        _ => {
+            let near = suggest::near(pattern.trim_matches('*'), lint::rules().map(|rule| rule.id));
+            near.into_iter().map(str::to_owned).collect()
+        }
+    };
+    let next = near.iter().map(|rule| format!("--rule {}", shell_word(rule))).collect();
     let error = CliError { next, ..CliError::usage(format!("{what} `{pattern}`")) };
     Err(error.next("xdscope lint --list-rules"))
+}
+
+/// Returns globs of rules whose first words resemble `start`: `nack-*` for `nak-`.
+fn near_globs(start: &str) -> Vec<String> {
+    let starts: BTreeSet<&str> = lint::rules()
+        .flat_map(|rule| rule.id.match_indices('-').filter_map(|(at, _)| rule.id.get(..at)))
+        .collect();
+    let near = suggest::near(start.trim_end_matches('-'), starts).into_iter();
+    near.map(|start| format!("{start}-*")).collect()
 }
 
 /// Whether `--rule` selects a rule.

@@ -178,7 +178,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         if let Some(note) = note.filter(|_| !cli.global.quiet) {
             io.say(&crate::wire::text::display_safe(&note));
         }
-        effect::check(verb, &matches, io)?;
+        effect::check(verb, &matches, &args, io)?;
     }
     let global = &cli.global;
     diagnostics::start(global)?;

@@ -1,7 +1,10 @@
 //! WHAT as typed: a type, a resource of a type, or a structured name.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::engine::session::glob_matches;
-use crate::engine::store::ResourceFact;
+use crate::engine::store::{ResourceFact, Store};
 use crate::wire::event::{Kind, TypeUrl};
 
 use super::suggest;
@@ -43,6 +46,7 @@ pub(super) fn join_names(words: &[String]) -> Vec<String> {
 }
 
 /// `TYPE`, `TYPE/NAME`, or a structured name.
+#[derive(Clone)]
 pub(super) struct GetTarget {
     pub text: String,
     pub kind: Option<Kind>,
@@ -92,6 +96,18 @@ impl GetTarget {
         let glob = self.name.as_deref().filter(|name| is_glob(name) && *name != "*");
         let of_type = glob.and_then(|glob| self.text.strip_suffix(glob)?.strip_suffix('/'));
         of_type.unwrap_or(&self.text)
+    }
+
+    /// Returns resources of the type with names that resemble the typed one: `cds/reviews`.
+    pub(super) fn near_names(&self, store: &Store) -> Vec<String> {
+        let states = store.states().into_iter().filter(|state| self.is_type(&state.type_url));
+        let names: BTreeSet<Arc<str>> = states
+            .flat_map(|state| store.resources(state.stream, &state.type_url))
+            .map(|fact| fact.name)
+            .collect();
+        let typed = self.name.as_deref().unwrap_or_default();
+        let near = suggest::near(typed, names.iter().map(|name| &**name).filter(|name| *name != typed));
+        near.into_iter().map(|name| format!("{}/{name}", self.type_text)).collect()
     }
 
     pub(super) fn is(&self, fact: &ResourceFact) -> bool {

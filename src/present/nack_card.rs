@@ -94,11 +94,15 @@ impl NackCard<'_> {
                 None => {}
             }
             let has_reason = !entry.reason.trim().is_empty();
-            if has_text && has_reason && (card.nack.entries.len() > 1 || entry.reason.trim() != text.trim()) {
+            // The text above has the only reason already.
+            let is_new = card.nack.entries.len() > 1 || !text.contains(entry.reason.trim());
+            if has_text && has_reason && is_new {
                 lines.add("why", entry.reason.as_str(), Role::Plain);
             }
         }
-        for subject in &card.subjects {
+        // A broken constraint that the NACK names says more than the rule.
+        let names_broken = |subject: &RefusedResource| subject.broken.listed.iter().any(|of| of.is_named);
+        for subject in card.subjects.iter().filter(|subject| !names_broken(subject)) {
             for rule in &subject.rules {
                 let text = format!("{rule}   of {}, by the descriptors", first_field(subject));
                 lines.add("rule", text, Role::Plain);

@@ -46,6 +46,12 @@ pub struct MessageDocs {
     pub fields: Vec<FieldSummary>,
 }
 
+impl MessageDocs {
+    fn names(&self) -> Vec<String> {
+        self.fields.iter().map(|field| field.name.clone()).collect()
+    }
+}
+
 /// A field of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldSummary {
@@ -137,6 +143,24 @@ impl Schema {
             (_, Some(field)) => Explanation::Field(field_docs(pool, &field)),
             (message, None) => Explanation::Message(message_docs(&message)),
         })
+    }
+
+    /// Returns the names of the fields of a message, or of the message in a field, by a path as in
+    /// [`explain`](Schema::explain).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the message or a field is unknown, or if the field is no message.
+    pub fn field_names_in(&self, path: &str) -> Result<Vec<String>, ExplainError> {
+        let message = match self.explain(path)? {
+            Explanation::Message(message) => return Ok(message.names()),
+            Explanation::Field(field) => field.field_type,
+        };
+        let (FieldType::Single(name) | FieldType::List(name) | FieldType::Map { value: name, .. }) = message;
+        match self.explain(&name) {
+            Ok(Explanation::Message(message)) => Ok(message.names()),
+            _ => Err(ExplainError::NoInside(path.to_owned())),
+        }
     }
 
     /// Splits a path into the message at its start and the field names after it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
-use crate::engine::activity::{RecentActivity, SPAN};
+use crate::engine::activity::{Axis, RecentActivity, SPAN};
 use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
 use crate::engine::store::{ClientMarks, Store};
 use crate::present::report::{self, Census, Row};
@@ -17,6 +17,7 @@ use crate::wire::text;
 use super::data::{AppliedFilter, Data, Info};
 use super::input::screen_id::ScreenId;
 use super::lists::{HiddenColumns, Sorts};
+use super::screens::screen::Content;
 use super::widgets::layout::{Layout, layout};
 use super::widgets::table::GrownWidths;
 use super::widgets::theme::Theme;
@@ -213,10 +214,12 @@ pub struct Common {
     pub tour_lines: u16,
     /// Lines below the screen for the messages around its selection.
     pub message_lines: u16,
+    /// The content of the screen above the messages, with the most lines that it had so far.
+    pub content: Option<Content>,
     /// The widths of the tables of the screen so far.
     pub widths: GrownWidths,
-    /// The screen and the scope that the widths are of.
-    shown: Option<(ScreenId, Scope)>,
+    /// The screen, the scope and the size of the terminal that lines and widths are of.
+    shown: Option<(ScreenId, Scope, (u16, u16))>,
 }
 
 impl Common {
@@ -251,16 +254,20 @@ impl Common {
             is_finding: false,
             tour_lines: 0,
             message_lines: 0,
+            content: None,
             widths: GrownWidths::default(),
             shown: None,
         }
     }
 
-    /// Notes the shown screen. Columns may shrink when the screen or the scope changes.
+    /// Notes the shown screen. Columns and content may shrink when the screen, the scope or the
+    /// size of the terminal changes.
     pub(crate) fn note_shown(&mut self, screen: ScreenId) {
-        if self.shown.as_ref().is_none_or(|(of, scope)| *of != screen || *scope != self.scope) {
-            self.shown = Some((screen, self.scope.clone()));
+        let shown = Some((screen, self.scope.clone(), self.size));
+        if self.shown != shown {
+            self.shown = shown;
             self.widths.clear();
+            self.content = None;
         }
     }
 
@@ -272,12 +279,45 @@ impl Common {
     }
 
     /// The time that charts show: the last minutes, or less of a source that is younger.
-    pub fn chart_window(&self) -> Duration {
+    fn chart_window(&self) -> Duration {
         match self.now.as_secs_f64() {
             secs if secs < 60.0 => Duration::from_secs(60),
             secs if secs < 120.0 => Duration::from_secs(120),
             _ => SPAN,
         }
+    }
+
+    /// The time axis of charts in at most `cells` cells: that of the replay bar for a short
+    /// recording, else the last minutes.
+    pub fn chart_axis(&self, cells: usize) -> Axis {
+        match self.short_recording() {
+            Some(end) => self.activity.whole_axis(end, cells),
+            None => self.activity.axis(self.chart_window(), cells),
+        }
+    }
+
+    /// The end of a recording that charts show from start to end.
+    fn short_recording(&self) -> Option<Time> {
+        self.info.bar.as_ref().map(|bar| bar.end).filter(|end| end.0 < SPAN.as_nanos() as u64)
+    }
+
+    /// The words at the ends of a time axis of charts.
+    pub fn chart_ends(&self, span: Duration) -> [String; 2] {
+        match self.short_recording() {
+            Some(end) => ["start".to_owned(), format!("end, {}", text::age(end.since(Time::ZERO)))],
+            None => [format!("-{}", text::age(span)), "now".to_owned()],
+        }
+    }
+
+    /// The time axis of charts that are `columns` wide, with cells of whole columns that fill most
+    /// of them.
+    pub fn wide_chart_axis(&self, columns: usize) -> Axis {
+        let is_filled = |axis: &Axis| {
+            let cells = axis.cell_count().max(1);
+            columns / cells * cells * 5 >= columns * 4
+        };
+        let all = (1..=columns).rev().map(|cells| self.chart_axis(cells));
+        all.clone().find(is_filled).or_else(|| all.into_iter().next()).unwrap_or_else(|| self.chart_axis(1))
     }
 
     /// The area of the tour; `None` if the tour is not shown.

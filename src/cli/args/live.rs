@@ -8,6 +8,7 @@ use clap::Args;
 use super::*;
 use crate::app::demo::Scenario;
 use crate::app::tap::DRAIN_TIME;
+use crate::cli::suggest;
 use crate::peers::server::PlaybackSpeed;
 use crate::sources::ReplayPosition;
 
@@ -243,6 +244,8 @@ pub struct DemoArgs {
 fn scenario(text: &str) -> Result<Scenario, ValueError> {
     Scenario::ALL.into_iter().find(|scenario| scenario.word() == text).ok_or_else(|| {
         let words: Vec<_> = Scenario::ALL.iter().map(|scenario| scenario.word()).collect();
-        ValueError::UnknownScenario { known: words.join(", ") }
+        let near = suggest::near(text, words.iter().copied());
+        let near = if near.is_empty() { String::new() } else { format!("near: {}; ", near.join(", ")) };
+        ValueError::UnknownScenario { near, known: words.join(", ") }
     })
 }

@@ -95,8 +95,8 @@ pub enum ValueError {
     ScreenSpeed,
     #[error("expected a number from 0.01 to 1000, or max")]
     ScriptSpeed,
-    #[error("one of {known}")]
-    UnknownScenario { known: String },
+    #[error("{near}one of {known}")]
+    UnknownScenario { near: String, known: String },
     #[error("expected a time above 0")]
     ZeroTime,
     #[error("expected COLUMNSxROWS such as 120x36, from 60x15 to 500x200")]

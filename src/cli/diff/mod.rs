@@ -81,7 +81,11 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         aside: DiffNotes::default(),
     };
     match words::read(&args.source.source, &args.words, io)? {
-        ComparisonRequest::Versions { what, from, to } => work.versions(&what, &from, &to, io),
+        ComparisonRequest::Versions { what, from, to } => {
+            let list = format!("xdscope get {}", shell_word(&args.source.source));
+            let result = work.versions(&what, &from, &to, io);
+            result.map_err(|error| if error.next.is_empty() { error.next(list) } else { error })
+        }
         ComparisonRequest::Moments { from, to, whats } => {
             let (mut passes, _) = source::passes(&args.source, global, io)?;
             let from = source::limit(&mut passes, &from, global, io)?;
@@ -107,8 +111,8 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
                     words::read_versions(&args.source.source, &words)
             {
                 match work.versions(&what, &from, &to, io) {
-                    // Neither a version nor a name: the error is about the version.
-                    Err(error) if error.exit == Exit::Never => {}
+                    // Neither a version nor like a name: the error is about the version.
+                    Err(error) if error.exit == Exit::Never && error.next.is_empty() => {}
                     result => return result,
                 }
             }
@@ -149,6 +153,9 @@ impl DiffRun<'_> {
         source::say_dropped(&store, &self.args.source, self.global, io);
         Picked::of(pick.as_ref(), &store)?;
         let source = &self.args.source.source;
+        if known.is_empty() {
+            return Err(places::never_sent(what, &store, source));
+        }
         // The default is the newest change on any stream.
         let change = places::changed(&known).filter(|_| (from, to) == (&Place::Before, &Place::Newest));
         let new = change.map_or_else(|| places::pick(&known, to, None, what, source), Ok)?;

@@ -39,7 +39,6 @@ pub(super) fn pick<'a>(
     };
     found.ok_or_else(|| {
         let message = match place {
-            _ if known.is_empty() => format!("{} was never sent", what.text),
             Place::Version(wanted) => format!("{} was never sent with version {wanted}", what.text),
             Place::Message(n) => format!("{} was not sent up to #{}", what.text, n.0),
             Place::Newest | Place::Before => format!("{} was sent with one content only", what.text),
@@ -65,6 +64,26 @@ pub(super) fn pick<'a>(
         }
         CliError { next, ..CliError::new(Exit::Never, message) }
     })
+}
+
+/// The error for a resource without any version. It suggests near names, or the messages about a
+/// name that was requested; nothing for an unknown name.
+pub(super) fn never_sent(what: &GetTarget, store: &Store, source: &str) -> CliError {
+    let states = store.states().into_iter().filter(|state| what.is_type(&state.type_url));
+    let is_requested =
+        states.flat_map(|state| store.resources(state.stream, &state.type_url)).any(|fact| what.is(&fact));
+    let source = shell_word(source);
+    let next = match is_requested {
+        true => {
+            let filter = format!("name:{}", quoted_word(what.name.as_deref().unwrap_or_default()));
+            vec![format!("xdscope log {source} --filter {}", shell_word(&filter))]
+        }
+        false => {
+            let near = what.near_names(store).into_iter();
+            near.map(|near| format!("xdscope diff {source} {}", shell_word(&near))).collect()
+        }
+    };
+    CliError { next, ..CliError::new(Exit::Never, format!("{} was never sent", what.text)) }
 }
 
 /// Finds the newest version whose content differs from an earlier one on its stream.

@@ -108,6 +108,17 @@ fn near_names_are_suggested() {
             "has no field lb_polcy\n  next   xdscope explain Cluster.lb_policy",
         ),
         (&["wait", TOUR, "syncd"], "next   synced"),
+        (&["lint", TOUR, "--rule", "nak-*"], "next   --rule 'nack-*'"),
+        (
+            &["diff", TOUR, "cds/reveiws"],
+            "never sent\n  next   xdscope diff tests/fixtures/cli/tour.xds cds/reviews\n",
+        ),
+        (&["diff", TOUR, "cds", "reveiws"], "next   xdscope diff tests/fixtures/cli/tour.xds cds/reviews\n"),
+        (&["diff", TOUR, "cds/zzz"], "never sent\n  next   xdscope get tests/fixtures/cli/tour.xds\n"),
+        (&["diff", TOUR, "cds", "77"], "no push of cds has version 77"),
+        (&["demo", "--scenario", "nck-loop"], "near: nack-loop; one of tour"),
+        (&["info", TOUR, "--node", "x"], "--node has no effect"),
+        (&["info", TOUR, "--node-file", "x"], "--node-file has no effect"),
         (&["get", TOUR, "cds", "zz*"], "no name matches cds/zz*"),
     ] {
         let output = run(args);

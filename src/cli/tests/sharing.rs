@@ -226,6 +226,16 @@ fn completions_offer_names_of_the_source() {
     assert_eq!(fish(&["wait", TOUR, "sy"]), ["synced"]);
     assert_eq!(fish(&["log", TOUR, "--filter", "kind:na"]), ["kind:nack"]);
     assert_eq!(fish(&["log", TOUR, "--filter", "node:ed"]), ["node:edge-gw-1"]);
+    assert_eq!(fish(&["explain", "Cluster.connect_t"]), ["Cluster.connect_timeout"]);
+    assert_eq!(
+        fish(&["explain", "Cluster.common_lb_config.healthy_p"]),
+        ["Cluster.common_lb_config.healthy_panic_threshold"]
+    );
+    assert_eq!(fish(&["explain", "Clust"]), ["Cluster", "ClusterLoadAssignment"]);
+    assert_eq!(fish(&["diff", TOUR, "cds/re"]), ["cds/reviews"]);
+    assert_eq!(fish(&["diff", TOUR, "cds/reviews", "4"]), ["41", "42"]);
+    assert_eq!(fish(&["status", TOUR, "--at", "e"]), ["end"]);
+    assert!(fish(&["status", TOUR, "--at", "#"]).iter().all(|n| n.starts_with('#')));
     assert!(fish(&["stat"]).contains(&"status".to_owned()));
     assert!(fish(&["help", "exit"]).contains(&"exit-codes".to_owned()));
     assert!(fish(&["status", "tests/fixtures/cli/to"]).contains(&"tests/fixtures/cli/tour.xds".to_owned()));

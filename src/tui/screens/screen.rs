@@ -131,6 +131,12 @@ pub trait Screen {
         None
     }
 
+    /// The lines that the screen fills, if the messages of the selection are shown below. `largest`
+    /// is the layout with the lowest pane of messages.
+    fn content(&self, _common: &Common, _largest: &Layout) -> Option<Content> {
+        None
+    }
+
     /// The push or resource that Diff compares for the selection.
     fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
         None
@@ -166,6 +172,27 @@ pub struct ScreenText {
     pub lines: Vec<String>,
     /// The selected line, or the first one shown.
     pub at: usize,
+}
+
+/// The lines that a screen above the pane of messages fills.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    pub lines: usize,
+    /// The pane of messages gets no more than what the content leaves.
+    pub is_kept_whole: bool,
+}
+
+impl Content {
+    /// Content above a pane that has some lines in any case.
+    pub fn of(lines: usize) -> Option<Content> {
+        Some(Content { lines, is_kept_whole: false })
+    }
+
+    /// A list of `rows` lines, which gets at least one of `share` parts of the body, above a gap
+    /// and `detail` lines.
+    pub fn stacked(rows: usize, share: usize, detail: usize) -> Option<Content> {
+        Content::of((rows * share).max(rows + 1 + detail))
+    }
 }
 
 /// The result of a command.

@@ -4,79 +4,130 @@ use ratatui::layout::Rect;
 
 use crate::engine::store::LineFact;
 use crate::present::report::Role;
-use crate::tui::common::Common;
+use crate::tui::common::{Common, Scope};
 use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::Content;
 use crate::tui::screens::shared::message_rows;
 use crate::tui::widgets::canvas::{Canvas, StyledLine};
-use crate::tui::widgets::layout;
+use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::wire::event::Seq;
 use crate::wire::text::type_label;
 
 use super::model::Model;
+use super::overlay::Overlay;
 
-/// The screens with the pane. The other screens list messages themselves, or are as high as the
-/// terminal.
-const SCREENS: [ScreenId; 5] =
-    [ScreenId::Diff, ScreenId::Nack, ScreenId::Subscriptions, ScreenId::Graph, ScreenId::Lint];
 /// The smallest body, in lines, that is divided.
 const MIN_BODY_LINES: u16 = 36;
-/// The most lines of the pane, with its heading and the titles of the columns.
-const MAX_PANE_LINES: u16 = 14;
+/// The most lines that the pane takes from the content of the screen, with its heading and the
+/// titles of the columns.
+const MAX_RESERVED_LINES: u16 = 14;
+/// The fewest lines of a pane that takes none from the content.
+const MIN_PANE_LINES: u16 = 6;
+/// The heading, and the titles of the columns.
+const HEADING_LINES: usize = 2;
 /// Rows that are looked at on each side of the selected message.
 const MAX_SEARCHED_ROWS: usize = 2_000;
 
-/// The messages of the stream and type of the selection.
+/// The messages of the stream and type of the selection and, with room left, of a wider scope.
 #[derive(Clone, Debug, Default)]
 pub struct MessagePane {
-    title: String,
-    /// In the order of the timeline.
-    lines: Vec<LineFact>,
+    lists: Vec<MessageList>,
     /// The message that the selection is about.
     selected: Option<Seq>,
 }
 
-/// Reserves the lines of the pane.
+/// Messages under a heading, in the order of the timeline.
+#[derive(Clone, Debug)]
+struct MessageList {
+    title: String,
+    lines: Vec<LineFact>,
+}
+
+/// Reserves the lines that the content of the screen left so far, unless the help covers it.
 pub(super) fn make_room(model: &mut Model) {
-    model.common.message_lines = 0;
-    let is_shown = SCREENS.contains(&model.screen) && !model.common.is_full_screen;
-    if let Some(layout) = model.common.layout().filter(|_| is_shown)
-        && layout.wide
-        && layout.body.height >= MIN_BODY_LINES
-    {
-        model.common.message_lines = (layout.body.height / 4).min(MAX_PANE_LINES);
+    let is_covered = model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Help { .. }));
+    let common = &mut model.common;
+    common.message_lines = 0;
+    common.message_lines = common.content.filter(|_| !is_covered).map_or(0, |of| lines(common, of));
+}
+
+/// Reserves the lines that the content of the settled screen leaves. Returns whether their number
+/// changed. The content counts with the most lines that it had, so that the pane does not jump.
+pub(super) fn fit(model: &mut Model) -> bool {
+    let before = std::mem::take(&mut model.common.message_lines);
+    let found = largest(&model.common).and_then(|layout| model.active().content(&model.common, &layout));
+    let common = &mut model.common;
+    common.content = found.map(|found| {
+        let lines = common.content.map_or(0, |content| content.lines).max(found.lines);
+        Content { lines, ..found }
+    });
+    make_room(model);
+    model.common.message_lines != before
+}
+
+/// The lines of the pane below some content.
+fn lines(common: &Common, content: Content) -> u16 {
+    let Some((body, largest)) = common.layout().zip(largest(common)) else { return 0 };
+    let reserved = body.body.height - largest.body.height;
+    let left = usize::from(body.body.height).saturating_sub(content.lines);
+    match u16::try_from(left).unwrap_or(u16::MAX) {
+        left if !content.is_kept_whole => left.max(reserved),
+        left if left < MIN_PANE_LINES => 0,
+        left => left,
     }
+}
+
+/// The layout above the lowest pane; `None` if the terminal has no room for the pane.
+fn largest(common: &Common) -> Option<Layout> {
+    let layout = common.layout().filter(|layout| layout.wide && layout.body.height >= MIN_BODY_LINES)?;
+    let reserved = (layout.body.height / 4).min(MAX_RESERVED_LINES);
+    let (body, _) = layout::split(layout.body, layout.body.height - reserved);
+    Some(Layout { body, ..layout }).filter(|_| !common.is_full_screen)
 }
 
 /// Loads the messages around the selection.
 pub(super) fn settle(model: &mut Model, data: &dyn Data) {
-    let height = usize::from(model.common.message_lines.saturating_sub(2));
-    let selection = model.active().messages(data).filter(|_| height > 0);
-    let Some((scope, selected)) = selection else {
-        model.messages = MessagePane::default();
-        return;
+    let height = usize::from(model.common.message_lines);
+    let selection = model.active().messages(data).filter(|_| height > HEADING_LINES);
+    model.messages = MessagePane::default();
+    let Some((scope, selected)) = selection else { return };
+    model.messages.selected = selected;
+    let rows = model.common.rows(data);
+    let own = list(data, rows, &scope, selected, height - HEADING_LINES);
+    let rest = height.saturating_sub(HEADING_LINES + own.lines.len());
+    model.messages.lists.push(own);
+    if rest >= usize::from(MIN_PANE_LINES) {
+        let wider = Scope { type_url: None, stream: scope.stream.filter(|_| scope.type_url.is_some()) };
+        model.messages.lists.push(list(data, rows, &wider, selected, rest - HEADING_LINES));
+    }
+}
+
+/// Returns the messages of a scope around the selected one, or the newest: at most `height`.
+fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, height: usize) -> MessageList {
+    let is_in_scope = |row: &usize| match data.place_of(*row) {
+        Some((stream, type_url)) => scope.has(stream, &type_url),
+        None => false,
     };
-    let is_in_scope = |row: &usize| {
-        data.place_of(*row).is_some_and(|(stream, type_url)| {
-            scope.stream.is_none_or(|of| of == stream)
-                && scope.type_url.as_ref().is_none_or(|of| *of == type_url)
-        })
-    };
-    let (first, end) = (data.first_row(), model.common.rows(data));
-    let from = selected.and_then(|n| data.row_of(n)).map_or(end, |row| (row + 1).min(end)).max(first);
-    let later = (from..end).take(MAX_SEARCHED_ROWS).filter(is_in_scope).take(height / 2);
-    let later: Vec<usize> = later.collect();
+    let first = data.first_row();
+    let from = selected.and_then(|n| data.row_of(n)).map_or(rows, |row| (row + 1).min(rows)).max(first);
+    let later = (from..rows).take(MAX_SEARCHED_ROWS).filter(is_in_scope).take(height);
+    let mut later: Vec<usize> = later.collect();
     let earlier = (first..from).rev().take(MAX_SEARCHED_ROWS).filter(is_in_scope);
-    let mut rows: Vec<usize> = earlier.take(height - later.len()).collect();
-    rows.reverse();
-    rows.extend(later);
-    let of_type = scope.type_url.as_ref().map(|url| format!(" of {}", type_label(url.as_str())));
-    model.messages = MessagePane {
-        title: format!("messages{}", of_type.unwrap_or_default()),
-        lines: rows.into_iter().filter_map(|row| data.line(row)).collect(),
-        selected,
+    let mut shown: Vec<usize> = earlier.take(height).collect();
+    later.truncate((height / 2).max(height - shown.len()));
+    shown.truncate(height - later.len());
+    shown.reverse();
+    shown.extend(later);
+    let of = match (&scope.type_url, scope.stream) {
+        (Some(url), _) => format!("of {}", type_label(url.as_str())),
+        (None, Some(stream)) => format!("of stream #{}", stream.0),
+        (None, None) => "of all streams".to_owned(),
     };
+    MessageList {
+        title: format!("messages {of}"),
+        lines: shown.into_iter().filter_map(|row| data.line(row)).collect(),
+    }
 }
 
 /// Returns the area below the body.
@@ -88,16 +139,28 @@ fn area(common: &Common) -> Option<Rect> {
 /// Draws the pane.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas) {
     let (pane, common) = (&model.messages, &model.common);
-    let Some(area) = area(common).filter(|area| area.height > 2 && !pane.lines.is_empty()) else { return };
-    let (title, rest) = layout::split(area, 1);
-    canvas.rule(title, &pane.title, "3 timeline");
-    let row = |line: &LineFact| {
-        let mut cells: StyledLine = message_rows::cells(common, line, None, false);
-        if line.n.is_some() && line.n == pane.selected {
-            cells.iter_mut().take(1).for_each(|number| number.role = Role::Key);
-        }
-        cells
-    };
-    let rows: Vec<StyledLine> = pane.lines.iter().map(row).collect();
-    table::draw(canvas, rest, &message_rows::apart_columns(common, false), &rows, None, false);
+    let Some(mut area) = area(common) else { return };
+    for list in pane.lists.iter().filter(|list| !list.lines.is_empty()) {
+        let lines = u16::try_from(list.lines.len() + HEADING_LINES).unwrap_or(u16::MAX);
+        let (own, below) = layout::split(area, lines);
+        let (title, rest) = layout::split(own, 1);
+        canvas.rule(title, &list.title, "3 timeline");
+        let row = |line: &LineFact| {
+            let mut cells: StyledLine = message_rows::cells(common, line, None, false);
+            if line.n.is_some() && line.n == pane.selected {
+                cells.iter_mut().take(1).for_each(|number| number.role = Role::Key);
+            }
+            cells
+        };
+        let rows: Vec<StyledLine> = list.lines.iter().map(row).collect();
+        table::draw(
+            canvas,
+            rest,
+            &message_rows::apart_columns(common, false, rest.width),
+            &rows,
+            None,
+            false,
+        );
+        area = below;
+    }
 }

@@ -62,6 +62,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
 /// Updates the shared state, and the screen that is shown.
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     tour::make_room(model);
+    model.common.note_shown(model.screen);
     message_pane::make_room(model);
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();
@@ -103,7 +104,6 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         _ => None,
     };
     let Some(layout) = model.common.layout() else { return };
-    model.common.note_shown(model.screen);
     // Other screens need the stream that is selected on Overview.
     if model.screen == ScreenId::Overview || model.screens.overview.table.rows.is_empty() {
         model.screens.overview.settle(&mut model.common, data, &layout);
@@ -111,6 +111,11 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     model.common.current_stream = model.current_stream();
     if model.screen != ScreenId::Overview {
         model.screens.get_mut(model.screen).settle(&mut model.common, data, &layout);
+        if message_pane::fit(model)
+            && let Some(layout) = model.common.layout()
+        {
+            model.screens.get_mut(model.screen).settle(&mut model.common, data, &layout);
+        }
     }
     message_pane::settle(model, data);
     tour::settle(model, data);

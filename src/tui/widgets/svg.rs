@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
+use crate::wire::text::width;
+
 use super::strokes::{Stroke, strokes};
 
 /// Size of a cell, in pixels.
@@ -199,7 +201,6 @@ impl SvgDrawing<'_> {
                 "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#{color:06x}\"/>"
             );
         }
-        let mut line = String::new();
         for run in runs {
             let text = run.text.trim_end();
             let blanks = text.len() - text.trim_start().len();
@@ -209,11 +210,13 @@ impl SvgDrawing<'_> {
             }
             let class =
                 self.class_of(run.look).map(|class| format!(" class=\"{class}\"")).unwrap_or_default();
-            let _ =
-                write!(line, "<tspan x=\"{}\"{class}>{}</tspan>", left(run.column + blanks), escaped(text));
-        }
-        if !line.is_empty() {
-            let _ = writeln!(self.out, "<text y=\"{}\">{line}</text>", top + BASE_LINE);
+            // The length keeps columns aligned if the font is wider or narrower than a cell.
+            let (x, y, length) = (left(run.column + blanks), top + BASE_LINE, width(text) as u32 * CELL.0);
+            let _ = writeln!(
+                self.out,
+                "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\"{class}>{}</text>",
+                escaped(text)
+            );
         }
     }
 
@@ -334,13 +337,15 @@ mod tests {
     fn draws_lines_and_bars_as_shapes() {
         let svg = svg(&frame("a ──── ▁█", Style::new()), &SvgColors::dark(), "t");
         assert!(svg.contains("<path d=\"M28 20h32v1h-32zM68 26h8v3h-8zM76 12h8v17h-8z\"/>"), "{svg}");
-        assert!(!svg.contains('─') && svg.contains(">a</tspan>"), "{svg}");
+        assert!(!svg.contains('─') && svg.contains(">a</text>"), "{svg}");
     }
 
     #[test]
     fn aligns_columns_by_position() {
         let svg = svg(&frame("NODE     CDS", Style::new()), &SvgColors::dark(), "t");
-        assert!(svg.contains("<tspan x=\"12\"") && svg.contains("<tspan x=\"84\""), "{svg}");
+        let node = "<text x=\"12\" y=\"25\" textLength=\"32\">NODE</text>";
+        let cds = "<text x=\"84\" y=\"25\" textLength=\"24\">CDS</text>";
+        assert!(svg.contains(node) && svg.contains(cds), "{svg}");
         assert_eq!(text(&frame("NODE     CDS", Style::new())), "NODE     CDS\n");
     }
 }

@@ -1,7 +1,7 @@
 //! Tables whose columns fit their content, are left out by rank, or shrink.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
@@ -10,6 +10,9 @@ use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
 use crate::present::report::Role;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::theme::Glyphs;
+
+/// Columns to the left of the first cell, for the mark of the selected row.
+const MARGIN: u16 = 2;
 
 /// How a text is cut to a narrow cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +55,16 @@ pub(crate) fn titles_of(columns: &[Column]) -> Vec<String> {
 /// The widest content of each column while a screen is open, so that columns do not move when ages,
 /// counts or rows change.
 #[derive(Clone, Debug, Default)]
-pub struct GrownWidths(RefCell<HashMap<(&'static str, String), usize>>);
+pub struct GrownWidths {
+    widths: RefCell<HashMap<(&'static str, String), usize>>,
+    /// The columns of the list that were left out of the last frame, because they did not fit.
+    left_out: RefCell<HashSet<String>>,
+}
 
 impl GrownWidths {
     /// Notes the width of a column of a table. Returns the widest so far.
     pub(crate) fn grow(&self, table: &'static str, column: &str, width: usize) -> usize {
-        let mut widths = self.0.borrow_mut();
+        let mut widths = self.widths.borrow_mut();
         let widest = widths.entry((table, column.to_owned())).or_default();
         *widest = width.max(*widest);
         *widest
@@ -65,7 +72,23 @@ impl GrownWidths {
 
     /// Lets all columns shrink to their content.
     pub(crate) fn clear(&mut self) {
-        self.0.get_mut().clear();
+        self.widths.get_mut().clear();
+        self.left_out.get_mut().clear();
+    }
+
+    /// Notes whether a column of the screen's list fits.
+    pub(crate) fn note_fit(&self, column: &str, fits: bool) {
+        let mut left_out = self.left_out.borrow_mut();
+        if fits {
+            left_out.remove(column)
+        } else {
+            left_out.insert(column.to_owned())
+        };
+    }
+
+    /// Whether a column of the screen's list was left out of the last frame.
+    pub(crate) fn is_left_out(&self, column: &str) -> bool {
+        self.left_out.borrow().contains(column)
     }
 }
 
@@ -114,6 +137,14 @@ pub(crate) fn widths(
     widths
 }
 
+/// Notes which columns of a list fit into an area.
+pub(crate) fn note_fit(grown: &GrownWidths, columns: &[Column], rows: &[StyledLine], area: Rect) {
+    let room = usize::from(area.width.saturating_sub(MARGIN));
+    for (column, width) in columns.iter().zip(widths(grown, columns, rows, room)) {
+        grown.note_fit(column.title, width.is_some());
+    }
+}
+
 /// The line of titles, highlighted if the table has the focus.
 pub(crate) fn titles(columns: &[Column], widths: &[Option<usize>], has_focus: bool) -> StyledLine {
     let role = title_role(has_focus);
@@ -153,7 +184,7 @@ pub(crate) fn draw(
     selected: Option<usize>,
     has_focus: bool,
 ) -> Option<u16> {
-    let inner = Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
+    let inner = Rect { x: area.x + MARGIN.min(area.width), width: area.width.saturating_sub(MARGIN), ..area };
     let widths = widths(canvas.widths, columns, rows, usize::from(inner.width));
     let glyphs = canvas.glyphs();
     canvas.line(inner, &titles(columns, &widths, has_focus));

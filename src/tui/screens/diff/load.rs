@@ -187,6 +187,7 @@ impl DiffScreen {
         // Two columns of one side would leave one column empty.
         let has_columns = has_columns && !self.compared.one_sided;
         self.rows = rows(&self.compared, has_columns, true);
+        self.unfolded_rows = self.rows.len();
         if !shows_all_lines && self.rows.len() > room {
             self.rows = rows(&self.compared, has_columns, false);
         }

@@ -19,7 +19,7 @@ use crate::engine::diff::Change;
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
+use crate::tui::screens::screen::{CommandLine, Content, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::plain_lines;
@@ -121,13 +121,22 @@ impl Screen for DiffScreen {
         self.scroll = line.saturating_sub(1);
     }
 
-    /// The change with its old and new value.
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         let target = self.target.as_ref()?;
         let scope = Scope { stream: Some(target.stream), type_url: Some(target.type_url.clone()) };
         Some((scope, self.version(self.new).map(|version| version.n)))
     }
 
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let room = usize::from(self.areas(common, largest).1.height).saturating_sub(1);
+        let lines = rows::count_lines(self, common, largest, room);
+        let folded = self.unfolded_rows.saturating_sub(self.rows.len());
+        let unfolded = if lines + folded <= room { lines + folded } else { lines };
+        let Some(push) = &self.push else { return Content::of(1 + unfolded) };
+        Content::stacked(push.entries.len().max(1) + 1, 3, 1 + unfolded)
+    }
+
+    /// The change with its old and new value.
     fn copy_row(&self, _common: &Common) -> Option<String> {
         let change = self.change()?;
         let value = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);

@@ -29,6 +29,13 @@ pub(super) fn last_top(screen: &DiffScreen, common: &Common, layout: &Layout, he
     0
 }
 
+/// The number of lines that the rows take, counted up to a few more than `most`.
+pub(super) fn count_lines(screen: &DiffScreen, common: &Common, layout: &Layout, most: usize) -> usize {
+    let room = usize::from(layout.body.width);
+    let rows = screen.rows.iter().take(most + 1);
+    rows.map(|row| lines(screen, common, *row, room).len()).sum()
+}
+
 /// The lines of a row, wrapped.
 pub(super) fn lines(screen: &DiffScreen, common: &Common, row: DiffRow, room: usize) -> Vec<StyledLine> {
     let compared = &screen.compared;

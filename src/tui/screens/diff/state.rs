@@ -130,6 +130,8 @@ pub struct DiffScreen {
     /// The inputs of `compared` and `rows`.
     pub(super) key: ComparisonKey,
     pub rows: Vec<DiffRow>,
+    /// The number of rows with all unchanged lines.
+    pub(super) unfolded_rows: usize,
     /// The first row on the screen.
     pub scroll: usize,
     /// The row of the change that was jumped to.

@@ -13,7 +13,7 @@ use crate::engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::tui::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
@@ -206,6 +206,12 @@ impl Screen for GraphScreen {
 
     fn messages(&self, data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         Some(self.selected_messages(data))
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let (_, detail) = areas(common, largest);
+        let lines = view::node_lines(self, common, usize::from(detail.width)).len();
+        Content::of(1 + self.rows.len().max(lines))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

@@ -329,7 +329,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
 }
 
 /// The lines about the selected node.
-fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+pub(super) fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let Some((id, node)) = screen.node() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();
     let mut add =

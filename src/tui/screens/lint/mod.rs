@@ -18,7 +18,7 @@ use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
-use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, ScreenText, movement};
+use crate::tui::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, ScreenText, movement};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
@@ -228,7 +228,7 @@ impl Screen for LintScreen {
         });
         self.evidence = evidence.collect();
         let room = usize::from(detail.height).saturating_sub(1);
-        let lines = view::finding_lines(self, common, usize::from(detail.width));
+        let (lines, _) = view::pane_lines(self, common, detail);
         self.scroll = self.scroll.min(lines.len().saturating_sub(room));
     }
 
@@ -298,6 +298,11 @@ impl Screen for LintScreen {
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         let finding = self.finding.as_ref()?;
         Some((Scope { stream: Some(finding.stream), type_url: None }, message_of(finding)))
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let (finding, manual) = view::pane_lines(self, common, parts(self, common, largest).1);
+        Content::stacked(self.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

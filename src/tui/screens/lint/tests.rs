@@ -116,3 +116,15 @@ fn filter_by_rule_and_other_rules_of_a_cause() {
     let none = screen(&source.data(), "9/rule:nack<enter>", 140, 40);
     assert!(none.contains("no finding matches"), "{none}");
 }
+
+#[test]
+fn narrow_list_has_whole_rules() {
+    let source = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/diagnoses.xds"));
+    let shown = screen(&source.data(), "9", 80, 24);
+    let rules =
+        typed(&source.data(), "9").screens.lint.window.iter().map(|of| of.rule.id).collect::<Vec<_>>();
+    assert!(rules.len() > 2);
+    for rule in rules {
+        assert!(shown.contains(rule), "{rule} is cut:\n{shown}");
+    }
+}

@@ -18,8 +18,8 @@ use crate::tui::widgets::text::field;
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 5] {
     [
-        column("SEV", 4, 5, Cut::Head, 0),
-        column("RULE", 16, 32, Cut::Head, 0),
+        column("SEV", 4, if narrow { 0 } else { 5 }, Cut::Head, 0),
+        column("RULE", 16, 32, Cut::Head, 0).keeping(24),
         column("WHERE", 13, 32, Cut::Name, 0),
         column("SINCE", 6, if narrow { 0 } else { 8 }, Cut::Head, 0),
         column("FINDING", 16, 400, Cut::Head, 0).keeping(41),
@@ -82,8 +82,17 @@ pub(super) fn draw(
     let (list, detail) = parts(screen, common, layout);
     let mut cursor = None;
     if !list.is_empty() {
-        let rows: Vec<StyledLine> =
-            screen.window.iter().map(|finding| finding_row(common, finding)).collect();
+        let row = |finding: &Finding| {
+            let mut row = finding_row(common, finding);
+            // Without its column, the colour of the rule is the severity.
+            if let [severity, rule, ..] = row.as_mut_slice()
+                && layout.narrow
+            {
+                rule.role = severity.role;
+            }
+            row
+        };
+        let rows: Vec<StyledLine> = screen.window.iter().map(row).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
         let table = ListTable {
             screen: ScreenId::Lint,
@@ -94,12 +103,9 @@ pub(super) fn draw(
         };
         cursor = table.draw(common, canvas, list);
     }
-    let (detail, beside) = match has_manual_beside(screen, common) {
-        true => layout::beside(detail, detail.width / 2),
-        false => (detail, Rect { width: 0, ..detail }),
-    };
+    let (lines, manual) = pane_lines(screen, common, detail);
+    let (detail, beside) = panes(screen, common, detail);
     let (title, rest) = layout::split(detail, 1);
-    let lines = finding_lines(screen, common, usize::from(rest.width));
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
     let remark = match hidden {
@@ -109,11 +115,32 @@ pub(super) fn draw(
     };
     canvas.heading(title, name, &remark, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
-    manual(screen, canvas, beside);
+    draw_manual(screen, canvas, beside, &manual);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });
     }
     cursor
+}
+
+/// The areas of the finding and of the manual beside it.
+fn panes(screen: &LintScreen, common: &Common, detail: Rect) -> (Rect, Rect) {
+    match has_manual_beside(screen, common) {
+        true => layout::beside(detail, detail.width / 2),
+        false => (detail, Rect { width: 0, ..detail }),
+    }
+}
+
+/// The lines of the finding, and of the manual beside it.
+pub(super) fn pane_lines(
+    screen: &LintScreen,
+    common: &Common,
+    detail: Rect,
+) -> (Vec<StyledLine>, Vec<StyledLine>) {
+    let (finding, beside) = panes(screen, common, detail);
+    let manual = screen.finding.as_ref().filter(|_| !beside.is_empty()).map(|of| of.rule.manual());
+    let mut manual = manual_lines(manual.as_deref().unwrap_or_default(), usize::from(beside.width));
+    manual.pop();
+    (finding_lines(screen, common, usize::from(finding.width)), manual)
 }
 
 /// The lines about the selected finding, or the manual of its rule.
@@ -147,6 +174,9 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         when.push_str(&format!(", last {}, {}", time(finding.last), plural(finding.count, "time")));
     }
     add("seen", &when);
+    if common.layout().is_some_and(|layout| layout.narrow) {
+        add("severity", finding.severity.word());
+    }
     add("blame", finding.blame.word());
     add("names", &report::listed_names(&finding.names, 0));
     if !has_manual_beside(screen, common) {
@@ -181,11 +211,11 @@ fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {
 }
 
 /// Draws the manual of the rule of the selected finding.
-fn manual(screen: &LintScreen, canvas: &mut Canvas, area: Rect) {
+fn draw_manual(screen: &LintScreen, canvas: &mut Canvas, area: Rect, lines: &[StyledLine]) {
     let Some(finding) = screen.finding.as_ref().filter(|_| !area.is_empty()) else { return };
     let (title, rest) = layout::split(area, 1);
     canvas.rule(title, &format!("rule {}", finding.rule.id), "x");
-    canvas.lines(rest, &manual_lines(&finding.rule.manual(), usize::from(rest.width)), 0);
+    canvas.lines(rest, lines, 0);
 }
 
 /// The paragraph of a manual that begins with `start`, without it.

@@ -20,7 +20,7 @@ use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
 use crate::tui::screens::screen::{
-    CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
+    CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
 };
 use crate::tui::screens::shared::pushes;
 use crate::tui::widgets::canvas::Canvas;
@@ -212,7 +212,7 @@ impl Screen for NackScreen {
         let height = usize::from(list.height).saturating_sub(1);
         self.top = scroll(self.top, self.position().unwrap_or(0), height, self.groups.len());
         let room = usize::from(card.height).saturating_sub(1);
-        let lines = view::card_lines(self, common, usize::from(card.width));
+        let lines = view::card_lines(self, common, usize::from(card.width), usize::from(card.height));
         self.scroll = self.scroll.min(lines.len().saturating_sub(room));
     }
 
@@ -270,8 +270,9 @@ impl Screen for NackScreen {
     }
 
     fn text(&self, common: &Common) -> Option<ScreenText> {
-        let width = common.layout().map_or(0, |layout| usize::from(layout.body.width));
-        let lines = plain_lines(view::card_lines(self, common, width));
+        let card = common.layout().map(|layout| parts(self, common, &layout).1).unwrap_or_default();
+        let (width, height) = (usize::from(card.width), usize::from(card.height));
+        let lines = plain_lines(view::card_lines(self, common, width, height));
         Some(ScreenText { lines, at: self.scroll })
     }
 
@@ -288,6 +289,12 @@ impl Screen for NackScreen {
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         let Selection { stream, type_url, n } = self.selection()?;
         Some((Scope { stream: Some(stream), type_url: Some(type_url) }, Some(n)))
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let (_, card) = parts(self, common, largest);
+        let lines = view::card_lines(self, common, usize::from(card.width), usize::from(card.height));
+        Content::stacked(self.groups.len() + 1, 3, 1 + lines.len())
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

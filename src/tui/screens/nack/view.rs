@@ -4,6 +4,7 @@ use ratatui::layout::Position;
 
 use super::{NackScreen, parts, side_by_side};
 use crate::engine::nack::NackGroup;
+use crate::engine::store::NackFact;
 use crate::present::nack_card::{self, CardLine, NackCard};
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
@@ -124,7 +125,7 @@ pub(super) fn draw(
         cursor = table.draw(common, canvas, list);
     }
     let (title, rest) = layout::split(card, 1);
-    let lines = card_lines(screen, common, usize::from(rest.width));
+    let lines = card_lines(screen, common, usize::from(card.width), usize::from(card.height));
     let name = screen.group().map(|group| {
         let node = common.client_name(group.node.as_deref(), group.stream);
         let version = nack_card::refused_version(group);
@@ -145,25 +146,20 @@ pub(super) fn draw(
     cursor
 }
 
-/// The lines about the selected group.
-pub(super) fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<StyledLine> {
-    let (Some(group), card) = (screen.group(), &screen.card) else { return Vec::new() };
-    let Some(last) = group.last() else { return Vec::new() };
-    let mut lines: Vec<StyledLine> = Vec::new();
-    let text = nack_card::nack_message(last);
-    let (head, more) = bounded(text);
-    for part in head.split('\n') {
-        lines.extend(
-            wrap(&display_safe(part), width.saturating_sub(2))
-                .into_iter()
-                .map(|line| vec![span(format!(" {line}"), Role::Bad)]),
-        );
-    }
-    lines.extend(more.map(|more| vec![span(format!(" {more}"), Role::Muted)]));
-    lines.push(vec![]);
+/// The lines about the selected group, in a card of `height` lines with its title. Bodies are
+/// unfolded if the card fits then; if the card is too low for all lines, the bodies come first.
+pub(super) fn card_lines(
+    screen: &NackScreen,
+    common: &Common,
+    width: usize,
+    height: usize,
+) -> Vec<StyledLine> {
+    let (Some(group), Some(last)) = (screen.group(), screen.group().and_then(NackGroup::last)) else {
+        return Vec::new();
+    };
     let texts = NackCard {
         group,
-        report: card,
+        report: &screen.card,
         warming: &screen.warming,
         clock: common.clock,
         now: common.now,
@@ -173,12 +169,32 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> 
         let field = |line: CardLine| field(&format!(" {:<9} ", line.label), &line.text, line.role, width);
         lines.into_iter().flat_map(field).collect::<Vec<StyledLine>>()
     };
-    lines.extend(fields(texts.faults()));
-    for comparison in &screen.comparisons {
-        lines.push(vec![]);
-        lines.extend(side_by_side::bodies(common.theme, comparison, screen.is_unfolded, width));
+    let bodies = |is_unfolded: bool| {
+        let comparisons = screen.comparisons.iter();
+        comparisons.map(|of| side_by_side::bodies(common.theme, of, is_unfolded, width)).collect::<Vec<_>>()
+    };
+    let (message, faults, history) =
+        (message_lines(last, width), fields(texts.faults()), fields(texts.history()));
+    let card = |bodies: Vec<Vec<StyledLine>>, has_bodies_first: bool| {
+        let mut parts = vec![message.clone(), faults.clone()];
+        let at = if has_bodies_first { 1 } else { 2 };
+        parts.splice(at..at, bodies);
+        parts.push(history.clone());
+        parts.retain(|part| !part.is_empty());
+        parts.join(&vec![])
+    };
+    let folded = card(bodies(screen.is_unfolded), false);
+    if folded.len() >= height {
+        return card(bodies(screen.is_unfolded), true);
     }
-    lines.push(vec![]);
-    lines.extend(fields(texts.history()));
-    lines
+    let unfolded = card(bodies(true), false);
+    if unfolded.len() < height { unfolded } else { folded }
+}
+
+/// The words of the client.
+fn message_lines(nack: &NackFact, width: usize) -> Vec<StyledLine> {
+    let (head, more) = bounded(nack_card::nack_message(nack));
+    let lines = head.split('\n').flat_map(|part| wrap(&display_safe(part), width.saturating_sub(2)));
+    let lines = lines.map(|line| vec![span(format!(" {line}"), Role::Bad)]);
+    lines.chain(more.map(|more| vec![span(format!(" {more}"), Role::Muted)])).collect()
 }

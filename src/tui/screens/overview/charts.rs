@@ -71,30 +71,30 @@ fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
 pub(super) fn pushes(common: &Common, data: &dyn Data, row: &Row) -> u64 {
     let store = data.contents().map(|contents| contents.store());
     let Some(store) = store.filter(|store| !store.clock().untimed) else { return 0 };
-    let axis = common.activity.axis(common.chart_window(), ROW_CELLS);
+    let axis = common.chart_axis(ROW_CELLS);
     let cells = common.activity.of_streams(store, row.all_streams(), axis);
     cells.iter().flatten().map(|tally| u64::from(tally.pushes)).sum()
 }
 
 /// Returns the charts of some rows, and of all streams in `cells` cells.
 fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
-    let (activity, window) = (&common.activity, common.chart_window());
+    let activity = &common.activity;
     let store = data.contents().map(|contents| contents.store());
     let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else {
         let rows = rows.iter().map(|row| RowChart { ack_ms: answers(data, row), ..RowChart::default() });
         return OverviewCharts { rows: rows.collect(), ..OverviewCharts::default() };
     };
-    let axis = activity.axis(window, ROW_CELLS);
+    let axis = common.chart_axis(ROW_CELLS);
     let chart = |row: &Row| {
         let cells = activity.of_streams(store, row.all_streams(), axis);
         let pushes = cells.iter().flatten().map(|tally| u64::from(tally.pushes)).sum();
         RowChart { cells, pushes, ack_ms: answers(data, row) }
     };
-    let all = activity.axis(window, cells);
+    let all = common.wide_chart_axis(cells);
     let open: Vec<StreamId> = store.open_stream_ids().take(MAX_STREAMS).collect();
     OverviewCharts {
         rows: rows.iter().map(chart).collect(),
-        traffic: Traffic { cells: activity.total(all), cell: all.cell(), span: all.span() },
+        traffic: Traffic::new(common, activity.total(all), all),
         ack_ms: data.ack_ms(&open),
         has_activity: true,
         key: None,

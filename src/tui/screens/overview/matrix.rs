@@ -14,10 +14,10 @@ use crate::tui::widgets::chart;
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table::title_role;
 use crate::tui::widgets::theme;
-use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left, plural};
+use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left, plural, type_label};
 
 use super::cells;
-use super::plan::{ANSWER_WIDTH, Plan, plan, states, type_title};
+use super::plan::{ANSWER_WIDTH, ANSWERS, PUSHES, Plan, STREAM, plan, states, type_title};
 use super::state::OverviewScreen;
 
 /// Columns to the left of the first cell.
@@ -174,6 +174,12 @@ fn draw_titles(
     }
     if plan.stream > 0 {
         line.push(title("STREAM".to_owned(), plan.stream));
+    }
+    let parts = [(PUSHES, plan.spark > 0), (ANSWERS, plan.has_answers), (STREAM, plan.stream > 0)];
+    parts.iter().for_each(|(title, fits)| canvas.widths.note_fit(title, *fits));
+    let fitting = plan.hidden.0..plan.hidden.0 + plan.types.len();
+    for (at, url) in screen.table.types.iter().enumerate() {
+        canvas.widths.note_fit(&type_label(url.as_str()), fitting.contains(&at));
     }
     line.push(title("REASON".to_owned(), plan.reason.saturating_sub(1)));
     canvas.line(area, &line);

@@ -211,7 +211,7 @@ impl Screen for OverviewScreen {
         let height = usize::from(areas.nodes.height).saturating_sub(chrome);
         self.settle_rows(height);
         let shown = self.table.rows.len().min(self.top + height);
-        let cells = Traffic::cell_count(view::charts_width(&areas));
+        let cells = Traffic::columns(view::charts_width(&areas));
         let newest = usize::from(areas.newest.height).saturating_sub(3);
         let rows = (data.first_row()..common.rows(data)).rev();
         self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();

@@ -122,7 +122,7 @@ fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     let inner = canvas.pane(area, "newest messages", "3 timeline", false, true);
     let rows: Vec<StyledLine> =
         screen.newest.iter().map(|line| message_rows::cells(common, line, None, false)).collect();
-    table::draw(canvas, inner, &message_rows::apart_columns(common, false), &rows, None, false);
+    table::draw(canvas, inner, &message_rows::apart_columns(common, false, inner.width), &rows, None, false);
 }
 
 fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {

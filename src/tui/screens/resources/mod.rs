@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
-use crate::tui::common::Common;
+use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText};
+use crate::tui::screens::screen::{CommandLine, Comparable, Content, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::event::{Seq, StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 
 use detail::ResourceDetail;
@@ -129,6 +129,22 @@ impl Screen for ResourcesScreen {
 
     fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
         self.tree.selected.as_ref().map(|path| Comparable::Resource(path.word()))
+    }
+
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        let selected = self.tree.selected.as_ref()?;
+        let version = self.detail.versions.get(self.detail.version_shown());
+        let scope = Scope { stream: self.tree.stream(), type_url: Some(selected.type_url.clone()) };
+        Some((scope, version.map(|version| version.first)))
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let areas = areas(self, common, largest);
+        let about = view::name_lines(&self.detail, common.theme.glyphs(), areas.body);
+        let body = about.len() + 1 + self.detail.lines.len();
+        let left = 1 + self.tree.len() + usize::from(areas.side.height);
+        let right = body + usize::from(areas.docs.height);
+        Some(Content { lines: left.max(right), is_kept_whole: true })
     }
 
     fn copy_row(&self, _common: &Common) -> Option<String> {

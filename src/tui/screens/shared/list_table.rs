@@ -23,6 +23,7 @@ impl ListTable<'_> {
     pub(crate) fn draw(&self, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<Position> {
         let mut columns = self.columns.to_vec();
         common.hidden_columns.hide(self.screen, &mut columns);
+        table::note_fit(canvas.widths, &columns, self.rows, area);
         let row = table::draw(canvas, area, &columns, self.rows, self.selected, self.has_focus);
         row.map(|y| Position { x: area.x, y })
     }

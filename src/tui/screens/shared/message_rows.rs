@@ -2,22 +2,29 @@
 
 use std::time::Duration;
 
-use crate::engine::store::LineFact;
+use crate::engine::store::{LineFact, MessageKind};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Span, plain, span};
 use crate::tui::widgets::table::{Column, Cut, column};
+use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Dir;
-use crate::wire::text::{latency, size, time_of_day, type_label};
+use crate::wire::text::{latency, shown_name, size, time_of_day, type_label};
 
 /// The default message size limit of gRPC clients. Larger messages are marked.
 const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
 
-/// The columns; without the node, if all messages are of one stream.
-pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
+/// The fewest columns of notes.
+const MIN_NOTE_WIDTH: usize = 20;
+/// Columns that other columns may take beyond their least widths, beside notes.
+const SLACK: usize = 16;
+
+/// The columns in `room` cells; without the node, if all messages are of one stream. Notes take
+/// what the other columns leave.
+pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
     let glyphs = common.theme.glyphs();
     let node = if of_one { 0 } else { 24 };
-    [
+    let mut columns = [
         column("#", 5, 12, Cut::Tail, 0),
         column("TIME", 12, 14, Cut::Head, 0),
         column(glyphs.delta, 8, 10, Cut::Head, 2),
@@ -30,12 +37,18 @@ pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
         column("RESOURCES", 9, 24, Cut::Head, 5),
         column("SIZE", 8, 9, Cut::Head, 1),
         column("LAT", 5, 8, Cut::Head, 4),
-    ]
+        column("NOTE", MIN_NOTE_WIDTH, 0, Cut::Head, 0),
+    ];
+    let others: usize = columns.iter().map(|column| column.min + 1).sum::<usize>() - MIN_NOTE_WIDTH;
+    let left = usize::from(room).saturating_sub(others + SLACK);
+    let [.., note] = &mut columns;
+    note.max = if left < MIN_NOTE_WIDTH { 0 } else { left };
+    columns
 }
 
 /// The columns of messages that do not follow each other: without the time since the one before.
-pub(crate) fn apart_columns(common: &Common, of_one: bool) -> [Column; 12] {
-    let mut columns = columns(common, of_one);
+pub(crate) fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
+    let mut columns = columns(common, of_one, room);
     for column in columns.iter_mut().filter(|column| column.title == common.theme.glyphs().delta) {
         (column.min, column.max) = (0, 0);
     }
@@ -78,5 +91,21 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
             if large { Role::Warn } else { Role::Plain },
         ),
         plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+        note(fact, glyphs),
     ]
+}
+
+/// The reason of a NACK, the note of a row, or the only name that was added or removed.
+fn note(fact: &LineFact, glyphs: &Glyphs) -> Span {
+    match (fact.kind, &fact.error, &fact.note, &fact.one) {
+        (MessageKind::Nack, Some((_, message)), ..) => {
+            span(format!("{} {}", glyphs.bad, report::brief_error(message)), Role::Bad)
+        }
+        (_, _, Some(note), _) => span(report::row_note(note), Role::Muted),
+        (MessageKind::Nack, None, ..) => span(format!("{} by version alone", glyphs.bad), Role::Bad),
+        (_, _, _, Some(name)) => {
+            span(format!("{}{}", if fact.added > 0 { "+" } else { "-" }, shown_name(name)), Role::Muted)
+        }
+        _ => plain(""),
+    }
 }

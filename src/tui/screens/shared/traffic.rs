@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use crate::engine::activity::{LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
+use crate::engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
 use crate::present::report::Role;
+use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::chart::{self, HistogramClass, SparkValue};
 use crate::tui::widgets::layout;
@@ -29,6 +30,8 @@ pub(crate) struct Traffic {
     pub cell: Duration,
     /// The time of all cells.
     pub span: Duration,
+    /// The words at the ends of the axis.
+    ends: [String; 2],
 }
 
 /// A figure that a chart shows.
@@ -69,8 +72,12 @@ impl Measure {
 }
 
 impl Traffic {
-    /// The cells of charts that are `width` columns wide with their labels.
-    pub(crate) fn cell_count(width: u16) -> usize {
+    pub(crate) fn new(common: &Common, cells: Vec<Option<Tally>>, axis: Axis) -> Traffic {
+        Traffic { cells, cell: axis.cell(), span: axis.span(), ends: common.chart_ends(axis.span()) }
+    }
+
+    /// The columns of charts that are `width` columns wide with their labels.
+    pub(crate) fn columns(width: u16) -> usize {
         usize::from(chart_width(width))
     }
 
@@ -80,10 +87,10 @@ impl Traffic {
         values.map(|value| SparkValue { value, role: measure.role() }).collect()
     }
 
-    /// The values of a measure, one for each of `columns`: a cell may take several.
-    fn stretched(&self, measure: Measure, columns: u16) -> Vec<SparkValue> {
-        let (values, columns) = (self.values(measure), usize::from(columns));
-        (0..columns).filter_map(|at| values.get(at * values.len() / columns).copied()).collect()
+    /// The columns that the bars fill of `columns`: each cell has the same width.
+    fn filled(&self, columns: u16) -> u16 {
+        let cells = u16::try_from(self.cells.len().max(1)).unwrap_or(u16::MAX);
+        (columns / cells).max(1).saturating_mul(cells).min(columns)
     }
 
     fn sum(&self) -> Tally {
@@ -197,11 +204,12 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
     }
     let last = Rect { y: area.bottom() - 1, height: 1, ..area };
     canvas.text(last, &format!(" {}", measure.label()), Role::Muted);
-    let chart = Rect { x: area.x + LABEL_WIDTH, width: chart_width(area.width), ..area };
+    let width = traffic.filled(chart_width(area.width));
+    let chart = Rect { x: area.x + LABEL_WIDTH, width, ..area };
     if measure == Measure::Nacks {
         nacks(canvas, chart, traffic);
     } else {
-        chart::sparkline(canvas, chart, &traffic.stretched(measure, chart.width));
+        chart::sparkline(canvas, chart, &traffic.values(measure));
     }
     let x = chart.right() + 2;
     let scale = Rect { x, width: area.right().saturating_sub(x), ..last };
@@ -223,9 +231,9 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     if area.is_empty() {
         return;
     }
-    let width = usize::from(chart_width(area.width));
-    let (from, to) = (format!("-{}", age(traffic.span)), "now");
-    let dashes = width.saturating_sub(text::width(&from) + to.len() + 2);
+    let width = usize::from(traffic.filled(chart_width(area.width)));
+    let [from, to] = &traffic.ends;
+    let dashes = width.saturating_sub(text::width(from) + text::width(to) + 2);
     let rule = canvas.glyphs().rule.repeat(dashes);
     let words = format!("{from} {rule} {to}");
     canvas.text(Rect { x: area.x + LABEL_WIDTH, ..area }.intersection(area), &words, Role::Muted);

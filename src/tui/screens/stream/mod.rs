@@ -19,7 +19,7 @@ use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
 use crate::tui::screens::screen::{
-    CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
+    CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
 };
 use crate::tui::screens::shared::missing_answers::MissingAnswers;
 use crate::tui::screens::shared::pushes;
@@ -132,14 +132,23 @@ impl StreamScreen {
         self.node = node::lines(fact, body.as_ref());
     }
 
+    /// Loads the newest messages of the stream, if there is room for them.
+    fn load_newest(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
+        let most = if layout.wide { usize::from(layout.body.height) } else { 0 };
+        let stream = common.current_stream;
+        let all = (data.first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
+        let own = all.filter(|row| data.place_of(*row).is_some_and(|(of, _)| Some(of) == stream));
+        self.newest = own.filter_map(|row| data.line(row)).take(most).collect();
+    }
+
     /// Loads the last minutes of each type, and of the selected one.
     fn load_recent(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
         self.traffic = Traffic::default();
         self.recent = vec![plain(""); self.states.len()];
         let store = data.contents().map(|contents| contents.store());
         let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else { return };
-        let (activity, window) = (&common.activity, common.chart_window());
-        let axis = activity.axis(window, RECENT_CELLS);
+        let activity = &common.activity;
+        let axis = common.chart_axis(RECENT_CELLS);
         let recent = self.states.iter().map(|state| {
             let cells = activity.of_type(store, state.stream, &state.type_url, axis);
             chart::spark_text(common.theme, &traffic::pushes(&cells))
@@ -147,9 +156,10 @@ impl StreamScreen {
         self.recent = recent.collect();
         if let Some(state) = self.state() {
             let (stream, type_url) = (state.stream, state.type_url.clone());
-            let axis = activity.axis(window, Traffic::cell_count(traffic::charts_width(layout.body)));
+            let columns = Traffic::columns(traffic::charts_width(layout.body));
+            let axis = common.wide_chart_axis(columns);
             let cells = activity.of_type(store, stream, &type_url, axis);
-            self.traffic = Traffic { cells, cell: axis.cell(), span: axis.span() };
+            self.traffic = Traffic::new(common, cells, axis);
         }
     }
 
@@ -159,6 +169,7 @@ impl StreamScreen {
             lives: if self.chain.len() > 1 { self.chain.len() + 1 } else { 0 },
             types: self.states.len() + 1,
             detail: detail + 1,
+            newest: self.newest.len() + 2,
             has_charts: !self.traffic.cells.is_empty(),
         }
     }
@@ -220,6 +231,7 @@ impl StreamScreen {
                 self.lists_streams = false;
                 Outcome::Done
             }
+            (Command::Unfold, _) => Outcome::say(common, "nothing to unfold in the list of streams"),
             (Command::Timeline, Some(stream)) => {
                 let scope = Scope { stream: Some(stream), type_url: None };
                 Outcome::Open(Destination::Messages { scope, n: None })
@@ -287,12 +299,9 @@ impl Screen for StreamScreen {
         self.load_recent(common, data, layout);
         let rows = self.states.len();
         let lines = detail::lines(self, common).len();
+        self.load_newest(common, data, layout);
         let (areas, detail) = (areas(layout, self.wanted_lines(lines)), lines + 1);
         let height = usize::from(areas.types.height).saturating_sub(1);
-        let newest = usize::from(areas.newest.height).saturating_sub(2);
-        let all = (data.first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
-        let own = all.filter(|row| data.place_of(*row).is_some_and(|(of, _)| Some(of) == stream));
-        self.newest = own.filter_map(|row| data.line(row)).take(newest).collect();
         self.top = scroll(self.top, self.position().unwrap_or(0), height, rows);
         self.scroll = self.scroll.min(detail.saturating_sub(usize::from(areas.detail.height)));
     }
@@ -317,6 +326,10 @@ impl Screen for StreamScreen {
             parts.push(format!("{n} {}", theme::state_mark(kind, common.theme.glyphs()).word));
         }
         parts.join(", ")
+    }
+
+    fn has_target(&self, command: Command, _common: &Common) -> bool {
+        !self.lists_streams || !matches!(command, Command::Unfold | Command::NextPane)
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {
@@ -399,6 +412,15 @@ impl Screen for StreamScreen {
         pushes::push_of(data, self.state()?).map(Comparable::Push)
     }
 
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        let stream = self.client.fact().filter(|_| self.lists_streams)?.stream;
+        Some((Scope { stream: Some(stream), type_url: None }, None))
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        self.lists_streams.then(|| self.client.content(common, largest)).flatten()
+    }
+
     fn copy_row(&self, common: &Common) -> Option<String> {
         if self.lists_streams {
             return Some(plain_row(&self.client.selected_row(common)?));
@@ -443,6 +465,7 @@ pub(crate) struct WantedLines {
     pub lives: usize,
     pub types: usize,
     pub detail: usize,
+    pub newest: usize,
     pub has_charts: bool,
 }
 
@@ -472,6 +495,8 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
     if layout.wide {
         let upper = want(wanted.detail).max(MIN_DETAIL_LINES).min(rest.height);
         let is_high = rest.height - upper > MIN_NEWEST_LINES;
+        // The history takes what the messages leave.
+        let upper = upper.max(rest.height.saturating_sub(want(wanted.newest)));
         let (rest, newest) = if is_high { layout::split(rest, upper) } else { (rest, nothing) };
         let (detail, history) = layout::beside(rest, rest.width * 5 / 9);
         return StreamAreas { lives, types, detail, history, newest, charts };

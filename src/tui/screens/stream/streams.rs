@@ -9,6 +9,7 @@ use crate::engine::store::StreamFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::data::Data;
+use crate::tui::screens::screen::Content;
 use crate::tui::screens::shared::lifetimes;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -96,6 +97,19 @@ impl ClientStreams {
         let lives = if self.streams.len() > 1 && wanted >= MIN_LIVES_LINES { wanted } else { 0 };
         let (detail, lives) = layout::split(rest, rest.height - lives);
         StreamListAreas { headline, list, detail, lives }
+    }
+
+    /// The lines that the screen fills.
+    pub(super) fn content(&self, common: &Common, layout: &Layout) -> Option<Content> {
+        let areas = self.areas(common, layout);
+        let width = usize::from(areas.detail.width);
+        let detail = self.fact().map(|fact| history::lines(std::slice::from_ref(fact), common, width).len());
+        let rows = self.streams.len() + 1;
+        let detail = (detail.unwrap_or(0) + 1).max(usize::from(MIN_DETAIL_LINES));
+        let below = if self.streams.len() > 1 { detail + rows } else { detail };
+        // The list gets two thirds of the lines below the headline.
+        let list = (rows + 1 + below).max(rows.div_ceil(2) * 3);
+        Content::of(usize::from(areas.headline.height) + 1 + list)
     }
 
     /// Selects the row at a position of the screen. Returns whether the row was selected before.

@@ -181,5 +181,5 @@ fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rec
     canvas.rule(title, "newest messages", "3 timeline");
     let rows: Vec<StyledLine> =
         screen.newest.iter().map(|line| message_rows::cells(common, line, None, true)).collect();
-    table::draw(canvas, rest, &message_rows::apart_columns(common, true), &rows, None, false);
+    table::draw(canvas, rest, &message_rows::apart_columns(common, true, rest.width), &rows, None, false);
 }

@@ -20,7 +20,7 @@ use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
-use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::tui::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
 use crate::tui::screens::shared::members::CountedMembers;
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::tui::widgets::canvas::Canvas;
@@ -276,6 +276,14 @@ impl Screen for SubscriptionsScreen {
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         self.stream.map(|_| self.selected_request())
+    }
+
+    fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        let areas = areas(self, common, largest);
+        let changes = view::change_lines(self, common, areas.changes).len();
+        let left = self.types.len() + 1 + changes;
+        let right = self.len() + 1 + usize::from(areas.detail.height);
+        Content::of(left.max(right))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

@@ -189,7 +189,8 @@ pub(super) fn draw(
         let at =
             table::draw(canvas, areas.types, &columns, &rows, at.checked_sub(top), common.pane == Pane::Main);
         cursor = at.map(|y| Position { x: areas.types.x, y });
-        changes(screen, common, canvas, areas.changes);
+        let lines = change_lines(screen, common, areas.changes);
+        canvas.lines(areas.changes, &lines, 0);
         for row in areas.bar.rows() {
             canvas.text(row, canvas.glyphs().bar, Role::Muted);
         }
@@ -221,9 +222,9 @@ pub(super) fn draw(
     cursor
 }
 
-/// Draws the changes of the subscription, newest first, and the mode of the subscription.
-fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
-    let Some(of) = screen.of_type() else { return };
+/// The changes of the subscription, newest first, and the mode of the subscription.
+pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: Rect) -> Vec<StyledLine> {
+    let Some(of) = screen.of_type() else { return Vec::new() };
     let label = type_label(of.fact.type_url.as_str());
     let mut lines: Vec<StyledLine> =
         vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
@@ -256,7 +257,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
         lines.push(vec![span(" brought along from before", Role::Title)]);
         lines.extend(field(" ", &report::reconnect(brought), Role::Plain, usize::from(area.width)));
     }
-    canvas.lines(area, &lines, 0);
+    lines
 }
 
 /// The lines about the selected name.

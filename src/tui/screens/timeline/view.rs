@@ -17,7 +17,7 @@ use crate::wire::text::count;
 
 /// The titles of the columns.
 pub(super) fn titles(common: &Common) -> Vec<&'static str> {
-    let columns = message_rows::columns(common, common.scope.stream.is_some());
+    let columns = message_rows::columns(common, common.scope.stream.is_some(), u16::MAX);
     columns.iter().map(|column| column.title).collect()
 }
 
@@ -73,12 +73,17 @@ fn title_of(fact: &MessageFact) -> String {
 
 fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
-    let mut columns = message_rows::columns(common, common.scope.stream.is_some());
+    let mut columns = message_rows::columns(common, common.scope.stream.is_some(), area.width);
     common.hidden_columns.hide(ScreenId::Timeline, &mut columns);
+    table::note_fit(canvas.widths, &columns, &lines, area);
     let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
     let at = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
-    // The note of a stream event covers the columns that the event has no values for.
+    // Without a column of notes, the note of a stream event covers the columns that the event has
+    // no values for.
     let widths = table::widths(canvas.widths, &columns, &lines, usize::from(area.width.saturating_sub(2)));
+    if columns.iter().zip(&widths).any(|(column, width)| column.title == "NOTE" && width.is_some()) {
+        return at;
+    }
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
     for (row, shown) in area.rows().skip(1).zip(&screen.window) {
         if let Some(note) = &shown.line.note {

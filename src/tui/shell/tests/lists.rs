@@ -43,7 +43,10 @@ fn sorts_by_any_column_in_both_directions() {
     type_keys(&mut model, &source.data(), "s1");
     assert!(drawn_text(&model).contains("problems first"));
     for keys in ["2s", "6s", "7s", "9s"] {
-        assert!(drawn_text(&typed(&source.data(), keys)).contains("[x]"), "{keys}");
+        let shown = drawn_text(&typed(&source.data(), keys));
+        assert!(shown.contains("[x]"), "{keys}");
+        let footer = shown.lines().last().unwrap_or_default();
+        assert!(!footer.contains("by name"), "each entry has its own key: {footer}");
     }
     let model = typed(&source.data(), "3s");
     assert!(model.common.notice.is_some_and(|notice| notice.contains("order of time")));
@@ -123,4 +126,17 @@ fn every_entry_of_a_menu_has_a_key() {
         let taken: Vec<char> = ENTRY_KEYS.chars().filter(|key| !key.is_ascii_digit()).filter(bound).collect();
         assert!(taken.is_empty(), "{taken:?} have commands in a menu");
     }
+}
+
+#[test]
+fn menu_of_columns_marks_those_without_room() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut small = crate::tui::tests::model(80, 24, crate::tui::tests::PLAIN);
+    type_keys(&mut small, &source.data(), "2C");
+    let shown = drawn_text(&small);
+    let left_out = shown.lines().filter(|line| line.contains("no room at this width")).count();
+    assert!(left_out > 0 && !line(&shown, "[x] STATE").contains("no room"), "{shown}");
+    let mut wide = crate::tui::tests::model(200, 60, crate::tui::tests::PLAIN);
+    type_keys(&mut wide, &source.data(), "2C");
+    assert!(!drawn_text(&wide).contains("no room"), "{}", drawn_text(&wide));
 }

@@ -12,7 +12,7 @@ use crate::tui::shell::effect::Msg;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
 use crate::tui::tests::story::{empty_story, story};
-use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, model, screen, type_keys, typed};
+use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, line, model, screen, type_keys, typed};
 use crate::wire::text::must_escape;
 
 #[test]
@@ -248,4 +248,23 @@ fn verdict_keeps_the_reason_on_narrow_terminals() {
         let verdict = shown.lines().nth(1).unwrap_or_default();
         assert!(verdict.contains("refused CDS 42 (2×): reviews: ConnectTimeout: value"), "{verdict}");
     }
+}
+
+#[test]
+fn narrow_terminals_show_the_tab_of_the_screen() {
+    let source = ScriptedStore::gateway();
+    for (key, tab) in [("1", "[1 Overview]"), ("9", "[9 Lint "), ("0", "[0 Hold]")] {
+        let drawn = screen(&source.data(), key, 60, 15);
+        let tabs = drawn.lines().nth(2).expect("tabs");
+        assert!(tabs.contains(tab), "{key}: {tabs}");
+        assert!(["1", "5", "9", "0"].iter().all(|number| tabs.contains(number)), "{key}: {tabs}");
+    }
+}
+
+#[test]
+fn wide_lists_of_messages_have_the_reasons_of_refusals() {
+    let source = ScriptedStore::gateway();
+    let wide = screen(&source.data(), "6", 200, 60);
+    assert!(line(&wide, "NACK #").contains("cluster(s) reviews: Proto constraint"), "{wide}");
+    assert!(!screen(&source.data(), "3", 120, 36).contains("NOTE"), "other columns come first");
 }

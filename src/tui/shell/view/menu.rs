@@ -27,7 +27,12 @@ fn menu(model: &Model) -> Option<Menu> {
         }
         Overlay::Columns { chosen } => {
             let lines = column_entries(model).into_iter();
-            let lines = lines.map(|(title, is_shown)| format!("{} {title}", mark(is_shown))).collect();
+            let is_left_out = |title: &str| model.common.widths.is_left_out(title);
+            let lines = lines.map(|(title, is_shown)| match is_shown && is_left_out(&title) {
+                true => format!("{} {title}   no room at this width", mark(is_shown)),
+                false => format!("{} {title}", mark(is_shown)),
+            });
+            let lines = lines.collect();
             Some(Menu { title: "C columns", lines, chosen: *chosen })
         }
         _ => None,

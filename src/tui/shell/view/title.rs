@@ -21,6 +21,8 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     verdict(model, canvas, second);
     canvas.line(third, &tabs(model, layout));
     let right = model.active().summary(&model.common, layout);
+    let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
+    let right = text::cut(&right, most, text::Keep::Head, canvas.glyphs().cut);
     let room = usize::from(fourth.width).saturating_sub(text::width(&right) + 8);
     let left = scope(model, layout, room);
     canvas.rule(fourth, "", "");
@@ -95,12 +97,22 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
     })
 }
 
+/// The tabs of all screens, three spans each. A narrow terminal has the names of some only.
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
+    let tabs = named_tabs(model, |screen| if layout.narrow { screen.short() } else { screen.title() });
+    let width: usize = tabs.iter().map(|span| text::width(&span.text)).sum();
+    match width > usize::from(layout.body.width) {
+        true => named_tabs(model, |screen| if screen == model.screen { screen.title() } else { "" }),
+        false => tabs,
+    }
+}
+
+fn named_tabs(model: &Model, title: impl Fn(ScreenId) -> &'static str) -> StyledLine {
     let tab = |screen: ScreenId| {
         let badge = model.screens.get(screen).badge(&model.common);
         let badge = if badge > 0 { format!(" {}", count(badge as u64)) } else { String::new() };
-        let title = if layout.narrow { screen.short() } else { screen.title() };
-        let name = format!("{} {title}", screen.number());
+        let name = format!("{} {}", screen.number(), title(screen));
+        let name = name.trim_end();
         match screen == model.screen {
             true => [span(format!("[{name}"), Role::Key), span(badge, Role::Warn), span("]", Role::Key)],
             false => [span(format!(" {name}"), Role::Muted), span(badge, Role::Warn), plain(" ")],
