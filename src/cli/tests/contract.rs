@@ -253,6 +253,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["log", "tests/fixtures/cli/intercepted.jsonl", "-o", "json"],
         &["status", "tests/fixtures/cli/intercepted.jsonl", "-o", "json"],
         &["status", "tests/fixtures/cli/recovered.jsonl", "-o", "json"],
+        &["info", "tests/fixtures/cli/ended.jsonl", "-o", "json"],
         &["log", "tests/fixtures/cli/edited.jsonl", "--body", "-o", "json"],
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
         &["status", "tests/fixtures/cli/absent-routes.xds", "-o", "json"],
