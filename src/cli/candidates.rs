@@ -99,9 +99,9 @@ impl Candidates {
         };
         let source = typed.iter().filter(|word| !word.starts_with('-')).find_map(file);
         let last_type = typed.last().and_then(|word| Kind::parse(word));
-        let targets =
+        let mut targets =
             typed.iter().filter(|word| !Path::new(word).is_file()).map(|word| GetTarget::parse(word));
-        let resource = targets.filter(|target| target.kind.is_some() && target.name.is_some()).last();
+        let resource = targets.rfind(|target| target.kind.is_some() && target.name.is_some());
         Candidates { source, last_type, resource, state_dir, must_quote }
     }
 
@@ -201,8 +201,12 @@ impl Candidates {
         // The process ends soon, and the thread with it.
         let reader = std::thread::Builder::new().name("names".into());
         let resource = self.resource.clone();
-        let started =
-            reader.spawn(move || drop(read(&path, resource.as_ref()).map(|names| send.send(names))));
+        let started = reader.spawn(move || {
+            if let Some(names) = read(&path, resource.as_ref()) {
+                // Nobody waits any more if reading took too long.
+                let _ = send.send(names);
+            }
+        });
         let names = started.ok().and_then(|_| receive.recv_timeout(MAX_TIME).ok());
         names.unwrap_or_default()
     }
