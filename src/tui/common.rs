@@ -287,26 +287,9 @@ impl Common {
         }
     }
 
-    /// The time axis of charts in at most `cells` cells: that of the replay bar for a short
-    /// recording, else the last minutes.
+    /// The time axis of charts in at most `cells` cells: the last minutes.
     pub fn chart_axis(&self, cells: usize) -> Axis {
-        match self.short_recording() {
-            Some(end) => self.activity.whole_axis(end, cells),
-            None => self.activity.axis(self.chart_window(), cells),
-        }
-    }
-
-    /// The end of a recording that charts show from start to end.
-    fn short_recording(&self) -> Option<Time> {
-        self.info.bar.as_ref().map(|bar| bar.end).filter(|end| end.0 < SPAN.as_nanos() as u64)
-    }
-
-    /// The words at the ends of a time axis of charts.
-    pub fn chart_ends(&self, span: Duration) -> [String; 2] {
-        match self.short_recording() {
-            Some(end) => ["start".to_owned(), format!("end, {}", text::age(end.since(Time::ZERO)))],
-            None => [format!("-{}", text::age(span)), "now".to_owned()],
-        }
+        self.activity.axis(self.chart_window(), cells)
     }
 
     /// The time axis of charts that are `columns` wide, with cells of whole columns that fill most

@@ -255,6 +255,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["status", "tests/fixtures/cli/recovered.jsonl", "-o", "json"],
         &["info", "tests/fixtures/cli/ended.jsonl", "-o", "json"],
         &["log", "tests/fixtures/cli/edited.jsonl", "--body", "-o", "json"],
+        &["status", "tests/fixtures/cli/edited-accepted.jsonl", "-o", "json"],
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
         &["status", "tests/fixtures/cli/absent-routes.xds", "-o", "json"],
         &["get", "tests/fixtures/cli/absent-routes.xds", "lds", "-o", "json"],

@@ -221,16 +221,7 @@ impl RecentActivity {
         // Cells begin at multiples of their width, so that bars keep their heights as time passes.
         let last = self.now / width;
         let count = (steps / width).max(1);
-        let first = (last + 1).saturating_sub(count);
-        Axis { first, blank: count.saturating_sub(last + 1), known: last, last, width }
-    }
-
-    /// Returns the axis of a whole source that ends at `end`, in at most `cells` cells. The source
-    /// is no longer than [`SPAN`]. Cells after the moment that is shown are blank.
-    pub fn whole_axis(&self, end: Time, cells: usize) -> Axis {
-        let steps = step_of(end) + 1;
-        let width = steps.div_ceil((cells as u64).max(1));
-        Axis { first: 0, blank: 0, known: self.now / width, last: (steps - 1) / width, width }
+        Axis { first: (last + 1).saturating_sub(count), blank: count.saturating_sub(last + 1), last, width }
     }
 
     /// Returns the tally of each cell of an axis for all streams; `None` before the start of the
@@ -292,15 +283,13 @@ fn drop_before(steps: &mut Steps, limit: u64) -> usize {
     old
 }
 
-/// The cells of a time axis.
+/// The cells of a time axis that ends at the moment that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The first cell, counted from the start of the source.
     first: u64,
     /// Cells before the start of the source.
     blank: u64,
-    /// The cell of the moment that is shown.
-    known: u64,
     last: u64,
     /// The steps of a cell.
     width: u64,
@@ -324,9 +313,7 @@ impl Axis {
 
     fn fill<'a>(self, all: impl IntoIterator<Item = &'a Steps>) -> Vec<Option<Tally>> {
         let mut cells = vec![None; self.blank as usize];
-        let known = (self.blank + self.known + 1).saturating_sub(self.first);
-        cells.resize(known as usize, Some(Tally::default()));
-        cells.resize(self.cell_count(), None);
+        cells.resize(self.cell_count(), Some(Tally::default()));
         for (step, tally) in all.into_iter().flatten() {
             let Some(at) = (step / self.width).checked_sub(self.first) else { continue };
             if let Some(Some(cell)) = cells.get_mut((self.blank + at) as usize) {

@@ -43,18 +43,6 @@ fn counts_pushes_by_cells_of_time() {
 }
 
 #[test]
-fn whole_axis_begins_with_the_source_and_is_blank_after_the_moment() {
-    let store = replay(PUSHES);
-    let mut recent = RecentActivity::default();
-    let end = store.now();
-    while recent.follow(&store, store.rows(), 1000) {}
-    let axis = recent.whole_axis(end, 6);
-    assert_eq!((axis.cell(), axis.cell_count()), (Duration::from_secs(4), 3 * 2));
-    assert_eq!(pushes(recent.total(axis)), [Some(1), Some(0), Some(1), Some(0), Some(0), Some(1)]);
-    assert_eq!(recent.whole_axis(end, 100).cell(), STEP, "no cell is shorter than a step");
-}
-
-#[test]
 fn counts_each_row_once_in_slices() {
     let (_, whole) = followed(PUSHES, 1000);
     let (_, slices) = followed(PUSHES, 1);

@@ -94,7 +94,7 @@ fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> Overvie
     let open: Vec<StreamId> = store.open_stream_ids().take(MAX_STREAMS).collect();
     OverviewCharts {
         rows: rows.iter().map(chart).collect(),
-        traffic: Traffic::new(common, activity.total(all), all),
+        traffic: Traffic::new(activity.total(all), all),
         ack_ms: data.ack_ms(&open),
         has_activity: true,
         key: None,

@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 
 use crate::engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
 use crate::present::report::Role;
-use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::chart::{self, HistogramClass, SparkValue};
 use crate::tui::widgets::layout;
@@ -30,8 +29,6 @@ pub(crate) struct Traffic {
     pub cell: Duration,
     /// The time of all cells.
     pub span: Duration,
-    /// The words at the ends of the axis.
-    ends: [String; 2],
 }
 
 /// A figure that a chart shows.
@@ -72,8 +69,8 @@ impl Measure {
 }
 
 impl Traffic {
-    pub(crate) fn new(common: &Common, cells: Vec<Option<Tally>>, axis: Axis) -> Traffic {
-        Traffic { cells, cell: axis.cell(), span: axis.span(), ends: common.chart_ends(axis.span()) }
+    pub(crate) fn new(cells: Vec<Option<Tally>>, axis: Axis) -> Traffic {
+        Traffic { cells, cell: axis.cell(), span: axis.span() }
     }
 
     /// The columns of charts that are `width` columns wide with their labels.
@@ -232,8 +229,8 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
         return;
     }
     let width = usize::from(traffic.filled(chart_width(area.width)));
-    let [from, to] = &traffic.ends;
-    let dashes = width.saturating_sub(text::width(from) + text::width(to) + 2);
+    let (from, to) = (format!("-{}", age(traffic.span)), "now");
+    let dashes = width.saturating_sub(text::width(&from) + to.len() + 2);
     let rule = canvas.glyphs().rule.repeat(dashes);
     let words = format!("{from} {rule} {to}");
     canvas.text(Rect { x: area.x + LABEL_WIDTH, ..area }.intersection(area), &words, Role::Muted);

@@ -159,7 +159,7 @@ impl StreamScreen {
             let columns = Traffic::columns(traffic::charts_width(layout.body));
             let axis = common.wide_chart_axis(columns);
             let cells = activity.of_type(store, stream, &type_url, axis);
-            self.traffic = Traffic::new(common, cells, axis);
+            self.traffic = Traffic::new(cells, axis);
         }
     }
 
