@@ -48,8 +48,10 @@ struct ObservedConnection {
     unidentified: BTreeMap<u32, UnidentifiedStream>,
     /// Whether the client has sent anything.
     client_has_sent: bool,
-    /// Whether the client has closed its side of the connection, with the streams that were open.
+    /// Whether the client was the first to end the connection, without a GOAWAY of the server.
     client_has_left: bool,
+    /// Whether the server has sent a GOAWAY.
+    server_goes_away: bool,
     /// Whether the connection had a stream. The end of the connection is reported there.
     had_stream: bool,
     /// The stream that counts the bytes of a connection that can't be parsed.
@@ -114,6 +116,7 @@ impl Pipeline {
                 tls: Tls::default(),
                 client_has_sent: false,
                 client_has_left: false,
+                server_goes_away: false,
                 had_stream: false,
                 observer: Some(ConnectionObserver::default()),
                 streams: BTreeMap::new(),
@@ -138,7 +141,10 @@ impl Pipeline {
             TapEvent::Skimmed { dir, kept, parts } => context.skimmed(dir, &kept, &parts),
             TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
             TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
-            TapEvent::Finished { dir } => context.connection.client_has_left |= dir == Dir::Req,
+            TapEvent::Finished { dir } => {
+                let goes_away = context.connection.server_goes_away;
+                context.connection.client_has_left |= dir == Dir::Req && !goes_away;
+            }
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
                     ConnectStep::Accept | ConnectStep::Headers => (Side::Client, String::new()),
@@ -377,7 +383,6 @@ impl ConnectionContext<'_> {
                 self.identify(number, Identification::NotXds);
                 self.report_skimmed(|(stream, _), _| *stream == number);
                 let end = self.connection.pings.explain(self.catalog.clean_end(end), self.at);
-                let end = if self.connection.client_has_left { left_by_client(end) } else { end };
                 if let Some(id) = self.connection.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
                 }
@@ -393,7 +398,7 @@ impl ConnectionContext<'_> {
             }
             Event::PingAnswer { dir } => self.connection.pings.answered(dir),
             // The ends of the streams tell what a GOAWAY did.
-            Event::GoAway { .. } => {}
+            Event::GoAway { by, .. } => self.connection.server_goes_away |= by == Side::Server,
             Event::Opaque { why } => {
                 let why = self.catalog.clean_text(why);
                 let open = self.connection.open(why, Vec::new());
@@ -531,6 +536,8 @@ impl ConnectionContext<'_> {
     }
 
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
+        let has_left = self.connection.client_has_left && error.is_none();
+        let by = if has_left { Some(Side::Client) } else { by };
         self.report_skimmed(|_, _| true);
         if let (false, None, Some(Side::Server), Some(why)) =
             (self.connection.had_stream, self.connection.opaque, by, &error)
@@ -547,12 +554,6 @@ impl ConnectionContext<'_> {
             self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
         }
     }
-}
-
-/// Returns the end of a stream whose client had closed its connection before.
-fn left_by_client(end: End) -> End {
-    let note = end.note.or_else(|| Some("the client had closed the connection".to_owned()));
-    End { by: Some(Side::Client), note, ..end }
 }
 
 /// Returns metadata with secrets redacted.
