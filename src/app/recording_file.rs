@@ -56,6 +56,14 @@ pub fn replace(path: &Path) -> io::Result<File> {
     open(path, true)
 }
 
+/// Removes the file of a run that did not start, if nothing was written to it.
+pub fn remove_empty(path: &Path) {
+    if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+        // What is left over is an empty file.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 fn open(path: &Path, can_replace: bool) -> io::Result<File> {
     let mut file = claim(path, can_replace)?;
     if file.metadata()?.is_file() {

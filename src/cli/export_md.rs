@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::app::analysis::Analysis;
-use crate::engine::nack::{nack_groups, nack_report};
+use crate::engine::nack::{RefusedResource, nack_groups, nack_report};
 use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use crate::present::body_comparison::BodyComparison;
@@ -55,7 +55,9 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         return Err(CliError::new(Exit::No, what).next(format!("xdscope status {}", shell_word(name))));
     };
     let identity = Identity::of(&problem);
-    let mut text = BugReport { problem: &problem, facts: &facts, schema: &schema, form }.text();
+    let bug = BugReport { problem: &problem, facts: &facts, schema: &schema, form };
+    let mut text = bug.text();
+    let refused = bug.refused().into_iter().map(|resource| resource.name.value).collect();
     let streams = streams_of_client(&problem, &facts);
     let catalog = facts.into_parts().0.into_catalog();
     let parts = SessionParts {
@@ -65,6 +67,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         end,
         schema: &schema,
         timers: &args.source.timers,
+        refused,
     };
     let busy = Busy::start("looking for the messages that show the problem", global, io);
     let reproduction = parts.find(&problem, &streams, &identity);
@@ -175,16 +178,21 @@ impl BugReport<'_> {
         out.push('\n');
     }
 
-    /// Adds the refused content beside the last good one.
-    fn comparisons(&self, out: &mut String) {
+    /// Returns the resources that a NACK refuses, with their last good contents.
+    fn refused(&self) -> Vec<RefusedResource> {
         let (problem, store): (_, &Store) = (self.problem, self.facts);
         let group = nack_groups(store)
             .into_iter()
             .find(|group| group.stream == problem.stream && group.type_url == problem.type_url);
-        let Some(group) = group.filter(|_| problem.quote().is_some()) else { return };
-        let found = nack_report(store, self.schema, group.stream, &group.type_url, &group.nacks);
-        for subject in &found.subjects {
-            let compared = BodyComparison::new(subject);
+        let Some(group) = group.filter(|_| problem.quote().is_some()) else { return Vec::new() };
+        nack_report(store, self.schema, group.stream, &group.type_url, &group.nacks).subjects
+    }
+
+    /// Adds the refused content beside the last good one.
+    fn comparisons(&self, out: &mut String) {
+        let problem = self.problem;
+        for subject in self.refused() {
+            let compared = BodyComparison::new(&subject);
             let mut lines = String::new();
             for pair in compared.pairs.iter().filter(|pair| pair.is_shown).take(MAX_DIFF_LINES) {
                 let (good, refused) = (compared.good_line(pair), compared.refused_line(pair));
@@ -241,6 +249,10 @@ impl BugReport<'_> {
             let _ = write!(lines, "\n{}", layout.row(fact, None, store));
         }
         out.push_str("## Messages\n\n");
+        if self.problem.count > 1 {
+            let times = plural(self.problem.count, "time");
+            let _ = writeln!(out, "The problem occurred {times}; these are the newest messages about it.\n");
+        }
         block(out, "text", &lines);
     }
 }

@@ -232,7 +232,9 @@ impl Run<'_> {
         let signals = signals::watch(screens)
             .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
         limits::raise_descriptors();
-        let running = Running::start(options, sink)?;
+        let session = options.record.as_ref().map(|session| session.path.clone());
+        let running = Running::start(options, sink)
+            .inspect_err(|_| session.iter().for_each(|path| recording_file::remove_empty(path)))?;
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
         }

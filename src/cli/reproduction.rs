@@ -82,6 +82,8 @@ pub(super) struct SessionParts<'a> {
     pub end: Time,
     pub schema: &'a Arc<Schema>,
     pub timers: &'a TimerFlags,
+    /// The names of the resources that the problem says are refused. Scripts keep them.
+    pub refused: BTreeSet<String>,
 }
 
 impl SessionParts<'_> {
@@ -115,7 +117,7 @@ impl SessionParts<'_> {
             let (found, kept) = self.with_fewest_messages(found, part, wanted);
             match found.script.len() {
                 0..=MAX_SCRIPT_BYTES => Some(found),
-                _ => Some(self.with_fewest_resources(found, &kept, wanted)),
+                _ => Some(self.with_fewest_resources(found, &kept, problem, wanted)),
             }
         })
     }
@@ -148,17 +150,24 @@ impl SessionParts<'_> {
     }
 
     /// Leaves out resources of these messages while the rest shows the problem, and no other one.
+    /// Refused resources stay: without them the refusal has no cause.
     fn with_fewest_resources(
         &self,
         found: Reproduction,
         messages: &[Seq],
+        problem: &ProblemFact,
         wanted: &Identity,
     ) -> Reproduction {
         let keep = |_: &Frame, n: Seq| messages.binary_search(&n).is_ok();
         let problems = self.problems_of(&found.script).map_or(0, |problems| problems.len());
-        let names = found.resources.iter().cloned().collect();
+        let has_unknown_content = problem.quote().is_some() && self.refused.is_empty();
+        if has_unknown_content {
+            return found;
+        }
+        let names = found.resources.difference(&self.refused).cloned().collect();
         let (found, _) = reduce(names, found, |fewer| {
-            let script = self.script(&keep, false, Some(fewer))?;
+            let kept: BTreeSet<String> = fewer.iter().chain(&self.refused).cloned().collect();
+            let script = self.script(&keep, false, Some(&kept))?;
             let shown = self.problems_of(&script.script)?;
             (shown.contains(wanted) && shown.len() <= problems).then_some(script)
         });
@@ -171,7 +180,7 @@ impl SessionParts<'_> {
         &self,
         keep: &FrameFilter<'_>,
         is_whole: bool,
-        names: Option<&[String]>,
+        names: Option<&BTreeSet<String>>,
     ) -> Option<Reproduction> {
         let mut frames = self.frames.to_vec();
         let messages = match is_whole {
@@ -186,7 +195,7 @@ impl SessionParts<'_> {
         let codec = SchemaCodec(self.schema.clone());
         let mut made = script::from_frames(frames.iter(), self.catalog, self.clock, self.end, &codec).script;
         if let Some(names) = names {
-            made.retain_resources(|name| names.binary_search_by(|of| (**of).cmp(name)).is_ok());
+            made.retain_resources(|name| names.contains(name));
         }
         let script = script::write(&made);
         let lacks_resources = names.is_some();

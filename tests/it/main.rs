@@ -23,6 +23,7 @@ mod fault_runs;
 mod faults;
 mod harness;
 mod headers;
+mod held_large;
 mod hold;
 mod hold_picture;
 mod hostile_files;

@@ -180,6 +180,19 @@ fn recording_is_overwritten_by_force_only() {
 }
 
 #[test]
+fn run_that_cannot_listen_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = taken.local_addr().expect("an address").to_string();
+    let record = folder.path().join("session.xdsrec");
+    let mut command = xdscope(folder.path());
+    command.args(["tap", "127.0.0.1:1", "--listen", &listen, "--no-tui", "--record"]).arg(&record);
+    let output = command.output().expect("xdscope runs");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!record.exists(), "nothing was recorded");
+}
+
+#[test]
 fn dangling_link_is_not_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (link, target) = (folder.path().join("link"), folder.path().join("target"));

@@ -50,6 +50,14 @@ impl Tally {
         }
     }
 
+    /// Returns the tally of several cells; `None` if none of them has one.
+    pub fn sum(cells: &[Option<Tally>]) -> Option<Tally> {
+        cells.iter().flatten().copied().reduce(|mut sum, tally| {
+            sum.merge(&tally);
+            sum
+        })
+    }
+
     /// Removes a NACK by version that the client has taken back. The longest latency stays.
     fn take_back(&mut self, nack: &Exchange) {
         self.nacks = self.nacks.saturating_sub(1);

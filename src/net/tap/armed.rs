@@ -71,7 +71,8 @@ pub(super) async fn run(
         let can_answer = connection.has_begun();
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
-        let is_reading = is_free && !is_stopping;
+        // A tap that stops reads only what lets it send the rest.
+        let is_reading = if is_stopping { connection.awaits_window() } else { is_free };
         tokio::select! {
             bytes = read(&mut requests.from, &requests.shared), if from_client && is_reading && to_server.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Client, error))?;
@@ -119,7 +120,8 @@ pub(super) async fn run(
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
             outlet.extend(connection.take_output(dir));
         }
-        if is_stopping && to_server.is_idle() && to_client.is_idle() {
+        let is_written = to_server.is_idle() && to_client.is_idle();
+        if is_stopping && is_written && !connection.awaits_window() {
             return Ok(true);
         }
         end(requests, &mut to_server, (Dir::Req, !from_client)).await?;

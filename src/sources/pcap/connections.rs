@@ -138,12 +138,14 @@ impl Connections {
             connection.client = client_end(bytes, side)
                 .or_else(|| server_end(&connection.ends, &self.listeners).map(|end| 1 - end));
         }
+        let were_over = connection.halves.each_ref().map(StreamReassembler::is_over);
         let first = seq.wrapping_add(u32::from(syn));
         if !bytes.is_empty() || missing > 0 || fin {
             let segment = StreamSegment { seq: first, bytes, missing, fin };
             connection.put(at, side, segment, &mut self.observed, to);
         }
         connection.check_gaps(at, &mut self.observed, to);
+        connection.report_finished(at, were_over, &mut self.observed, to);
         if rst {
             let by = connection.client.map(|client| if client == side { Side::Client } else { Side::Server });
             connection.close(at, by, Some("the connection was reset"), &mut self.observed, to);
@@ -265,6 +267,23 @@ impl CapturedConnection {
     fn give_up_all(&mut self, at: Time, observed: &mut ObservedTraffic, to: &mut FrameOutput<'_>) {
         for side in [0, 1] {
             self.run(at, side, observed, to, |half, out| half.finish(out));
+        }
+    }
+
+    /// Reports the sides that have ended since `were_over`.
+    fn report_finished(
+        &self,
+        at: Time,
+        were_over: [bool; 2],
+        observed: &mut ObservedTraffic,
+        to: &mut FrameOutput<'_>,
+    ) {
+        let Some(conn) = self.id() else { return };
+        for (side, (half, was_over)) in self.halves.iter().zip(were_over).enumerate() {
+            if half.is_over() && !was_over {
+                let dir = if self.client.unwrap_or(0) == side { Dir::Req } else { Dir::Resp };
+                observed.emit(conn, at, TapEvent::Finished { dir }, to);
+            }
         }
     }
 

@@ -132,7 +132,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Timeline,
         see: narrowed,
         waits: "/ and kind:nack and Enter",
-        press: "Esc takes the filter off; then 7 shows which names never came",
+        press: "7 shows which names never came (Esc takes the filter off)",
         way: &[],
         is_done: |model| model.screen == ScreenId::Subscriptions,
         done: "the subscriptions are open",
@@ -226,7 +226,9 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
         model.tour.at += 1;
     }
     let Some(step) = STEPS.get(model.tour.at) else { return };
-    let is_there = model.screen == step.screen || model.common.has_cursor();
+    // The last step is about every screen.
+    let is_last = model.tour.at + 1 == STEPS.len();
+    let is_there = is_last || model.screen == step.screen || model.common.has_cursor();
     let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
     let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
     let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.to_owned()));
@@ -327,13 +329,11 @@ fn one_stream(_model: &Model, _data: &dyn Data) -> Option<String> {
 }
 
 fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {
-    let filter = model.common.filter.as_ref()?;
-    let summary = model.screens.timeline.index.len();
-    Some(format!(
-        "{} match {}; yc copies the command that prints them.",
-        plural(summary as u64, "message"),
-        filter.text
-    ))
+    let shown = plural(model.screens.timeline.index.len() as u64, "message");
+    Some(match &model.common.filter {
+        Some(filter) => format!("{shown} match {}; yc copies the command that prints them.", filter.text),
+        None => "The filter is off: all messages are shown again.".to_owned(),
+    })
 }
 
 fn missing(model: &Model, _data: &dyn Data) -> Option<String> {
@@ -356,10 +356,13 @@ fn graph(model: &Model, _data: &dyn Data) -> Option<String> {
     ))
 }
 
-fn streams(model: &Model, _data: &dyn Data) -> Option<String> {
+fn streams(model: &Model, data: &dyn Data) -> Option<String> {
     let stream = &model.screens.stream;
     let streams = &stream.client.streams;
-    if !stream.lists_streams || streams.is_empty() {
+    if !stream.lists_streams {
+        return one_stream(model, data);
+    }
+    if streams.is_empty() {
         return None;
     }
     let ended = streams.iter().filter(|fact| fact.closed.is_some()).count() as u64;
@@ -376,7 +379,9 @@ fn resource(model: &Model, _data: &dyn Data) -> Option<String> {
 }
 
 fn past(model: &Model, _data: &dyn Data) -> Option<String> {
-    let bar = model.common.info.bar.as_ref()?;
+    let Some(bar) = &model.common.info.bar else {
+        return Some("All screens show this moment again. This was the tour; :tour hides it.".to_owned());
+    };
     let moment = match bar.message == bar.messages {
         true => format!("The moment of the last message, {}", count(bar.message)),
         false => format!("Message {} of {}", count(bar.message), count(bar.messages)),

@@ -81,6 +81,11 @@ impl<'a> ArmedConnection<'a> {
         held == 0 && self.streams.is_empty() || self.armed.memory.may_read(self.conn, held)
     }
 
+    /// Whether released messages wait for the receiver's window, which must be read.
+    pub(super) fn awaits_window(&self) -> bool {
+        !self.is_black_hole && self.splicer.as_ref().is_some_and(Splicer::awaits_window)
+    }
+
     /// Handles bytes that were read; none at the end. An error names the side that sent them.
     pub(super) fn arrived(&mut self, dir: Dir, bytes: Bytes) -> Result<(), (Side, io::Error)> {
         if dir == Dir::Req && !self.has_begun {

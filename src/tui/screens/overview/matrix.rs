@@ -5,6 +5,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
+use crate::engine::activity::Tally;
 use crate::engine::filter::RowKind;
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
@@ -136,10 +137,10 @@ fn draw_pushes(screen: &OverviewScreen, canvas: &mut Canvas, line: Rect, plan: &
     let start = u16::try_from(plan.spark_start()).unwrap_or(u16::MAX);
     let width = u16::try_from(plan.spark).unwrap_or(0);
     let area = Rect { x: line.x.saturating_add(start), width, ..line }.intersection(line);
-    // The newest cells, if there are more than columns.
-    let values = traffic::pushes(&row.cells);
-    let skip = values.len().saturating_sub(plan.spark);
-    chart::sparkline(canvas, area, &values[skip..]);
+    // A column takes several cells if there are more cells than columns.
+    let cells_per_column = row.cells.len().div_ceil(plan.spark).max(1);
+    let columns: Vec<Option<Tally>> = row.cells.rchunks(cells_per_column).rev().map(Tally::sum).collect();
+    chart::sparkline(canvas, area, &traffic::pushes(&columns));
 }
 
 /// Draws the number of nodes by state. Returns the area below.

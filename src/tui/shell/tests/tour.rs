@@ -34,9 +34,11 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
     at("", 4, "L draws the messages as a ladder");
     at("L", 5, "An arrow for each of");
     at("/kind:nack<enter>", 6, "1 message match kind:nack");
-    at("<esc>7", 7, "server owes");
+    at("<esc>", 6, "The filter is off");
+    at("7", 7, "server owes");
     at("8", 8, "from listeners to endpoints");
     at("2a", 9, "of one client, 0 ended");
+    at("<enter>", 9, "The types of one stream");
     at(":reviews<enter>", 10, "reviews: its content");
     model.common.info.bar = Some(bar());
     type_keys(&mut model, &source.data(), "");
@@ -45,6 +47,10 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
         shown.contains("The moment of the last message, 20") && shown.contains("q ends the demo"),
         "{shown}"
     );
+    model.common.info.bar = None;
+    type_keys(&mut model, &source.data(), "1");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("All screens show this moment again."), "{shown}");
 }
 
 #[test]

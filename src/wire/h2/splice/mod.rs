@@ -20,7 +20,7 @@ use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
 use crate::wire::event::{Dir, Side};
 use blocks::Blocks;
 use half::{DataFrame, Half, ParseState};
-use stream::StreamState;
+use stream::{ArmedHalf, StreamState};
 
 /// Longest frame that is read completely, in bytes. DATA of armed streams is not.
 const MAX_WHOLE_BYTES: usize = 17 << 20;
@@ -162,6 +162,15 @@ impl Splicer {
     /// Takes the bytes to write to the receiver of this direction, in order.
     pub fn take_output(&mut self, dir: Dir) -> Vec<Bytes> {
         self.halves[index(dir)].take_output()
+    }
+
+    /// Whether messages that were sent wait for the receiver's window.
+    pub fn awaits_window(&self) -> bool {
+        let awaits = |stream: &StreamState| match stream {
+            StreamState::Armed(halves) => halves.iter().any(ArmedHalf::has_pending),
+            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => false,
+        };
+        self.halves.iter().any(Half::is_stalled) || self.streams.values().any(awaits)
     }
 
     /// Returns the bytes of messages in memory.
