@@ -43,7 +43,11 @@ const OFFLINE_VERBS: [&str; 2] = ["redact", "replay"];
 
 /// Returns the command line.
 pub(super) fn command() -> Command {
-    complete(Cli::command(), "")
+    let command = complete(Cli::command(), "");
+    match examples::text("") {
+        Some(text) => command.after_help(text),
+        None => command,
+    }
 }
 
 /// Adds what clap does not derive to a command and to its verbs.

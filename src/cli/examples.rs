@@ -7,7 +7,16 @@ type Example = (&'static str, &'static str);
 
 /// The examples of each verb. `cp.mesh:15010` is a control plane, `session.xdsrec` a recording,
 /// `envoy.yaml` a bootstrap, `resources` a folder with a response in each file.
-const EXAMPLES: [(&str, &[Example]); 29] = [
+const EXAMPLES: [(&str, &[Example]); 30] = [
+    (
+        "",
+        &[
+            ("xdscope demo", "look around: six clients, one of each problem"),
+            ("xdscope tap cp.mesh:15010 --plaintext", "watch real clients; they connect to 127.0.0.1:18001"),
+            ("xdscope status session.xdsrec", "what is wrong in a recording"),
+            ("xdscope help filter", "a topic; xdscope help lists all"),
+        ],
+    ),
     (
         "demo",
         &[
@@ -242,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_examples_that_parse() {
-        let mut known = Vec::new();
+        let mut known = vec![String::new()];
         paths(&command_line::command(), "", &mut known);
         for path in &known {
             let has_examples = EXAMPLES.iter().any(|(verb, _)| verb == path);

@@ -63,7 +63,9 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let mut findings: Vec<Finding> = wanted.cloned().collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
     let mut problems = problems::problems(&store, &findings);
-    problems.retain(|problem| picked.has(problem.stream));
+    // `--rule` asks about rules, not about states that broke none.
+    let is_wanted = |problem: &ProblemFact| args.rule.is_empty() || !problem.findings.is_empty();
+    problems.retain(|problem| picked.has(problem.stream) && is_wanted(problem));
     print(args, &source, &Report { findings, problems, store: &store }, global, io)
 }
 

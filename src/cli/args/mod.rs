@@ -119,7 +119,7 @@ pub enum Verb {
     Completions(CompletionsArgs),
     /// Print the manual page, or write a page for each verb to a directory
     Man(ManArgs),
-    /// Print help about a verb or a topic: config, descriptors, exit-codes, filter, json, keys,
-    /// states
+    /// Print help about a verb or a topic: client, config, descriptors, exit-codes, faults, filter,
+    /// json, keys, states
     Help(HelpArgs),
 }

@@ -92,6 +92,10 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let selection = model.active().messages(data).filter(|_| height > HEADING_LINES);
     model.messages = MessagePane::default();
     let Some((scope, selected)) = selection else { return };
+    // The evidence may be on another stream than the first one of a problem.
+    let at = selected.and_then(|n| data.row_of(n)).and_then(|row| data.place_of(row));
+    let stream = scope.stream.map(|stream| at.map_or(stream, |(stream, _)| stream));
+    let scope = Scope { stream, ..scope };
     model.messages.selected = selected;
     let rows = model.common.rows(data);
     let own = list(data, rows, &scope, selected, height - HEADING_LINES);
