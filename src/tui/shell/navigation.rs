@@ -36,7 +36,7 @@ pub(super) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     let from = return_point(model);
     if model.screen == screen {
         model.common.pane = Pane::Main;
-        model.screens.stream.lists_streams = false;
+        model.screens.stream.show_types();
         return;
     }
     if let Some(place) = place_that_answers(model, screen) {
@@ -59,7 +59,9 @@ pub(super) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
         }
         model.return_points = vec![from];
     }
-    model.screens.stream.lists_streams &= screen != ScreenId::Stream;
+    if screen == ScreenId::Stream {
+        model.screens.stream.show_types();
+    }
     model.screen = screen;
     if matches!(screen, ScreenId::Stream | ScreenId::Resources | ScreenId::Subscriptions | ScreenId::Graph) {
         model.common.scope.stream = stream.or(model.common.scope.stream);
@@ -108,7 +110,7 @@ pub(super) fn open(model: &mut Model, destination: Destination, from: ReturnPoin
             if let Some(url) = type_url {
                 model.screens.stream.select_type(&url);
             }
-            model.screens.stream.lists_streams = false;
+            model.screens.stream.show_types();
             show(model, ScreenId::Stream);
         }
         Destination::Streams { stream } => {

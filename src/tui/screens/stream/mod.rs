@@ -79,6 +79,8 @@ pub struct StreamScreen {
     pub lists_streams: bool,
     /// The list was opened on this screen, so that Esc closes it.
     is_list_opened_here: bool,
+    /// The stream was opened from the list, so that Esc leads back to the list.
+    is_opened_from_list: bool,
     pub client: ClientStreams,
 }
 
@@ -190,6 +192,12 @@ impl StreamScreen {
         self.client = ClientStreams { selected: Some(stream), ..ClientStreams::default() };
     }
 
+    /// Shows the types of one stream.
+    pub fn show_types(&mut self) {
+        self.lists_streams = false;
+        self.is_opened_from_list = false;
+    }
+
     /// The stream shown.
     pub fn fact(&self) -> Option<&StreamFact> {
         self.chain.first()
@@ -225,6 +233,7 @@ impl StreamScreen {
             (Command::Open, Some(stream)) => {
                 common.scope.stream = Some(stream);
                 self.lists_streams = false;
+                self.is_opened_from_list = true;
                 Outcome::Done
             }
             (Command::Back, _) if self.is_list_opened_here && common.filter.is_none() => {
@@ -265,6 +274,12 @@ impl Screen for StreamScreen {
         }
         if self.lists_streams {
             return self.update_streams(command, common);
+        }
+        let is_unchanged = common.filter.is_none() && !common.is_full_screen;
+        if command == Command::Back && self.is_opened_from_list && is_unchanged {
+            self.is_opened_from_list = false;
+            self.lists_streams = true;
+            return Outcome::Done;
         }
         if let Some(by) = movement(command, common.page()) {
             match common.pane {

@@ -207,6 +207,10 @@ fn all_streams_of_a_client_are_listed_and_walked() {
     let wanted = stream(&model);
     type_keys(&mut model, &source.data(), "<enter>");
     assert_eq!((model.common.scope.stream, model.screens.stream.lists_streams), (wanted, false));
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert!(model.screens.stream.lists_streams, "one step back");
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert_eq!((model.common.scope.stream, model.screens.stream.lists_streams), (wanted, false));
     let before = model.common.scope.stream;
     type_keys(&mut model, &source.data(), "J");
     assert_ne!(model.common.scope.stream, before);
