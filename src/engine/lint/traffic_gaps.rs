@@ -71,8 +71,13 @@ impl RuleContext<'_> {
         let graphs = &self.source_state.graphs;
         let is_routed_to =
             |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
+        let is_kept = |name: Sym| {
+            clusters.iter().any(|(_, track)| track.refused.removal(track.canonical(catalog, name)).is_some())
+        };
         let mut ended: Vec<Ended> = Vec::new();
+        let mut kept: Vec<usize> = Vec::new();
         open.retain_mut(|window| {
+            let all_kept = window.clusters.iter().all(|name| is_kept(*name));
             let mut note = "no route points to it any more after";
             window.clusters.retain(|name| {
                 let is_there = has_cluster(*name);
@@ -82,12 +87,18 @@ impl RuleContext<'_> {
                 !is_there && is_routed_to(*name)
             });
             let is_over = window.clusters.is_empty();
-            if is_over {
+            if is_over && all_kept {
+                kept.push(window.finding);
+            } else if is_over {
                 let note = Some(note).filter(|_| !window.is_softened);
                 ended.push(Ended { finding: window.finding, since: window.since, note });
             }
             !is_over
         });
+        for finding in kept {
+            self.findings.soften(finding, "; the client refused the removal");
+            self.findings.end(finding, at, "");
+        }
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
         for Ended { finding, since, note } in ended {

@@ -222,7 +222,10 @@ impl Track {
                     track.covers(catalog, name, Some(slot)) && !(timed && prior.is_expired(name, at))
                 })
             };
-            self.leave_behind(ctx, known, kept.count(), claims);
+            // A client does not give up on one stream what it has on another.
+            if claims || prior.ended.is_some() {
+                self.leave_behind(ctx, known, kept.count(), claims);
+            }
             if claims {
                 // A response with full state replaces all resources (docs/protocol.md#e-44).
                 let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
