@@ -94,10 +94,10 @@ pub struct NackScope {
 }
 
 impl NackScope {
-    /// Reads the text of a NACK. `names` are the names in the response, `removed` are the names that
-    /// the response removes, `agent` is the implementation of the client by its node.
+    /// Reads the text of a NACK. `names` are the names in the response, `removed` are the names
+    /// that the response removes, `agent` is the implementation of the client by its node.
     ///
-    /// The text names a resource in the place of a known format, else by its name as a separate word.
+    /// The text names a resource in the place of a known format, else as a separate word.
     pub fn read(
         text: &str,
         (names, removed): (&[Arc<str>], &[Arc<str>]),
