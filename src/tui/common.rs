@@ -405,6 +405,12 @@ impl Common {
         if self.clock.untimed { "-".to_owned() } else { text::age(self.now.since(since)) }
     }
 
+    /// Like [`Common::age`], for a state that lasts until `ended` at most.
+    pub fn age_until(&self, since: Time, ended: Option<Time>) -> String {
+        let until = ended.map_or(self.now, |ended| ended.min(self.now));
+        if self.clock.untimed { "-".to_owned() } else { text::age(until.since(since)) }
+    }
+
     /// Like [`Common::age`], in one unit, for narrow cells.
     pub fn short_age(&self, since: Time) -> String {
         if self.clock.untimed { "-".to_owned() } else { text::short_age(self.now.since(since)) }

@@ -218,6 +218,20 @@ impl<'a> RuleContext<'a> {
         Some(index)
     }
 
+    /// Returns since when a name counts as requested for `limit`.
+    ///
+    /// The wait for a name goes on over streams, but the server gets the time of a verdict for the
+    /// request on each stream.
+    fn requested_since(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Time {
+        let began = track.traffic.began;
+        if pending.since >= began {
+            return pending.since;
+        }
+        let earlier = limit.saturating_sub(self.options.timers.ack);
+        let nanos = u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX);
+        pending.since.max(Time(began.0.saturating_sub(nanos)))
+    }
+
     /// Returns the names requested after `checked_until` that have waited for at least `limit`.
     pub(super) fn overdue_names(
         &self,
@@ -228,8 +242,8 @@ impl<'a> RuleContext<'a> {
         let Some(since) = self.ago(limit) else { return Vec::new() };
         let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
         // `request-name-empty` covers the empty name.
-        let overdue =
-            track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending.since));
+        let is_due = |pending: &NameRequest| is_due(self.requested_since(track, pending, limit));
+        let overdue = track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending));
         // A lost response may have answered the request. An alternative makes up for the resource.
         // No resource can have a malformed name.
         let can_come = |pending: &NameRequest| !pending.is_served && !pending.is_malformed;
@@ -253,7 +267,8 @@ impl<'a> RuleContext<'a> {
         };
         *until = limit_at.max(*until);
         let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
-        let next = track.waiting.iter().map(|(_, pending)| pending.since).filter(is_later).min();
+        let since = track.waiting.iter().map(|(_, pending)| self.requested_since(track, pending, limit));
+        let next = since.filter(is_later).min();
         if let Some(next) = next {
             // Each check visits all waiting names, so check many names at once.
             let earliest = self.at.after(MIN_TIMER_INTERVAL);

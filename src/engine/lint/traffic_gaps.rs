@@ -23,6 +23,8 @@ struct Ended {
     since: Time,
     /// The way in which the finding ended. `None` if its text says so already.
     note: Option<&'static str>,
+    /// Whether the client refused the removal of the clusters.
+    all_kept: bool,
 }
 
 impl RuleContext<'_> {
@@ -57,7 +59,7 @@ impl RuleContext<'_> {
         arrived: &'static str,
     ) -> Option<Vec<OpenFinding>> {
         let mut open = open?;
-        let (at, catalog) = (self.at, self.catalog());
+        let catalog = self.catalog();
         let clusters = self.tracks_of(Kind::Cds);
         let mut known = HashMap::new();
         let mut has_cluster = |name: Sym| {
@@ -71,8 +73,12 @@ impl RuleContext<'_> {
         let graphs = &self.source_state.graphs;
         let is_routed_to =
             |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
+        let is_kept = |name: Sym| {
+            clusters.iter().any(|(_, track)| track.refused.removal(track.canonical(catalog, name)).is_some())
+        };
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
+            let all_kept = window.clusters.iter().all(|name| is_kept(*name));
             let mut note = "no route points to it any more after";
             window.clusters.retain(|name| {
                 let is_there = has_cluster(*name);
@@ -83,20 +89,28 @@ impl RuleContext<'_> {
             });
             let is_over = window.clusters.is_empty();
             if is_over {
-                let note = Some(note).filter(|_| !window.is_softened);
-                ended.push(Ended { finding: window.finding, since: window.since, note });
+                let note = Some(note).filter(|_| !window.is_softened && !all_kept);
+                ended.push(Ended { finding: window.finding, since: window.since, note, all_kept });
             }
             !is_over
         });
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
-        for Ended { finding, since, note } in ended {
+        self.end_gaps(ended);
+        (!open.is_empty()).then_some(open)
+    }
+
+    fn end_gaps(&mut self, ended: Vec<Ended>) {
+        let at = self.at;
+        for Ended { finding, since, note, all_kept } in ended {
             let rule = self.findings.all().get(finding).map(|finding| finding.rule);
             debug_assert!(rule.is_none_or(|rule| rule.ending == Ending::State), "{rule:?}");
+            if all_kept {
+                self.findings.soften(finding, "; the client refused the removal");
+            }
             let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
             self.findings.end(finding, at, &note.unwrap_or_default());
         }
-        (!open.is_empty()).then_some(open)
     }
 }
 

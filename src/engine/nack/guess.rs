@@ -1,9 +1,11 @@
 //! Search of the rejected response for the resource and field that a NACK does not state.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -98,21 +100,44 @@ impl SearchRange<'_> {
 }
 
 /// Returns the longest resource name that occurs in the text as a separate word.
-///
-/// Names of one letter must be in quotes.
 pub(super) fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
+    let names = find_names(text, push.names());
+    names.into_iter().max_by_key(|name| name.len()).map(str::to_owned)
+}
+
+/// Returns the resource names that occur in the text as separate words, outside of longer names.
+///
+/// Names of one letter must be in quotes, or begin a part of the text and have a colon behind.
+pub(super) fn find_names<'n>(text: &str, names: &'n [Arc<str>]) -> Vec<&'n str> {
     let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
-    let occurs = |name: &str| {
-        text.match_indices(name).any(|(at, _)| {
-            let before = text.get(..at).and_then(|text| text.chars().next_back());
-            let after = text.get(at + name.len()..).and_then(|text| text.chars().next());
-            let quoted = |c: Option<char>| matches!(c, Some('\'' | '"' | '`'));
-            let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-/|".contains(c));
-            if name.len() < 2 { quoted(before) && quoted(after) } else { !word(before) && !word(after) }
-        })
-    };
-    let names = push.names().iter().filter(|name| !name.is_empty() && occurs(name));
-    names.max_by_key(|name| name.len()).map(|name| name.to_string())
+    // By start, the longest first.
+    let mut found: BTreeMap<(usize, Reverse<usize>), &str> = BTreeMap::new();
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        let places = text.match_indices(&**name).map(|(at, _)| at..at + name.len());
+        let words = places.filter(|place| is_name_at(text, place));
+        found.extend(words.map(|place| ((place.start, Reverse(place.end)), &**name)));
+    }
+    let mut covered = 0;
+    found.retain(|(_, Reverse(end)), _| {
+        let is_outside = *end > covered;
+        covered = covered.max(*end);
+        is_outside
+    });
+    found.into_values().collect()
+}
+
+/// Whether the part of a text at `place` is a separate word.
+fn is_name_at(text: &str, place: &Range<usize>) -> bool {
+    let (head, tail) =
+        (text.get(..place.start).unwrap_or_default(), text.get(place.end..).unwrap_or_default());
+    let (before, after) = (head.chars().next_back(), tail.chars().next());
+    if place.len() < 2 {
+        let is_quote = |c: Option<char>| matches!(c, Some('\'' | '"' | '`'));
+        let is_start = head.is_empty() || head.ends_with(", ") || head.ends_with('\n');
+        return (is_quote(before) && is_quote(after)) || (is_start && after == Some(':'));
+    }
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-/|".contains(c));
+    !is_part(before) && !is_part(after)
 }
 
 /// Reads the field from the text of a violated constraint.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::wire::event::Kind;
 
 use super::blame::Names;
-use super::{ClientKind, MAX_TEXT_BYTES, prefix, stated};
+use super::{ClientKind, MAX_TEXT_BYTES, guess, prefix, stated};
 
 /// The first words of Envoy's text about listeners and clusters that it rejects one by one.
 const ENVOY_ONE_BY_ONE: &str = "Error adding/updating ";
@@ -94,9 +94,16 @@ pub struct NackScope {
 }
 
 impl NackScope {
-    /// Reads the text of a NACK. `names` are the names in the response, `agent` is the
-    /// implementation of the client by its node.
-    pub fn read(text: &str, names: &[Arc<str>], agent: Option<ClientKind>, kind: Option<Kind>) -> NackScope {
+    /// Reads the text of a NACK. `names` are the names in the response, `removed` are the names
+    /// that the response removes, `agent` is the implementation of the client by its node.
+    ///
+    /// The text names a resource in the place of a known format, else as a separate word.
+    pub fn read(
+        text: &str,
+        (names, removed): (&[Arc<str>], &[Arc<str>]),
+        agent: Option<ClientKind>,
+        kind: Option<Kind>,
+    ) -> NackScope {
         if names.is_empty() || text.is_empty() {
             return NackScope::default();
         }
@@ -109,6 +116,11 @@ impl NackScope {
             faults.filter_map(|fault| fault.name.map(|name| name.value).or_else(|| by_index(fault.index)));
         let known: BTreeSet<&str> = names.iter().map(|name| &**name).collect();
         let mut named: BTreeSet<String> = stated.filter(|name| known.contains(name.as_str())).collect();
+        for searched in [names, removed] {
+            if named.is_empty() {
+                named.extend(guess::find_names(text, searched).into_iter().map(str::to_owned));
+            }
+        }
         if named.is_empty() {
             let [only] = names else { return NackScope::default() };
             named.insert(only.to_string());

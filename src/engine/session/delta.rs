@@ -332,7 +332,9 @@ impl Track {
             }
             self.carried.claims = Claims::new(ctx.seq, entries, &left);
         }
-        let slots = prior.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
+        // A client does not give up on one stream what it has on another.
+        let ended = prior.filter(|prior| prior.ended.is_some());
+        let slots = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
         let mut unclaimed = 0;
         for (name, slot) in slots.iter().filter(|(_, slot)| slot.is_present()) {
             if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(slot)) {

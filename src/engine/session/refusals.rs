@@ -98,7 +98,8 @@ impl Refusals {
             refused.values().filter_map(|refusal| refusal.blob).for_each(|blob| used.blob(blob));
             refused.values().for_each(|refusal| used.name(refusal.version));
         }
-        self.applied.keys().for_each(|name| mark_key(used, *name));
+        let removed = self.newest.iter().flat_map(|known| &known.removed);
+        self.applied.keys().chain(removed).for_each(|name| mark_key(used, *name));
         self.applied.values().for_each(|entry| entry.mark(used));
     }
 }
@@ -120,6 +121,7 @@ impl Refusal {
 struct KnownScope {
     text: Arc<str>,
     list: u128,
+    removed: Box<[Sym]>,
     agent: Option<ClientKind>,
     scope: Arc<NackScope>,
 }
@@ -355,20 +357,26 @@ impl Refusals {
 
     /// Returns what the NACK says about the resources of the response.
     fn scope(&mut self, catalog: &Catalog, refused: &RefusedResponse<'_>) -> Arc<NackScope> {
-        let list = &refused.body.list;
+        let Body { list, removed, .. } = refused.body;
         let Some(error) = refused.error.filter(|_| !list.is_empty()) else { return Arc::default() };
         let is_known = |known: &&KnownScope| {
-            known.list == list.fingerprint() && known.agent == refused.agent && known.text == error.message
+            known.list == list.fingerprint()
+                && known.removed == *removed
+                && known.agent == refused.agent
+                && known.text == error.message
         };
         if let Some(known) = self.newest.as_ref().filter(is_known) {
             return known.scope.clone();
         }
-        let name = |name: Sym| if nameless(name).is_some() { "" } else { catalog.text(name) };
-        let names = list.blobs().iter().map(|id| Arc::from(name(key(catalog, *id)))).collect::<Vec<_>>();
-        let scope = Arc::new(NackScope::read(&error.message, &names, refused.agent, refused.kind));
+        let text = |name: Sym| Arc::from(if nameless(name).is_some() { "" } else { catalog.text(name) });
+        let names: Vec<Arc<str>> = list.blobs().iter().map(|id| text(key(catalog, *id))).collect();
+        let removed_names: Vec<Arc<str>> = removed.iter().map(|name| text(*name)).collect();
+        let names = (names.as_slice(), removed_names.as_slice());
+        let scope = Arc::new(NackScope::read(&error.message, names, refused.agent, refused.kind));
         self.newest = Some(KnownScope {
             text: error.message.clone(),
             list: list.fingerprint(),
+            removed: removed.clone(),
             agent: refused.agent,
             scope: scope.clone(),
         });

@@ -222,7 +222,7 @@ impl Track {
                     track.covers(catalog, name, Some(slot)) && !(timed && prior.is_expired(name, at))
                 })
             };
-            self.leave_behind(ctx, known, kept.count(), claims);
+            self.leave_behind(ctx, known, kept.count(), (claims, prior.ended.is_some()));
             if claims {
                 // A response with full state replaces all resources (docs/protocol.md#e-44).
                 let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
@@ -295,7 +295,19 @@ impl Track {
     }
 
     /// Counts the resources of the previous stream. `kept` of them are requested again.
-    fn leave_behind(&mut self, ctx: &Context<'_>, known: &ResourceSet, kept: usize, claims: bool) {
+    ///
+    /// `has_ended`: whether the previous stream has ended. A client does not give up on one stream
+    /// what it has on another.
+    fn leave_behind(
+        &mut self,
+        ctx: &Context<'_>,
+        known: &ResourceSet,
+        kept: usize,
+        (claims, has_ended): (bool, bool),
+    ) {
+        if !claims && !has_ended {
+            return;
+        }
         let left = (known.count() - kept) as u64;
         self.carried.had(known.count() as u64, left, claims);
         if left > 0 {

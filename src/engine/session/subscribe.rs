@@ -1,5 +1,5 @@
 use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym};
+use crate::wire::event::{Kind, Sym, Time};
 
 use super::Context;
 use super::needs::is_needed;
@@ -128,6 +128,12 @@ impl Track {
         if expects_response {
             self.traffic.unanswered = Some(ctx.seq);
         }
+    }
+
+    /// Returns when a waiting name was first requested on the stream. The client may have begun to
+    /// wait for the name on an earlier stream.
+    pub(crate) fn requested(&self, request: &NameRequest) -> Time {
+        request.since.max(self.traffic.began)
     }
 
     /// Returns the requests for a waiting name.

@@ -8,9 +8,13 @@ use super::Store;
 /// A requested name that was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingNameFact {
-    /// When the name was first requested.
+    /// When the client began to wait, perhaps on an earlier stream.
     pub since: Time,
-    /// The requests for the name.
+    /// When the wait ended with the stream.
+    pub ended: Option<Time>,
+    /// When the name was first requested on the stream.
+    pub requested: Time,
+    /// The requests for the name on the stream.
     pub requests: RequestSpan,
     /// Whether the client has the resource already, so that it is not missing.
     pub has_resource: bool,
@@ -28,7 +32,13 @@ impl Store {
         }
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
         let requests = track.request_span(&request, is_delta);
-        Some(PendingNameFact { since: request.since, requests, has_resource: request.has_resource })
+        Some(PendingNameFact {
+            since: request.since,
+            ended: track.ended,
+            requested: track.requested(&request),
+            requests,
+            has_resource: request.has_resource,
+        })
     }
 
     /// Returns the types of the streams, and whether each has a wildcard subscription.

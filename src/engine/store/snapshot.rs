@@ -75,7 +75,8 @@ impl StreamsSnapshot {
             });
             let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
                 let fact = store.fact_without_hash((stream, track), name, slot.as_ref(), self.now);
-                let requested = track.waiting.get(name).map(|request| (request.since, request.first));
+                let requested =
+                    track.waiting.get(name).map(|request| (track.requested(&request), request.first));
                 (fact, requested)
             };
             let facts: Vec<Waited> = left.by_ref().take(most).map(fact).collect();

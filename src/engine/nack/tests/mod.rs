@@ -374,7 +374,7 @@ fn reads_hostile_texts_in_bounded_time() {
 fn scope_is_the_resources_that_the_text_states() {
     let names: Vec<Arc<str>> = ["a", "b", "c"].map(Arc::from).into();
     let read = |text: &str, agent| {
-        let scope = NackScope::read(text, &names, agent, Some(Kind::Lds));
+        let scope = NackScope::read(text, (&names, &[]), agent, Some(Kind::Lds));
         let about: Vec<&str> = names.iter().map(|name| &**name).filter(|name| scope.is_about(name)).collect();
         (about.join(" "), scope.rest())
     };
@@ -397,10 +397,31 @@ fn scope_is_the_resources_that_the_text_states() {
 }
 
 #[test]
+fn text_of_unknown_format_refuses_the_names_in_it() {
+    let named = |text: &str, names: &[&str], removed: &[&str]| {
+        let list = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
+        let (names, removed) = (list(names), list(removed));
+        let scope = NackScope::read(text, (&names, &removed), Some(ClientKind::Envoy), Some(Kind::Cds));
+        names.iter().filter(|name| scope.is_about(name)).map(|name| name.to_string()).collect::<Vec<_>>()
+    };
+    for text in ["cart: bad", "invalid cluster cart", "cluster 'cart': type EDS needs config"] {
+        assert_eq!(named(text, &["cart", "pay"], &[]), ["cart"], "{text}");
+    }
+    assert_eq!(named("cart: bad, pay: bad too", &["cart", "pay", "web"], &[]), ["cart", "pay"]);
+    assert_eq!(named("cart-v2: bad", &["cart", "cart-v2"], &[]), ["cart-v2"]);
+    assert_eq!(named("svc cart: bad", &["cart", "svc cart"], &[]), ["svc cart"], "the longer name");
+    assert_eq!(named("carts are bad", &["cart", "pay"], &[]), ["cart", "pay"], "no whole word");
+    assert_eq!(named("a: bad", &["a", "b"], &[]), ["a"]);
+    assert_eq!(named("a bad field", &["a", "b"], &[]), ["a", "b"], "an article");
+    assert_eq!(named("a: in use", &["b"], &["a"]), [""; 0], "the removal is refused");
+    assert_eq!(named("in use", &["b"], &["a"]), ["b"], "the only resource");
+}
+
+#[test]
 fn unknown_clients_use_nothing_of_a_refused_push() {
     let names: Vec<Arc<str>> = ["a", "b"].map(Arc::from).into();
     let text = "error parsing \"X\" response: resource \"a\": why";
-    let scope = |text| NackScope::read(text, &names, None, Some(Kind::Rds));
+    let scope = |text| NackScope::read(text, (&names, &[]), None, Some(Kind::Rds));
     assert_eq!(scope(text).rest(), RestUse::Used, "the text is grpc-go's");
     assert_eq!(scope("resource \"a\": why").rest(), RestUse::NotUsed);
 }

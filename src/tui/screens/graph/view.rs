@@ -320,6 +320,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
         (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",
         (NodeState::Sent { .. }, _) => "sent, neither ACK nor NACK yet",
+        (NodeState::Gone(ResourceState::Redirected), _) => "redirects to another resource",
         (NodeState::Gone(_), _) => "removed, or reported not to exist",
         (NodeState::Orphan, _) => {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"

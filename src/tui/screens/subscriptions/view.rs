@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::areas;
 use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
-use crate::engine::store::{ResourceFact, ResourceState, TypeState, Wildcard};
+use crate::engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::{Common, Pane};
@@ -98,7 +98,7 @@ fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
 /// The cells of a name, in the order of the columns.
 pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
+    let asked = row.waits.map(|waits| waits.requested).or(row.asked.map(|(_, at)| at));
     let first = row.asked.zip(row.came).filter(|_| !common.clock.untimed);
     vec![
         plain(shown_name(&row.name)),
@@ -108,10 +108,15 @@ pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     ]
 }
 
+/// How long the client has waited for a name, at most until its stream ended.
+fn waited(common: &Common, waits: &PendingNameFact) -> String {
+    common.age_until(waits.since, waits.ended)
+}
+
 /// The state of a name: `✓ 41`, `∅ missing 22s`, `⋯ waiting 6s`.
 fn name_state(common: &Common, row: &NameRow) -> Span {
     let glyphs = common.theme.glyphs();
-    let age = row.waits.map(|waits| format!(" {}", common.age(waits.since))).unwrap_or_default();
+    let age = row.waits.map(|waits| format!(" {}", waited(common, &waits))).unwrap_or_default();
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
     let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
@@ -286,7 +291,7 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
             "since",
             format!(
                 "{}: no resource of this name was sent",
-                common.age(missing.map_or(common.now, |w| w.since))
+                missing.map_or_else(|| common.age(common.now), |waits| waited(common, &waits))
             ),
         );
         if fact.state == ResourceState::Absent {
@@ -342,7 +347,7 @@ fn asked_by(row: &NameRow, of: &SubscribedType, time: &dyn Fn(Time) -> String) -
                 1 => String::new(),
                 n => format!(", {n} times, last by #{}", waits.requests.last.0),
             };
-            format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.since))
+            format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.requested))
         }
         (None, Some((n, at))) => format!("#{} {label} request at {}", n.0, time(at)),
         (None, None) if row.fact.as_ref().is_some_and(|fact| fact.unclassified.is_some()) => return None,
