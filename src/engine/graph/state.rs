@@ -120,9 +120,7 @@ impl NodeState {
             };
         }
         match fact.state {
-            ResourceState::Present if fact.acked_version.is_none() || fact.is_unanswered => {
-                NodeState::Sent { in_force }
-            }
+            ResourceState::Present if fact.is_unanswered => NodeState::Sent { in_force },
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
             ResourceState::Waiting => NodeState::Waiting { has_older: fact.has_older, since: requested },
             // The client's own timer has expired without a response.

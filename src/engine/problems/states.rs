@@ -56,10 +56,17 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         }
         out.extend(refused);
         let condition = track.condition(store.now(), store.limits());
-        match store.with_warming(stream, track, condition).state {
-            TypeState::Warming => out.extend(warming(store, stream, track).into_iter().flatten()),
-            _ if is_loop => {}
-            _ => out.extend(unanswered(store, stream, track)),
+        let state = store.with_warming(stream, track, condition).state;
+        // The refusal of one update does not hide that others warm.
+        if matches!(state, TypeState::Warming | TypeState::Nack) {
+            out.extend(warming(store, stream, track).into_iter().flatten());
+        }
+        let is_withheld = || {
+            let warming = store.warming_of_track(stream, track);
+            state == TypeState::Warming || warming.iter().any(|fact| fact.withheld.is_some())
+        };
+        if !is_loop && !is_withheld() {
+            out.extend(unanswered(store, stream, track));
         }
         out.extend(owed(store, stream, track));
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));

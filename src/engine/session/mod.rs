@@ -57,6 +57,7 @@ mod unrequested;
 pub(crate) mod visits;
 mod warming;
 mod warming_batches;
+mod warming_content;
 mod words;
 mod xdstp;
 

@@ -111,7 +111,7 @@ impl Refusal {
     }
 
     /// Whether the refusal keeps the newest content, or the removal, out of use.
-    fn is_unused(&self) -> bool {
+    pub(super) fn is_unused(&self) -> bool {
         self.is_named || self.rest != RestUse::Used
     }
 }

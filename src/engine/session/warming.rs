@@ -11,12 +11,13 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, Sym, Time};
 
 use super::locators::LOCATOR;
-use super::names::{NameRuns, SymSet};
+use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
+use super::warming_content::WarmingContent;
 use super::{DynSemantics, ResponseOutcome, is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
@@ -158,8 +159,8 @@ impl WarmingView<'_> {
         for track in tracks.filter(|track| track.kind == Some(Kind::Cds)) {
             for batch in &track.warming.batches {
                 for name in batch.names() {
-                    let blob = track.sent.get(self.catalog, *name).and_then(|slot| slot.blob);
-                    let needs = self.needs.of(self.catalog, blob);
+                    let content = track.warming_content(self.catalog, batch.seq, *name);
+                    let needs = self.needs.of(self.catalog, content.blob());
                     let needs = needs.iter().filter(|need| need.kind == Kind::Eds);
                     endpoints.extend(needs.map(|need| self.resolve(*need).name));
                 }
@@ -169,17 +170,15 @@ impl WarmingView<'_> {
     }
 
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
-        let Some(slot) = track.sent.get(self.catalog, name).filter(ResourceEntry::is_present) else {
-            return BatchState::Over;
+        let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
+            WarmingContent::None => return BatchState::Over,
+            WarmingContent::RefusedBefore => return BatchState::Unasked,
+            WarmingContent::Used(slot) => (slot, None),
+            // A client that requests the endpoints of a new cluster uses the cluster, even if the
+            // response was refused for another one.
+            WarmingContent::InDoubt(slot, refusal) => (slot, Some(refusal)),
         };
-        // A client that requests the endpoints of a new cluster uses the cluster, even if the
-        // response was refused for another one.
-        let refusal = track.refused.get(name);
         let is_refused = refusal.is_some();
-        let is_certain = refusal.is_some_and(|refusal| refusal.is_certain);
-        if is_certain || (is_refused && track.accepted.is_present(self.catalog, name)) {
-            return BatchState::Over;
-        }
         let (mut missing, mut is_over) = (Vec::new(), true);
         let mut add = |state: NeedState| match state {
             NeedState::Met => {}
@@ -457,30 +456,6 @@ impl Track {
                 && catalog.text(entry.type_url) == LOCATOR
             {
                 needs.read_redirect(catalog, kind, payload);
-            }
-        }
-    }
-
-    /// Starts batches for the resources of a response that need others.
-    pub(super) fn start_warming(
-        &mut self,
-        (catalog, runs): (&mut Catalog, &mut NameRuns),
-        (needs, semantics): (&Needs, &DynSemantics),
-        outcome: &ResponseOutcome,
-        (seq, at): (Seq, Time),
-    ) {
-        for (names, is_update) in [(&outcome.added, false), (&outcome.changed, true)] {
-            let mut waiting = Vec::new();
-            for name in names.iter().take(MAX_NAMES) {
-                let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
-                let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
-                if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
-                    waiting.push(*name);
-                }
-            }
-            if !waiting.is_empty() {
-                let names = runs.intern(waiting);
-                self.warming.push(WarmingBatch { seq, at, is_update, names, from: 0 });
             }
         }
     }

@@ -60,6 +60,22 @@ impl WarmingBatches {
         self.batches.iter().map(|batch| batch.at).min()
     }
 
+    /// Returns the responses of the batches.
+    pub(super) fn seqs(&self) -> impl Iterator<Item = Seq> {
+        self.batches.iter().map(|batch| batch.seq)
+    }
+
+    /// Drops a name from the batches of some responses.
+    pub(super) fn end(&mut self, name: Sym, responses: &[Seq]) {
+        for batch in self.batches.iter_mut().filter(|batch| responses.contains(&batch.seq)) {
+            if batch.names().contains(&name) {
+                let names = batch.names().iter().copied().filter(|known| *known != name).collect();
+                (batch.names, batch.from) = (names, 0);
+            }
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+    }
+
     /// Adds the names of a batch of the stream before, which still warm.
     pub(super) fn go_on(&mut self, batch: &WarmingBatch, names: Arc<[Sym]>, at: Time) {
         if !names.is_empty() {

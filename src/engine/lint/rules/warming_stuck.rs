@@ -61,7 +61,8 @@ fn check(ctx: &mut RuleContext<'_>) {
         };
         let is_reported = before.get(&name) == Some(&fact.response);
         now.insert(name, fact.response);
-        if !is_reported && !track.refused.contains(name) && ctx.has_all_since(fact.response) {
+        let is_certain = track.is_warming_certain(ctx.catalog(), fact.response, name);
+        if !is_reported && is_certain && ctx.has_all_since(fact.response) {
             due.push(fact);
         }
     }

@@ -1,0 +1,144 @@
+//! The contents for which clusters and listeners warm: those that the client has accepted, or has
+//! yet to answer. A refused update neither starts nor ends the warming of what is in force.
+
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{Seq, Sym, Time};
+
+use super::names::{NameRuns, SymSet};
+use super::needs::Needs;
+use super::refusals::Refusal;
+use super::resource_set::{Presence, ResourceEntry};
+use super::track::Track;
+use super::warming_batches::{MAX_NAMES, WarmingBatch};
+use super::{DynSemantics, ResponseOutcome};
+
+/// The content for which a resource of a batch warms.
+pub(super) enum WarmingContent {
+    /// The resource is gone, or the client has refused the content.
+    None,
+    /// Content without a verdict that the client has refused before.
+    RefusedBefore,
+    /// The client uses the content, or has yet to answer.
+    Used(ResourceEntry),
+    /// Whether the client uses the content is unknown: it has refused the response, maybe for
+    /// another resource.
+    InDoubt(ResourceEntry, Refusal),
+}
+
+impl WarmingContent {
+    pub(super) fn blob(&self) -> Option<BlobId> {
+        match self {
+            WarmingContent::Used(slot) | WarmingContent::InDoubt(slot, _) => slot.blob,
+            WarmingContent::None | WarmingContent::RefusedBefore => None,
+        }
+    }
+}
+
+impl Track {
+    /// Returns the content for which a resource warms since a response.
+    pub(super) fn warming_content(&self, catalog: &Catalog, since: Seq, name: Sym) -> WarmingContent {
+        let in_force = || match self.in_force(catalog, name).filter(|slot| self.is_from(slot, since)) {
+            Some(slot) => WarmingContent::Used(slot),
+            None => WarmingContent::None,
+        };
+        let Some(sent) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else {
+            let is_kept = self.refused.removal(name).is_some();
+            return if is_kept { in_force() } else { WarmingContent::None };
+        };
+        let Some(refusal) = self.refused.get(name).filter(Refusal::is_unused) else {
+            return WarmingContent::Used(sent);
+        };
+        let is_newer = sent.order > refusal.order;
+        if refusal.response < since {
+            let is_same = is_newer && has_payload(catalog, &sent, refusal.blob);
+            return if is_same { WarmingContent::RefusedBefore } else { WarmingContent::Used(sent) };
+        }
+        match self.keeps_out(catalog, name, &refusal) {
+            true => in_force(),
+            false if is_newer && !has_payload(catalog, &sent, refusal.blob) => WarmingContent::Used(sent),
+            false => WarmingContent::InDoubt(sent, refusal),
+        }
+    }
+
+    /// Whether the client is known to use, or to have yet to answer, the content for which a
+    /// resource warms since a response.
+    pub(crate) fn is_warming_certain(&self, catalog: &Catalog, since: Seq, name: Sym) -> bool {
+        matches!(self.warming_content(catalog, since, name), WarmingContent::Used(_))
+    }
+
+    /// Whether a refusal certainly keeps the newest content of a name out of use.
+    fn keeps_out(&self, catalog: &Catalog, name: Sym, refusal: &Refusal) -> bool {
+        refusal.is_certain || (refusal.is_unused() && self.accepted.is_present(catalog, name))
+    }
+
+    /// Whether an entry came with a response or after the response.
+    fn is_from(&self, slot: &ResourceEntry, response: Seq) -> bool {
+        match self.responses.get(slot.order).filter(|_| slot.state == Presence::Present) {
+            Some(own) => own.seq >= response,
+            // From an earlier stream, or from before the oldest response that is remembered.
+            None => self.responses.oldest().is_none_or(|oldest| oldest.seq > response),
+        }
+    }
+
+    /// Starts batches for the resources of a response that need others.
+    pub(super) fn start_warming(
+        &mut self,
+        (catalog, runs): (&mut Catalog, &mut NameRuns),
+        (needs, semantics): (&Needs, &DynSemantics),
+        outcome: &ResponseOutcome,
+        (seq, at): (Seq, Time),
+    ) {
+        let (again, in_force) = self.after_refusals(catalog);
+        let is_plain = |name: &&Sym| !again.contains(name) && !in_force.contains(name);
+        let (updates, new): (Vec<Sym>, Vec<Sym>) =
+            again.iter().partition(|name| self.in_force(catalog, **name).is_some());
+        for (names, refused, is_update) in [(&outcome.added, new, false), (&outcome.changed, updates, true)] {
+            let mut waiting = Vec::new();
+            for name in names.iter().filter(is_plain).chain(&refused).take(MAX_NAMES) {
+                let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
+                let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
+                if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
+                    waiting.push(*name);
+                }
+            }
+            if !waiting.is_empty() {
+                let names = runs.intern(waiting);
+                self.warming.push(WarmingBatch { seq, at, is_update, names, from: 0 });
+            }
+        }
+    }
+
+    /// Returns the names in the newest response whose content before was refused: those with other
+    /// content than the client uses, and those with the content in force. Ends the batches that
+    /// the refused contents have started.
+    fn after_refusals(&mut self, catalog: &Catalog) -> (SymSet, SymSet) {
+        let (mut again, mut in_force) = (SymSet::default(), SymSet::default());
+        let newest = self.responses.newest();
+        for name in self.refused.names() {
+            let Some(refusal) = self.refused.get(name) else { continue };
+            let sent = self.sent.get(catalog, name).filter(ResourceEntry::is_present);
+            let Some(sent) = sent.filter(|slot| Some(slot.order) == newest) else { continue };
+            if !self.keeps_out(catalog, name, &refusal) {
+                continue;
+            }
+            let known = self.in_force(catalog, name);
+            // The client may use an unanswered response meanwhile.
+            let is_last = !self.responses.has_pending_before(sent.order);
+            match known.is_some_and(|known| has_payload(catalog, &sent, known.blob)) && is_last {
+                true => in_force.insert(name),
+                false => again.insert(name),
+            };
+            let is_used = |batch: Seq| known.is_some_and(|known| self.is_from(&known, batch));
+            let refused: Vec<Seq> = self.warming.seqs().filter(|n| *n <= refusal.response).collect();
+            let refused: Vec<Seq> = refused.into_iter().filter(|n| !is_used(*n)).collect();
+            self.warming.end(name, &refused);
+        }
+        (again, in_force)
+    }
+}
+
+/// Whether an entry has the payload of a content, in whatever version.
+fn has_payload(catalog: &Catalog, slot: &ResourceEntry, other: Option<BlobId>) -> bool {
+    let payload = |blob: Option<BlobId>| blob.and_then(|blob| catalog.entry(blob).payload);
+    payload(slot.blob).is_some() && payload(slot.blob) == payload(other)
+}
