@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Divergence, MessageKind, SettlingMessage, Track};
+use crate::engine::session::{Agreement, Divergence, Losses, MessageKind, SettlingMessage};
 use crate::engine::store::{LineFact, RowNote, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Interference, InterventionFacts};
@@ -62,27 +62,28 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
             }
         }
     }
-    for (node, type_url) in lost(store) {
-        let client = clients.entry(node).or_default();
-        if !client.types.contains_key(&type_url) {
-            client.lost.insert(type_url);
+    for stream in store.engine().streams().iter() {
+        for track in &stream.tracks {
+            let node = || stream.node_id.clone().unwrap_or_default();
+            match (&track.diverged, track.agreed) {
+                (Some(diverged), _) if track.replaced.is_none() && lasts(diverged) => {
+                    clients.entry(node()).or_default().lost.insert(track.type_url.clone());
+                }
+                (None, Some(agreement)) => {
+                    let client = clients.entry(node()).or_default();
+                    client.agreed(stream.id, &track.type_url, agreement);
+                }
+                _ => {}
+            }
         }
     }
     clients.into_iter().map(|(node, client)| client.fact(node)).collect()
 }
 
-/// Returns clients that have delta resources otherwise than the server sent them, which later
-/// pushes have not repaired.
-fn lost(store: &Store) -> Vec<(Arc<str>, TypeUrl)> {
-    let mut out = Vec::new();
-    for stream in store.engine().streams().iter() {
-        let lasts = |track: &&Track| {
-            track.replaced.is_none() && track.diverged.as_ref().is_some_and(Divergence::has_lost)
-        };
-        let node = stream.node_id.clone().unwrap_or_default();
-        out.extend(stream.tracks.iter().filter(lasts).map(|track| (node.clone(), track.type_url.clone())));
-    }
-    out
+/// Whether no later message need end a divergence: a delta stream is not repaired, or nothing passes
+/// any more, in all types.
+fn lasts(diverged: &Divergence) -> bool {
+    diverged.has_lost() || diverged.facts.interference == Interference::Blackholed
 }
 
 /// A client that met interventions.
@@ -90,7 +91,7 @@ fn lost(store: &Store) -> Vec<(Arc<str>, TypeUrl)> {
 struct Client {
     fact: RecoveryFact,
     types: BTreeMap<TypeUrl, Disturbance>,
-    /// Types with resources that were not sent again.
+    /// Types in which a stream is not repaired.
     lost: BTreeSet<TypeUrl>,
 }
 
@@ -109,7 +110,7 @@ impl Client {
         self.fact.interventions += u64::from(facts.interference != Interference::Released);
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
         let since = before.as_ref().map(|before| before.since);
-        match Divergence::after(before, (facts.clone(), BTreeSet::new()), after, row.at) {
+        match Divergence::after(before, (facts.clone(), Losses::default()), after, row.at) {
             Some(divergence) => {
                 let disturbance = Disturbance { divergence, stream: row.stream };
                 self.types.insert(facts.type_url.clone(), disturbance);
@@ -142,8 +143,18 @@ impl Client {
         self.fact.longest = Some(self.fact.longest.map_or(took, |longest| longest.max(took)));
     }
 
+    /// Notes that both sides of a stream have agreed again about a type, as its messages show.
+    fn agreed(&mut self, stream: StreamId, type_url: &TypeUrl, agreement: Agreement) {
+        let is_over = |of: &Disturbance| of.stream == stream && of.divergence.since <= agreement.at;
+        if self.types.get(type_url).is_some_and(is_over) {
+            self.types.remove(type_url);
+        }
+        self.fact.longest = self.fact.longest.max(Some(agreement.longest));
+    }
+
     fn fact(self, node: Arc<str>) -> RecoveryFact {
-        let open = self.types.into_keys().chain(self.lost).collect();
+        let types: BTreeSet<TypeUrl> = self.types.into_keys().chain(self.lost).collect();
+        let open = types.into_iter().collect();
         RecoveryFact { node, open, ..self.fact }
     }
 }

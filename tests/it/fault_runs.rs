@@ -166,6 +166,9 @@ fn wrong_plans_and_flags_are_refused() {
     fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("written");
     assert!(text(refused(&["--fault-plan", path])).contains("at most 1 MB"));
     assert!(text(refused(&["--junit", path])).contains("--junit needs a run that ends"));
+    let late = folder.path().join("late.txt");
+    fs::write(&late, "for 1s: type:cds => drop after=2s\n").expect("written");
+    let late = late.to_str().expect("a path");
     for (args, reason) in [
         (["--fault", "type:cd => drop"], "no type is called `cd`; near: cds"),
         (["--fault", "kind:ack => bounce no"], "`bounce` is for pushes, which the expression leaves out"),
@@ -174,6 +177,9 @@ fn wrong_plans_and_flags_are_refused() {
             ["--fault", "type:cds => set lb_policy=NOPE"],
             "fault 1: type:cds => set lb_policy=NOPE: CDS cannot",
         ),
+        (["--fault", "type:cds type:eds => drop"], "the expression matches no message"),
+        (["--fault", "type:cds => drop p=0"], "`p=0` leaves no chance to act"),
+        (["--fault-plan", late], "late.txt, line 1: `after` is not before the end of the stage"),
         (["--hold-timeout", "0s"], "expected a time above 0"),
     ] {
         let output = refused(&args);

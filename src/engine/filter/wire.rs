@@ -4,13 +4,16 @@ use jiff::tz::TimeZone;
 
 use crate::engine::session::MessageKind;
 use crate::engine::store::MessageFact;
-use crate::wire::event::{Clock, Dir, Time, TypeUrl};
+use crate::wire::event::{ApiVersion, Clock, Dir, Kind, Time, TypeUrl};
 
 use super::content::NoContent;
 use super::eval::{EvalContext, FilterRow, matches, matches_type};
 use super::parse::Expr;
 use super::term::{FilterField, Predicate, Term};
 use super::{Filter, FilterError};
+
+/// A type that no server has.
+pub const OTHER_TYPE: &str = "type.googleapis.com/-";
 
 /// Facts about a stream before its first message. `None`: not known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,6 +59,18 @@ impl Filter {
     /// Whether any message of a stream may match.
     pub fn may_match(&self, stream: &WireStream<'_>) -> bool {
         self.expr.as_ref().and_then(|expr| decided(expr, &|term| on_stream(term, stream))).unwrap_or(true)
+    }
+
+    /// Whether messages of any type may match.
+    pub fn may_match_types(&self) -> bool {
+        let Some(expr) = &self.expr else { return true };
+        let mut has_unknown = false;
+        expr.visit(&mut |term| has_unknown |= matches!(&term.test, Predicate::Type { kind: None, .. }));
+        let versions = [ApiVersion::V2, ApiVersion::V3];
+        let known = Kind::all().flat_map(|kind| versions.into_iter().filter_map(move |of| kind.type_url(of)));
+        let may_be =
+            |type_url: &TypeUrl| self.may_match(&WireStream { type_url: Some(type_url), node: None });
+        has_unknown || known.chain([OTHER_TYPE.into()]).any(|type_url| may_be(&type_url))
     }
 
     /// Whether any message of a direction may match.
@@ -130,7 +145,6 @@ fn any(parts: &mut dyn Iterator<Item = Option<bool>>) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::event::{ApiVersion, Kind};
 
     #[test]
     fn decides_about_streams_by_type_and_node() {

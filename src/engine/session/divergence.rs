@@ -1,7 +1,8 @@
 //! The difference between what client and server believe, caused by xdscope.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::MessageKind;
 use crate::wire::event::{Dir, Seq, Time};
@@ -13,7 +14,7 @@ const MAX_POSTPONED: usize = 256;
 /// Client and server believe different things about a type, because of xdscope.
 ///
 /// Ends when the client acknowledges a later push that xdscope did not change, and nothing of the
-/// type is postponed. Delta: each changed or withheld resource has to be sent again before.
+/// type is postponed. Delta: each changed or withheld resource and name has to be sent again before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The newest intervention.
@@ -38,11 +39,28 @@ pub struct Divergence {
     pub(super) altered: u8,
     /// Messages that are still to come, by direction and nonce.
     postponed: Vec<(Dir, Arc<str>)>,
-    /// Whether all interventions so far have postponed requests.
-    only_postpones_requests: bool,
-    /// Delta: resources whose content at the client differs from the content that the server sent.
-    /// A server sends changed resources only, so that a later push need not repair them.
-    lost: BTreeSet<Arc<str>>,
+    /// Whether all interventions so far have postponed requests, or changed what they ask for.
+    only_requests: bool,
+    /// What later messages need not repair.
+    lost: Losses,
+}
+
+/// Delta: what one side has otherwise than the other side sent it.
+///
+/// Messages state changes only, so that later ones need not repair it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Resources of the client.
+    pub(super) resources: BTreeSet<Arc<str>>,
+    /// Names of the subscription at the server: `true` if the server lacks the name, `false` if
+    /// only the server has it.
+    pub(super) names: BTreeMap<Arc<str>, bool>,
+}
+
+impl Losses {
+    fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.names.is_empty()
+    }
 }
 
 impl Divergence {
@@ -50,14 +68,14 @@ impl Divergence {
     /// if both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
-        (facts, lost): (Arc<InterventionFacts>, BTreeSet<Arc<str>>),
+        (facts, lost): (Arc<InterventionFacts>, Losses),
         after: Seq,
         at: Time,
     ) -> Option<Divergence> {
         if facts.interference == Interference::Released {
             let mut before = before?;
             before.arrived(facts.dir, &facts.nonce);
-            let is_over = before.postponed.is_empty() && before.only_postpones_requests;
+            let is_over = before.only_requests && before.is_whole();
             return (!is_over).then_some(before);
         }
         let altered = match (facts.dir, facts.interference) {
@@ -77,15 +95,18 @@ impl Divergence {
             after,
             altered: 0,
             postponed: Vec::new(),
-            only_postpones_requests: true,
-            lost: BTreeSet::new(),
+            only_requests: true,
+            lost: Losses::default(),
         });
-        new.lost.extend(lost);
+        // With the answer to a push more than names is lost.
+        let is_of_names = !lost.names.is_empty() && facts.nonce.is_empty();
+        new.lost.resources.extend(lost.resources);
+        new.lost.names.extend(lost.names);
         new.arrived(facts.dir, &facts.nonce);
         if facts.interference.postpones() && new.postponed.len() < MAX_POSTPONED {
             new.postponed.push((facts.dir, facts.nonce.clone()));
         }
-        new.only_postpones_requests &= facts.dir == Dir::Req && facts.interference.postpones();
+        new.only_requests &= facts.dir == Dir::Req && (facts.interference.postpones() || is_of_names);
         new.altered = new.altered.saturating_add(altered);
         if facts.dir == Dir::Resp {
             new.note_push(&facts);
@@ -114,14 +135,47 @@ impl Divergence {
         at.map(|at| self.postponed.remove(at)).is_some()
     }
 
-    /// Whether the client has resources otherwise than the server sent them.
+    /// Whether one side has something otherwise than the other side sent it.
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// Notes a resource that was sent unchanged, removed or given up.
-    pub(super) fn restore(&mut self, name: &str) {
-        self.lost.remove(name);
+    /// Whether the client has resources otherwise than the server sent them.
+    pub(super) fn has_lost_resources(&self) -> bool {
+        !self.lost.resources.is_empty()
+    }
+
+    /// Whether the server has another subscription than the client.
+    pub(super) fn has_lost_names(&self) -> bool {
+        !self.lost.names.is_empty()
+    }
+
+    /// Notes a resource that the server has sent or removed: the server has read its name.
+    pub(super) fn served(&mut self, name: &str) {
+        self.lost.resources.remove(name);
+        if self.lost.names.get(name) == Some(&true) {
+            self.lost.names.remove(name);
+        }
+    }
+
+    /// Notes a resource that the client has given up.
+    pub(super) fn give_up(&mut self, name: &str) {
+        self.lost.resources.remove(name);
+    }
+
+    /// Notes a name that the client subscribes or unsubscribes.
+    pub(super) fn asked(&mut self, name: &str) {
+        self.lost.names.remove(name);
+    }
+
+    /// Whether nothing is postponed or lost.
+    fn is_whole(&self) -> bool {
+        self.altered == 0 && self.postponed.is_empty() && self.lost.is_empty()
+    }
+
+    /// Whether both sides agree again without a further push, now that they have the same names.
+    pub(super) fn is_over_with_names(&self) -> bool {
+        self.only_requests && self.is_whole()
     }
 
     /// Whether the next push is part of the interventions.
@@ -131,9 +185,11 @@ impl Divergence {
 
     /// Returns the divergence of a later stream, on which the client claims to have resources.
     pub(super) fn carried(mut self, is_claimed: impl Fn(&str) -> bool) -> Option<Divergence> {
-        self.lost.retain(|name| is_claimed(name));
+        // The client subscribes anew.
+        self.lost.names.clear();
+        self.lost.resources.retain(|name| is_claimed(name));
         self.postponed.clear();
-        (self.altered, self.only_postpones_requests) = (0, false);
+        (self.altered, self.only_requests) = (0, false);
         self.has_lost().then_some(self)
     }
 
@@ -175,9 +231,16 @@ impl Divergence {
             let is_changed = |(_, number): &mut (Arc<str>, Option<Seq>)| *number == Some(answered);
             self.runs_changed = self.changed.take_if(is_changed).map(|(version, _)| version);
         }
-        let is_whole = self.altered == 0 && self.postponed.is_empty() && self.lost.is_empty();
-        kind == MessageKind::Ack && is_whole && answers.is_some_and(|answered| answered > self.after)
+        kind == MessageKind::Ack && self.is_whole() && answers.is_some_and(|answered| answered > self.after)
     }
+}
+
+/// When a divergence of a type ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreement {
+    pub(crate) at: Time,
+    /// How long the longest divergence of the type has lasted.
+    pub(crate) longest: Duration,
 }
 
 /// The fields of a message that may end a divergence.

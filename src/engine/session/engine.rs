@@ -10,7 +10,7 @@ use super::compare::Compare;
 use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
-use super::interventions::lost_names;
+use super::interventions::losses;
 use super::names::NameRuns;
 use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use super::node::NodeDigests;
@@ -285,7 +285,7 @@ impl Engine {
             }
             FramePayload::Intercepted(what) => {
                 outcome.what = SessionEvent::Intercepted(stream.interventions.len());
-                let lost = lost_names(catalog, what);
+                let lost = losses(catalog, what, stream.find(&what.facts.type_url));
                 outcome.track = stream.intercepted((&what.facts, lost), Seq(self.messages), *at);
             }
             FramePayload::Gap { messages, bytes, cause } => {

@@ -86,7 +86,7 @@ impl Engine {
             owes_all,
             nacks,
             waiting: found.missing_since(catalog),
-            diverged: found.diverged.clone().filter(Divergence::has_lost),
+            diverged: found.diverged.clone().filter(Divergence::has_lost_resources),
             ended: found.ended,
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })

@@ -1,16 +1,16 @@
 //! Interventions of xdscope in a stream, and whether both sides agree again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Outcome;
-use super::divergence::{Divergence, SettlingMessage};
+use super::divergence::{Agreement, Divergence, Losses, SettlingMessage};
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Dir, Seq, Side, Sym, Time};
-use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, MessageShape};
+use crate::wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
+use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
@@ -19,14 +19,20 @@ impl Track {
     /// Ends the divergence once both sides agree again.
     fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
         let Some(diverged) = &mut self.diverged else { return };
-        let names: Vec<Sym> = match &outcome.what {
-            _ if !diverged.has_lost() => Vec::new(),
-            SessionEvent::Response(_) if diverged.awaits_altered_push() => Vec::new(),
-            SessionEvent::Response(_) => names_of(message, catalog),
-            SessionEvent::Request(request) => request.removed.clone(),
+        let had_lost_names = diverged.has_lost_names();
+        let text = |name: &Sym| catalog.text(*name);
+        match &outcome.what {
+            _ if !diverged.has_lost() => {}
+            SessionEvent::Response(_) if diverged.awaits_altered_push() => {}
+            SessionEvent::Response(_) => {
+                names_of(message, catalog).iter().for_each(|name| diverged.served(text(name)));
+            }
+            SessionEvent::Request(request) => {
+                request.removed.iter().for_each(|name| diverged.give_up(text(name)));
+                changes_of(message).iter().for_each(|(name, _)| diverged.asked(text(name)));
+            }
             _ => return,
-        };
-        names.into_iter().for_each(|name| diverged.restore(catalog.text(name)));
+        }
         let (kind, answers) = match &outcome.what {
             SessionEvent::Response(response) => (response.kind, None),
             SessionEvent::Request(request) => (request.kind, request.answers),
@@ -34,7 +40,17 @@ impl Track {
         };
         let nonce = message.response().map_or("", |response| response.nonce.as_str());
         let message = SettlingMessage { kind, nonce, n: outcome.seq, answers };
-        self.diverged.take_if(|diverged| diverged.settles_with(&message));
+        let is_over =
+            |of: &mut Divergence| of.settles_with(&message) || had_lost_names && of.is_over_with_names();
+        if let Some(over) = self.diverged.take_if(is_over) {
+            self.agree(over.since, outcome.at);
+        }
+    }
+
+    /// Notes that both sides agree again.
+    fn agree(&mut self, since: Time, at: Time) {
+        let longest = self.agreed.map_or(at.since(since), |before| before.longest.max(at.since(since)));
+        self.agreed = Some(Agreement { at, longest });
     }
 }
 
@@ -93,7 +109,7 @@ impl Stream {
     /// Notes an intervention after the message `after`. Returns the index of its track.
     pub(super) fn intercepted(
         &mut self,
-        (facts, lost): (&InterventionFacts, BTreeSet<Arc<str>>),
+        (facts, lost): (&InterventionFacts, Losses),
         after: Seq,
         at: Time,
     ) -> Option<usize> {
@@ -107,7 +123,12 @@ impl Stream {
         for track in &mut self.tracks {
             if !is_correction && (is_of_all || track.type_url == facts.type_url) {
                 let what = (facts.clone(), lost.clone());
-                track.diverged = Divergence::after(track.diverged.take(), what, after, at);
+                let before = track.diverged.take();
+                let since = before.as_ref().map(|before| before.since);
+                track.diverged = Divergence::after(before, what, after, at);
+                if let Some(since) = since.filter(|_| track.diverged.is_none()) {
+                    track.agree(since, at);
+                }
             }
         }
         self.tracks.iter().position(|track| track.type_url == facts.type_url)
@@ -121,18 +142,35 @@ fn names_of(message: &Message, catalog: &Catalog) -> Vec<Sym> {
     sent.chain(response.removed.iter().copied()).collect()
 }
 
-/// Returns the delta resources that the client has otherwise than the server sent them, after an
-/// intervention whose messages are kept.
-pub(super) fn lost_names(catalog: &mut Catalog, what: &Intervention) -> BTreeSet<Arc<str>> {
+/// Returns the names that a delta request changes, with whether it subscribes them.
+fn changes_of(message: &Message) -> BTreeSet<(Sym, bool)> {
+    let MessageBody::DeltaRequest(request) = &message.body else { return BTreeSet::new() };
+    let comes = request.subscribe.iter().chain(&request.locators_subscribe).map(|name| (*name, true));
+    let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe).map(|name| (*name, false));
+    leaves.chain(comes).collect()
+}
+
+/// Returns what one side of a delta stream has otherwise than the other side sent it, after an
+/// intervention whose messages are kept. `track`: the type of the message, which the client has sent.
+pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&Track>) -> Losses {
     let Intervention { facts, original, sent, sent_dir } = what;
-    let sent = sent.as_ref().filter(|_| *sent_dir == Dir::Resp);
+    let sent = sent.as_ref().filter(|_| *sent_dir == facts.dir);
     let is_known = match facts.interference {
         Interference::Dropped | Interference::Bounced => true,
         Interference::Changed => sent.is_some(),
         _ => false,
     };
-    let original = original.as_ref().filter(|_| is_known && facts.is_delta && facts.dir == Dir::Resp);
-    let Some(original) = original else { return BTreeSet::new() };
+    let mut lost = Losses::default();
+    let Some(original) = original.as_ref().filter(|_| is_known && facts.is_delta) else { return lost };
+    match facts.dir {
+        Dir::Resp => lost.resources = lost_resources(catalog, original, sent.map(|sent| &sent[..])),
+        Dir::Req => lost.names = lost_names(catalog, original, sent.map(|sent| &sent[..]), track),
+    }
+    lost
+}
+
+/// Returns the resources that differ between a delta push and the push that was sent in its place.
+fn lost_resources(catalog: &mut Catalog, original: &[u8], sent: Option<&[u8]>) -> BTreeSet<Arc<str>> {
     let mut contents = |bytes: &[u8]| {
         let message = Message::parse(MessageShape::DeltaResponse, bytes, catalog);
         let Some(response) = message.response() else { return BTreeSet::new() };
@@ -140,8 +178,38 @@ pub(super) fn lost_names(catalog: &mut Catalog, what: &Intervention) -> BTreeSet
         let sent = response.resources.blobs().iter().map(|id| (name(catalog.name(*id)), Some(id.0)));
         sent.chain(response.removed.iter().map(|gone| (name(*gone), None))).collect::<BTreeSet<_>>()
     };
-    let (was, is) = (contents(original), sent.map(|sent| contents(sent)).unwrap_or_default());
+    let (was, is) = (contents(original), sent.map(contents).unwrap_or_default());
     was.symmetric_difference(&is).map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns the names of the subscription in which the server differs from the client, which has
+/// sent a delta request, while another one or none has reached the server.
+fn lost_names(
+    catalog: &mut Catalog,
+    original: &[u8],
+    sent: Option<&[u8]>,
+    track: Option<&Track>,
+) -> BTreeMap<Arc<str>, bool> {
+    let mut changes = |bytes: &[u8]| -> (TypeUrl, BTreeSet<(Sym, bool)>) {
+        let message = Message::parse(MessageShape::DeltaRequest, bytes, catalog);
+        let mut changes = changes_of(&message);
+        if let MessageBody::DeltaRequest(request) = &message.body
+            && changes.is_empty()
+            && request.response_nonce.is_empty()
+        {
+            // Only a first request says nothing: it is for all resources (docs/protocol.md#f-21).
+            changes.insert((catalog.intern("*"), true));
+        }
+        (message.type_url(), changes)
+    };
+    let (type_url, was) = changes(original);
+    let (_, is) = sent.map(changes).filter(|(other, _)| *other == type_url).unwrap_or_default();
+    let wants =
+        |name: Sym| track.is_some_and(|of| of.subscribed.is_wildcard() || of.subscribed.names.contains(name));
+    let foreign = is.difference(&was).filter(|(name, is_subscribed)| wants(*name) != *is_subscribed);
+    let foreign = foreign.map(|(name, is_subscribed)| (*name, !is_subscribed));
+    let lost = foreign.chain(was.difference(&is).copied());
+    lost.map(|(name, is_missing)| (catalog.text(name).into(), is_missing)).collect()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;
-use super::divergence::Divergence;
+use super::divergence::{Agreement, Divergence};
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
@@ -70,6 +70,8 @@ pub(crate) struct Track {
     earlier_ttls: Vec<ttl::EarlierTtl>,
     /// Both sides believe different things, because of xdscope.
     pub(crate) diverged: Option<Divergence>,
+    /// The last time at which both sides agreed again.
+    pub(crate) agreed: Option<Agreement>,
     /// When the stream ended.
     pub(crate) ended: Option<Time>,
     /// When a later stream of the client took over the type, after the end.

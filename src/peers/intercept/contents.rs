@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::FaultSet;
 use super::action::Action;
+use crate::engine::session::kind_of_change;
 use crate::engine::store::{MessageDetails, MessageFact, MessageKind, RowFact};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
@@ -161,18 +162,25 @@ impl WireContents {
         parts(self) == parts(other)
     }
 
-    /// Returns the message as a row to filter. `is_answered`: the nonce was answered before.
-    pub(super) fn fact(&self, at: Time, node: Option<&Arc<str>>, is_answered: bool) -> MessageFact {
+    /// Returns the names of a request, or of the resources of a push.
+    pub(super) fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    /// Returns the kind of a request that answers no push, as in the log. `before`: the names of
+    /// the request before, of the type; `None` for the first one.
+    pub(super) fn kind_of_names(&self, before: Option<&[Arc<str>]>) -> MessageKind {
+        let Some(before) = before else { return MessageKind::Subscribe };
+        if self.is_delta() {
+            return kind_of_change(!self.names.is_empty(), !self.removed.is_empty());
+        }
+        let (was, is): (BTreeSet<_>, BTreeSet<_>) = (before.iter().collect(), self.names.iter().collect());
+        kind_of_change(!is.is_subset(&was), !was.is_subset(&is))
+    }
+
+    /// Returns the message as a row of a kind to filter.
+    pub(super) fn fact(&self, at: Time, node: Option<&Arc<str>>, kind: MessageKind) -> MessageFact {
         let dir = self.shape.dir();
-        let kind = match dir {
-            Dir::Resp => MessageKind::Push,
-            Dir::Req if self.is_nack() => MessageKind::Nack,
-            Dir::Req if !self.nonce.is_empty() && !is_answered => MessageKind::Ack,
-            Dir::Req if self.is_delta() && self.names.is_empty() && !self.removed.is_empty() => {
-                MessageKind::Unsubscribe
-            }
-            Dir::Req => MessageKind::Subscribe,
-        };
         let names = self.names.iter().filter(|name| !name.is_empty()).cloned().collect();
         MessageFact {
             row: RowFact {

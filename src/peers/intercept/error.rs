@@ -40,6 +40,12 @@ pub enum FaultError {
         /// The form of the option.
         form: &'static str,
     },
+    /// The probability is zero.
+    #[error("`{0}` leaves no chance to act")]
+    NoChance(String),
+    /// The fault is in force only after its stage of the plan.
+    #[error("`after` is not before the end of the stage")]
+    AfterStage,
     /// A word after an action has the form of an option, but no option has its name.
     #[error("`{word}` is not an option of `{action}` (options: {})", OPTION_FORMS.join(" "))]
     UnknownOption {

@@ -81,6 +81,10 @@ impl Fault {
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
         let action = Action::parse(&words).map_err(|error| named_arguments(text, &expanded, error))?;
         possible::check(&filter, &action)?;
+        let is_late = |stage: PlanStage| trigger.after.is_some_and(|after| after >= stage.end - stage.begin);
+        if stage.is_some_and(is_late) {
+            return Err(FaultError::AfterStage);
+        }
         Ok(Fault { text: text.trim().to_owned(), filter, action, trigger, stage, matches: 0, fired: 0 })
     }
 }
@@ -111,7 +115,11 @@ impl Trigger {
             "after" => self.after = self.after.or(Some(duration(value).ok_or_else(wrong)?)),
             _ => {
                 let p = value.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
-                self.probability = self.probability.or(Some(p.ok_or_else(wrong)?));
+                let p = p.ok_or_else(wrong)?;
+                if p == 0.0 {
+                    return Err(FaultError::NoChance(word.to_owned()));
+                }
+                self.probability = self.probability.or(Some(p));
             }
         }
         Ok(true)

@@ -111,6 +111,8 @@ mod tests {
             ),
             ("for 1s:\n\n type:cds => delay", "line 3: expected `delay TIME`"),
             ("for 1s: stale-nonce", "line 1: expected `stale-nonce TYPE`"),
+            ("for 1s:\n type:cds => drop after=1s", "line 2: `after` is not before the end of the stage"),
+            ("for 1s\nfor 2s: => drop after=5s", "line 2: `after` is not before the end of the stage"),
             ("# nothing\n", "line 1: the plan has no stage"),
         ] {
             assert_eq!(plan(text).expect_err(text).to_string(), message);

@@ -3,13 +3,10 @@
 use super::action::Action;
 use super::error::FaultError;
 use super::fault::{Fault, FaultSet};
-use crate::engine::filter::{Filter, KnownValues, UnknownValue, WireStream};
+use crate::engine::filter::{Filter, KnownValues, OTHER_TYPE, UnknownValue, WireStream};
 use crate::schema::Schema;
 use crate::wire::event::{ApiVersion, Dir, Kind, TypeUrl};
 use crate::wire::text::type_label;
-
-/// A type that no server has.
-const OTHER_TYPE: &str = "type.googleapis.com/-";
 
 /// Refuses an expression that matches nothing on which the action can act.
 pub(super) fn check(filter: &Filter, action: &Action) -> Result<(), FaultError> {
@@ -21,6 +18,9 @@ pub(super) fn check(filter: &Filter, action: &Action) -> Result<(), FaultError> 
     }
     if action.resource() == Some("*") {
         return Err(FaultError::NoSingleName { action: action.word() });
+    }
+    if !filter.may_match_types() {
+        return Err(FaultError::NoMessage);
     }
     match action.dir() {
         Some(dir) if !filter.may_match_dir(dir) => Err(FaultError::Direction { action: action.word(), dir }),
@@ -96,6 +96,10 @@ mod tests {
             ("kind:push => forget", "`forget` is for requests, which the expression leaves out"),
             ("dir:resp => rename * x", "`rename` is for requests, which the expression leaves out"),
             ("dir:req kind:push => drop", "the expression matches no message"),
+            ("type:cds type:eds => drop", "the expression matches no message"),
+            ("!(type:cds | !type:cds) => drop", "the expression matches no message"),
+            ("type:cds => drop p=0", "`p=0` leaves no chance to act"),
+            ("type:cds => drop p=0.0", "`p=0.0` leaves no chance to act"),
             ("=> remove *", "`remove` takes the name of one resource, not `*`"),
             ("=> reannounce *", "`reannounce` takes the name of one resource, not `*`"),
             (
@@ -115,6 +119,10 @@ mod tests {
     fn accepts_what_may_act() {
         for text in [
             "type:acme.v1.Widget => drop",
+            "type:acme.v1.* => drop",
+            "!type:cds !type:eds => drop",
+            "type:envoy.api.v2.Cluster => drop",
+            "type:cds => drop p=0.001",
             "type:cds | type:eds => set connect_timeout=1s",
             "!type:cds => set cluster_name=x",
             "name:x => set nosuch=1",

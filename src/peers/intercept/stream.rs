@@ -12,6 +12,7 @@ use super::contents::{Alteration, WireContents};
 use super::fault::{FaultSet, Fired};
 use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
+use crate::engine::store::MessageKind;
 use crate::schema::Schema;
 use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{Code, Dir, Method, Time, TypeUrl};
@@ -126,8 +127,11 @@ impl InterceptedStream {
             self.node = Some(node);
         }
         let track = self.tracks.entry(contents.type_url.clone()).or_default();
-        let push = if is_push(dir) { track.pushed(&contents) } else { 0 };
-        let fact = contents.fact(at, self.node.as_ref(), track.is_answered(&contents.nonce));
+        let (push, kind) = match dir {
+            Dir::Resp => (track.pushed(&contents), MessageKind::Push),
+            Dir::Req => (0, track.requested(&contents)),
+        };
+        let fact = contents.fact(at, self.node.as_ref(), kind);
         let (followers, others) =
             std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
         self.swapped = others;

@@ -388,3 +388,44 @@ fn node_selects_streams() {
         assert_eq!(out == [Out::Report(Interference::Dropped)], is_dropped, "{fault}");
     }
 }
+
+#[test]
+fn bounce_states_the_version_of_the_server() {
+    let mut bench = Bench::new(false, &["version:1 kind:push => set version=zz", "version:2 => bounce no"]);
+    bench.request("", "", None);
+    bench.push("1", "n1");
+    assert_eq!(bench.request("zz", "n1", None), [request("1", "n1")]);
+    let out = bench.push("2", "n2");
+    let [Out::Report(Interference::Bounced), Out::Request(version, nonce, ..)] = &out[..] else {
+        panic!("{out:?}")
+    };
+    assert_eq!((version.as_str(), nonce.as_str()), ("1", "n2"));
+}
+
+#[test]
+fn kinds_of_requests_are_those_of_the_log() {
+    let encoded = |is_delta: bool, lists: [&[&'static str]; 2]| {
+        let [names, unsubscribe] = lists.map(<[_]>::to_vec);
+        let fields = RequestFields { type_url: CLUSTER, names, unsubscribe, ..RequestFields::default() };
+        fields.encode(is_delta)
+    };
+    let requests = |is_delta: bool| -> [[&'static [&'static str]; 2]; 4] {
+        match is_delta {
+            false => [[&["a", "b"], &[]], [&["a"], &[]], [&["a"], &[]], [&["a", "c"], &[]]],
+            true => [[&["a", "b"], &[]], [&[], &["b"]], [&[], &[]], [&["c"], &[]]],
+        }
+    };
+    for is_delta in [false, true] {
+        for (kind, wanted) in [
+            ("subscribe", [true, false, false, true]),
+            ("unsubscribe", [false, true, false, false]),
+            ("repeat", [false, false, true, false]),
+        ] {
+            let mut bench = Bench::new(is_delta, &[&format!("kind:{kind} => drop")]);
+            let dropped = requests(is_delta).map(|lists| {
+                bench.feed(Dir::Req, encoded(is_delta, lists)) == [Out::Report(Interference::Dropped)]
+            });
+            assert_eq!(dropped, wanted, "{kind}, delta {is_delta}");
+        }
+    }
+}

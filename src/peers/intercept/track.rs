@@ -2,6 +2,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::contents::WireContents;
+use crate::engine::store::MessageKind;
 use crate::wire::discovery::fields::DiscoveryField;
 
 /// Texts that are remembered of each kind.
@@ -19,7 +20,9 @@ pub(super) struct Track {
     /// Texts that the client was told in place of others, newest last.
     nonce_aliases: VecDeque<(String, String)>,
     version_aliases: VecDeque<(String, String)>,
-    /// The newest request, as the client sent it.
+    /// The names of the newest request that has arrived.
+    names: Option<Vec<Arc<str>>>,
+    /// The newest request that was sent, as the client sent it.
     last_request: Option<WireContents>,
     /// Nonces that the client has answered.
     answered: VecDeque<String>,
@@ -69,6 +72,18 @@ impl Track {
         self.pushes += 1;
         remember(&mut self.nonces, push.nonce.clone());
         self.pushes
+    }
+
+    /// Notes a request that has arrived. Returns its kind.
+    pub(super) fn requested(&mut self, request: &WireContents) -> MessageKind {
+        let before = self.names.replace(request.names().to_vec());
+        if request.is_nack() {
+            MessageKind::Nack
+        } else if !request.nonce.is_empty() && !self.is_answered(&request.nonce) {
+            MessageKind::Ack
+        } else {
+            request.kind_of_names(before.as_deref())
+        }
     }
 
     /// Notes a push that the client never sees.
@@ -144,13 +159,18 @@ impl Track {
         remember(&mut self.stale_answers, (push.nonce.clone(), by.clone()));
     }
 
-    pub(super) fn is_answered(&self, nonce: &str) -> bool {
+    fn is_answered(&self, nonce: &str) -> bool {
         self.answered.iter().any(|answered| answered == nonce)
     }
 
     /// Returns a NACK of a push in the name of the client; `None` before its first request.
     pub(super) fn nack(&self, push: &WireContents, text: &str) -> Option<bytes::Bytes> {
-        Some(self.last_request.clone()?.into_nack(&push.nonce, text))
+        let mut last = self.last_request.clone()?;
+        let version = original(&self.version_aliases, &last.version);
+        if version != last.version {
+            last.bytes = last.with(DiscoveryField::Version, version);
+        }
+        Some(last.into_nack(&push.nonce, text))
     }
 
     /// Returns the nonce before this one.

@@ -210,6 +210,143 @@ fn delta_resource_is_wrong_until_it_is_sent_again() {
     assert!(!delta_session(same).is_diverged(), "no resource was changed");
 }
 
+/// Returns a delta request that subscribes and unsubscribes these names.
+fn delta_request(subscribe: &[&str], unsubscribe: &[&str], nonce: &str) -> Vec<u8> {
+    let fields = RequestFields {
+        type_url: CDS,
+        names: subscribe.to_vec(),
+        unsubscribe: unsubscribe.to_vec(),
+        response_nonce: nonce,
+        ..RequestFields::default()
+    };
+    fields.encode(true)
+}
+
+/// A delta session whose client has subscribed to `a`, which the server has sent.
+fn delta_names() -> Session {
+    let mut session = Session::of("DeltaAggregatedResources");
+    session.message(MessageShape::DeltaRequest, &delta_request(&["a"], &[], ""));
+    session.delta_exchange("n1", "a");
+    session
+}
+
+impl Session {
+    /// A push of a resource, and its ACK.
+    fn delta_exchange(&mut self, nonce: &str, name: &str) {
+        self.message(MessageShape::DeltaResponse, &delta_push(nonce, &[(name, "1")]));
+        self.message(MessageShape::DeltaRequest, &delta_request(&[], &[], nonce));
+    }
+
+    /// A delta request, and what reaches the server in its place.
+    fn lose_request(&mut self, request: &[u8], sent: Option<&[u8]>) {
+        self.message(MessageShape::DeltaRequest, request);
+        let facts = InterventionFacts {
+            interference: if sent.is_some() { Interference::Changed } else { Interference::Dropped },
+            dir: Dir::Req,
+            is_delta: true,
+            type_url: CDS.into(),
+            version: "".into(),
+            nonce: "".into(),
+            by: "fault 1".into(),
+        };
+        let (original, sent) = (Some(request.to_vec().into()), sent.map(|sent| sent.to_vec().into()));
+        let what = Intervention { facts, original, sent, sent_dir: Dir::Req };
+        self.handle(FramePayload::Intercepted(Box::new(what)));
+    }
+
+    fn is_recovered(&self) -> bool {
+        crate::engine::recovery::recoveries(&self.0).iter().all(|client| client.is_recovered())
+    }
+
+    fn agree(&self, wanted: bool, why: &str) {
+        assert_eq!((!self.is_diverged(), self.is_recovered()), (wanted, wanted), "{why}");
+    }
+}
+
+#[test]
+fn lost_delta_subscription_lasts_until_the_server_has_it() {
+    let request = delta_request(&["c"], &[], "");
+    let renamed = delta_request(&["a"], &[], "");
+    for sent in [None, Some(&renamed[..]), Some(&request[..request.len() / 2]), Some(b"\xff")] {
+        let lost = || {
+            let mut session = delta_names();
+            session.lose_request(&request, sent);
+            session.delta_exchange("n2", "a");
+            session.agree(false, "the server has not got the name");
+            session
+        };
+        let mut session = lost();
+        session.message(MessageShape::DeltaRequest, &request);
+        session.agree(true, "the client has sent it again");
+        let mut session = lost();
+        session.message(MessageShape::DeltaRequest, &delta_request(&[], &["c"], ""));
+        session.agree(true, "the client has given it up");
+        let mut session = lost();
+        session.delta_exchange("n3", "c");
+        session.agree(true, "the server has sent the resource");
+        let mut session = lost();
+        session.lose_request(&request, sent);
+        session.agree(false, "lost again");
+    }
+}
+
+#[test]
+fn lost_delta_unsubscription_lasts_until_the_server_has_it() {
+    let request = delta_request(&[], &["a"], "");
+    for again in [&request, &delta_request(&["a"], &[], "")] {
+        let mut session = delta_names();
+        session.lose_request(&request, None);
+        session.delta_exchange("n2", "a");
+        session.agree(false, "the server still has the name");
+        session.message(MessageShape::DeltaRequest, again);
+        session.agree(true, "both sides have the same names");
+    }
+}
+
+#[test]
+fn name_that_only_the_server_has_is_a_divergence() {
+    let mut session = delta_names();
+    session.lose_request(&delta_request(&["c"], &[], ""), Some(&delta_request(&["d"], &[], "")));
+    session.message(MessageShape::DeltaRequest, &delta_request(&["c"], &[], ""));
+    session.agree(false, "the server has d");
+    session.message(MessageShape::DeltaRequest, &delta_request(&[], &["d"], ""));
+    session.agree(true, "d is given up");
+}
+
+#[test]
+fn lost_delta_wildcard_lasts() {
+    let mut session = Session::of("DeltaAggregatedResources");
+    session.lose_request(&delta_request(&[], &[], ""), Some(&delta_request(&["a"], &[], "")));
+    session.delta_exchange("n1", "a");
+    session.agree(false, "the server sends a only");
+    session.message(MessageShape::DeltaRequest, &delta_request(&["*"], &[], ""));
+    session.agree(true, "the client has asked for all resources again");
+}
+
+#[test]
+fn silenced_types_have_not_recovered() {
+    let mut session = delta_names();
+    session.intercept(Interference::Blackholed, Dir::Resp);
+    let open = |session: &Session| crate::engine::recovery::recoveries(&session.0).remove(0).open;
+    assert_eq!(open(&session), [TypeUrl::from(CDS)]);
+    session.message(MessageShape::DeltaRequest, &{
+        let other = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+        RequestFields { type_url: other, ..RequestFields::default() }.encode(true)
+    });
+    let facts = InterventionFacts {
+        interference: Interference::Blackholed,
+        dir: Dir::Req,
+        is_delta: true,
+        type_url: CDS.into(),
+        version: "".into(),
+        nonce: "".into(),
+        by: "fault 1".into(),
+    };
+    let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
+    session.handle(FramePayload::Intercepted(Box::new(what)));
+    assert_eq!(open(&session).len(), 2, "nothing passes in any type");
+}
+
 #[test]
 fn changed_push_is_part_of_the_divergence() {
     let mut session = Session::new();
