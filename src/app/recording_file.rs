@@ -59,7 +59,7 @@ pub fn replace(path: &Path) -> io::Result<File> {
 /// Removes the file of a run that did not start, if nothing was written to it.
 pub fn remove_empty(path: &Path) {
     if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-        // What is left over is an empty file.
+        // Nothing is lost if the empty file stays.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -80,8 +80,8 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
     clients.into_iter().map(|(node, client)| client.fact(node)).collect()
 }
 
-/// Whether no later message need end a divergence: a delta stream is not repaired, or nothing passes
-/// any more, in all types.
+/// Whether no later message need end a divergence: a delta stream is not repaired, or nothing
+/// passes any more, in all types.
 fn lasts(diverged: &Divergence) -> bool {
     diverged.has_lost() || diverged.facts.interference == Interference::Blackholed
 }

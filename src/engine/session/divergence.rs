@@ -14,7 +14,8 @@ const MAX_POSTPONED: usize = 256;
 /// Client and server believe different things about a type, because of xdscope.
 ///
 /// Ends when the client acknowledges a later push that xdscope did not change, and nothing of the
-/// type is postponed. Delta: each changed or withheld resource and name has to be sent again before.
+/// type is postponed. Delta: each changed or withheld resource and name has to be sent again
+/// before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The newest intervention.
@@ -41,7 +42,7 @@ pub struct Divergence {
     postponed: Vec<(Dir, Arc<str>)>,
     /// Whether all interventions so far have postponed requests, or changed what they ask for.
     only_requests: bool,
-    /// What later messages need not repair.
+    /// Losses that later messages need not repair.
     lost: Losses,
 }
 

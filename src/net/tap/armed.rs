@@ -37,6 +37,7 @@ const RELEASE_TIME: Duration = Duration::from_secs(1);
 const MAX_RELEASE_TIME: Duration = Duration::from_secs(3);
 
 /// One side of a connection that is written to.
+#[derive(Default)]
 struct Outlet {
     queue: VecDeque<Bytes>,
     bytes: usize,
@@ -56,8 +57,7 @@ pub(super) async fn run(
 ) -> Result<bool, (Side, io::Error)> {
     let changes = requests.shared.changes.clone();
     let mut connection = ArmedConnection::new(&requests.shared.reporter, requests.conn, changes, armed);
-    let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
-    let (mut to_server, mut to_client) = (outlet(), outlet());
+    let (mut to_server, mut to_client) = (Outlet::default(), Outlet::default());
     let (mut from_client, mut from_server) = (true, true);
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
@@ -120,8 +120,7 @@ pub(super) async fn run(
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
             outlet.extend(connection.take_output(dir));
         }
-        let is_written = to_server.is_idle() && to_client.is_idle();
-        if is_stopping && is_written && !connection.awaits_window() {
+        if is_stopping && to_server.is_idle() && to_client.is_idle() && !connection.awaits_window() {
             return Ok(true);
         }
         end(requests, &mut to_server, (Dir::Req, !from_client)).await?;
