@@ -306,7 +306,8 @@ fn lint_of_the_tour() {
     wait_for("the end of the story", || {
         let waited = found("name-not-delivered", "edge-gw-1") && found("name-not-delivered", "grpc-cart-0");
         let cut = found("stream-rejected", "payments-v3-1c2a");
-        (waited && cut && found("nack-resend-loop", "edge-gw-1")).then_some(())
+        let warms = found("warming-stuck", "edge-gw-1");
+        (waited && cut && warms && found("nack-resend-loop", "edge-gw-1")).then_some(())
     });
     demo.interrupt();
     let findings = Recording { file }.objects("lint", &[]);
@@ -321,8 +322,9 @@ fn lint_of_the_tour() {
         all.sort_unstable();
         all
     };
-    // Rejects, receives the same again, and waits for missing endpoints.
-    let gateway = ["nack", "nack-resend-loop", "name-not-delivered"];
+    // Rejects, receives the same again, and waits for missing endpoints, for which a cluster of the
+    // refused push warms.
+    let gateway = ["nack", "nack-resend-loop", "name-not-delivered", "warming-stuck"];
     assert_eq!(of("edge-gw-1"), with(&gateway));
     // Does not answer the push of routes, so that it has no route to the missing cluster.
     assert_eq!(of("ratings-v1-77d0"), ["pgv-violation", "response-unanswered", "version-churn"]);

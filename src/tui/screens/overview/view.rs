@@ -207,7 +207,9 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let (body, charts) = layout::split(body, body.height - charts);
     let nothing = Rect { height: 0, ..charts };
     if is_framed(layout) {
-        let least = (want(wanted.problems) + 1).clamp(6, body.height / 2);
+        // Right after a change of the screen, the lines of the screen before may leave none.
+        let half = body.height / 2;
+        let least = want(wanted.problems).saturating_add(1).clamp(half.min(6), half);
         let room = body.height.saturating_sub(least + gap);
         let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
         let (_, rest) = layout::split(rest, gap);

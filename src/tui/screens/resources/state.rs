@@ -58,7 +58,7 @@ pub(super) fn areas(screen: &ResourcesScreen, common: &Common, layout: &Layout) 
     // The tree grows with its names, up to half of the screen.
     let least = if layout.wide { body.width * 3 / 10 } else { body.width * 2 / 5 };
     let wanted = u16::try_from(screen.widths.total()).unwrap_or(u16::MAX);
-    let width = wanted.clamp(least, body.width / 2);
+    let width = wanted.max(least).min(body.width / 2);
     let width = body.width - layout.shifted(body.width - width, body.width, 20);
     let width = if common.is_full_screen { 0 } else { width };
     let left = Rect { width, ..body };
