@@ -45,7 +45,7 @@ const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the analysis may take to notice that the rest is not wanted.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Called after each batch with the timeline rows and findings that it added.
+/// Called after each batch with the timeline rows and findings that it added, if any.
 ///
 /// An error ends the calls, for instance when a pipe is closed.
 pub type Sink = Box<dyn FnMut(&Analysis, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
@@ -387,8 +387,8 @@ impl LiveSink {
         store.advance(now);
         self.next_timer = store.next_timer().map(|at| at.since(now));
         let now_shown = (store.rows(), store.findings().len());
+        // Called without news too: it finds out that its reader is gone.
         if let Some(sink) = &mut self.sink
-            && now_shown > self.shown
             && sink(&store, self.shown.0..now_shown.0, self.shown.1..now_shown.1).is_err()
         {
             self.sink = None;

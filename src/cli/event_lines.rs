@@ -28,6 +28,17 @@ impl EventLines {
         Ok(EventLines { queue, dropped: 0, reason: None, reported: None })
     }
 
+    /// Checks whether somebody reads the lines.
+    ///
+    /// # Errors
+    /// The reader of stdout is gone.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match self.queue.state() {
+            Pushed::Closed => Err(io::ErrorKind::BrokenPipe.into()),
+            Pushed::Queued | Pushed::Full => Ok(()),
+        }
+    }
+
     /// Prints a line, which is formatted only if there is room.
     ///
     /// # Errors

@@ -400,6 +400,7 @@ impl Run<'_> {
         let mut lines =
             lines.map_err(|error| CliError::new(Exit::Defect, "cannot print events").because(error))?;
         Ok(Box::new(move |store, rows, found| {
+            lines.check()?;
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
                 lines.put(|| match jsonl {
                     true => message_line::json(&fact, store),
