@@ -387,7 +387,7 @@ impl LiveSink {
         store.advance(now);
         self.next_timer = store.next_timer().map(|at| at.since(now));
         let now_shown = (store.rows(), store.findings().len());
-        // Called without news too: it finds out that its reader is gone.
+        // The sink is called without new rows too, to notice that its reader is gone.
         if let Some(sink) = &mut self.sink
             && sink(&store, self.shown.0..now_shown.0, self.shown.1..now_shown.1).is_err()
         {

@@ -46,7 +46,7 @@ pub struct Divergence {
     lost: Losses,
 }
 
-/// Delta: what one side has otherwise than the other side sent it.
+/// Delta: resources and names in which the state of one side differs from what the other side sent.
 ///
 /// Messages state changes only, so that later ones need not repair it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,12 +136,12 @@ impl Divergence {
         at.map(|at| self.postponed.remove(at)).is_some()
     }
 
-    /// Whether one side has something otherwise than the other side sent it.
+    /// Whether a resource or name of one side differs from what the other side sent.
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// Whether the client has resources otherwise than the server sent them.
+    /// Whether resources of the client differ from what the server sent.
     pub(super) fn has_lost_resources(&self) -> bool {
         !self.lost.resources.is_empty()
     }

@@ -150,9 +150,9 @@ fn changes_of(message: &Message) -> BTreeSet<(Sym, bool)> {
     leaves.chain(comes).collect()
 }
 
-/// Returns what one side of a delta stream has otherwise than the other side sent it, after an
-/// intervention whose messages are kept. `track`: the type of the message, which the client has
-/// sent.
+/// Returns the resources and names in which one side of a delta stream differs from what the other
+/// side sent, after an intervention whose messages are kept. `track`: the type of the message,
+/// which the client has sent.
 pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&Track>) -> Losses {
     let Intervention { facts, original, sent, sent_dir } = what;
     let sent = sent.as_ref().filter(|_| *sent_dir == facts.dir);

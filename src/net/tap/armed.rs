@@ -71,7 +71,7 @@ pub(super) async fn run(
         let can_answer = connection.has_begun();
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
-        // A tap that stops reads only what lets it send the rest.
+        // A stopping tap reads window updates only, while messages wait for them.
         let is_reading = if is_stopping { connection.awaits_window() } else { is_free };
         tokio::select! {
             bytes = read(&mut requests.from, &requests.shared), if from_client && is_reading && to_server.bytes < MAX_QUEUED_BYTES => {

@@ -1,4 +1,4 @@
-//! The resources and versions that clients of a tap have otherwise than their server sent them.
+//! The resources and versions of clients of a tap that differ from what their server sent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(super) struct Correction {
     pub(super) foreign: BTreeSet<Arc<str>>,
 }
 
-/// The resources that clients have otherwise than their server sent them, by node and type.
+/// The resources of clients that differ from what their server sent, by node and type.
 ///
 /// A client states on a new stream what it has. The server must not take an altered resource for
 /// its own, because it would not send the resource again. Clients with the same node id share an

@@ -73,12 +73,7 @@ fn stream_that_a_fault_ends_is_not_rejected_by_the_server() {
 
 #[test]
 fn divergence_says_what_each_side_has() {
-    let mut session = Session::new();
-    session.intercept(Interference::Changed, Dir::Resp);
-    session.push("2", "n2");
-    session.request("2", "n2");
-    session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
-    session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+    let session = Session::with_three_interventions();
     let diverged = session.0.states().remove(0).diverged.expect("diverged");
     assert_eq!(
         report::diverged(&diverged),

@@ -28,6 +28,17 @@ impl Session {
         session
     }
 
+    /// A session whose client has a changed push, and has never got a dropped and a bounced one.
+    pub(crate) fn with_three_interventions() -> Session {
+        let mut session = Session::new();
+        session.intercept(Interference::Changed, Dir::Resp);
+        session.push("2", "n2");
+        session.request("2", "n2");
+        session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
+        session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+        session
+    }
+
     pub(crate) fn handle(&mut self, what: FramePayload) {
         let at = self.0.now().after(std::time::Duration::from_millis(10));
         self.0.handle(Frame { at, stream: StreamId(1), what });
@@ -137,12 +148,7 @@ fn reordered_pushes_leave_the_client_with_the_older_one() {
 
 #[test]
 fn divergence_says_what_each_side_has() {
-    let mut session = Session::new();
-    session.intercept(Interference::Changed, Dir::Resp);
-    session.push("2", "n2");
-    session.request("2", "n2");
-    session.intercept_nonce(Interference::Dropped, Dir::Resp, "n3");
-    session.intercept_nonce(Interference::Bounced, Dir::Resp, "n4");
+    let mut session = Session::with_three_interventions();
     let diverged = session.state().diverged.expect("diverged");
     assert_eq!((diverged.offered.as_deref(), diverged.withheld, diverged.refused), (Some("2"), 2, 1));
     assert_eq!(diverged.runs_changed.as_deref(), Some("2"));
@@ -333,17 +339,7 @@ fn silenced_types_have_not_recovered() {
         let other = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
         RequestFields { type_url: other, ..RequestFields::default() }.encode(true)
     });
-    let facts = InterventionFacts {
-        interference: Interference::Blackholed,
-        dir: Dir::Req,
-        is_delta: true,
-        type_url: CDS.into(),
-        version: "".into(),
-        nonce: "".into(),
-        by: "fault 1".into(),
-    };
-    let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
-    session.handle(FramePayload::Intercepted(Box::new(what)));
+    session.intercept(Interference::Blackholed, Dir::Req);
     assert_eq!(open(&session).len(), 2, "nothing passes in any type");
 }
 

@@ -81,7 +81,7 @@ impl<'a> ArmedConnection<'a> {
         held == 0 && self.streams.is_empty() || self.armed.memory.may_read(self.conn, held)
     }
 
-    /// Whether released messages wait for the receiver's window, which must be read.
+    /// Whether released messages wait for window updates of the receiver.
     pub(super) fn awaits_window(&self) -> bool {
         !self.is_black_hole && self.splicer.as_ref().is_some_and(Splicer::awaits_window)
     }

@@ -52,7 +52,7 @@ pub(in crate::net::tap) struct Armed {
     pub(super) desk: Arc<HoldDesk>,
     pub(super) schema: Arc<Schema>,
     pub(super) memory: ArmedMemory,
-    /// The resources that clients have otherwise than their server sent them.
+    /// The resources of clients that differ from what their server sent.
     pub(super) clients: Arc<ClientMemory>,
     /// Set when the tap stops.
     pub(super) stopped: Receiver<bool>,

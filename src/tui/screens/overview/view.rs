@@ -207,7 +207,7 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let (body, charts) = layout::split(body, body.height - charts);
     let nothing = Rect { height: 0, ..charts };
     if is_framed(layout) {
-        // Right after a change of the screen, the lines of the screen before may leave none.
+        // The message pane of the previous screen may still take almost all lines.
         let half = body.height / 2;
         let least = want(wanted.problems).saturating_add(1).clamp(half.min(6), half);
         let room = body.height.saturating_sub(least + gap);

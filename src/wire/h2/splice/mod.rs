@@ -164,7 +164,7 @@ impl Splicer {
         self.halves[index(dir)].take_output()
     }
 
-    /// Whether messages that were sent wait for the receiver's window.
+    /// Whether messages wait for window updates of the receiver.
     pub fn awaits_window(&self) -> bool {
         let awaits = |stream: &StreamState| match stream {
             StreamState::Armed(halves) => halves.iter().any(ArmedHalf::has_pending),
