@@ -50,9 +50,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording in an empty file.
+    /// Begins a recording in a file, in place of what the file holds.
     pub fn new(session: SessionFile, header: Header) -> io::Result<Recorder> {
         let SessionFile { path, file, rotation } = session;
+        recording_file::empty(&file)?;
         let files = SessionFiles::new(path, &file, rotation)?;
         let writer = recording_file::writer(file, header.clone())?;
         let now = Instant::now();

@@ -47,7 +47,8 @@ pub fn create(path: &Path) -> io::Result<File> {
     open(path, false)
 }
 
-/// Creates the file of a recording, or empties it if it is one, and locks it.
+/// Creates the file of a recording, or opens it if it is one, and locks it. An old recording stays
+/// until the new one begins.
 ///
 /// # Errors
 ///
@@ -65,14 +66,25 @@ pub fn remove_empty(path: &Path) {
 }
 
 fn open(path: &Path, can_replace: bool) -> io::Result<File> {
-    let mut file = claim(path, can_replace)?;
+    let file = claim(path, can_replace)?;
+    #[cfg(unix)]
     if file.metadata()?.is_file() {
-        #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Empties the file of a recording.
+///
+/// # Errors
+///
+/// The file can't be written.
+pub fn empty(mut file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() {
         file.set_len(0)?;
         file.rewind()?;
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Opens the file of a recording and locks it, but leaves its content.

@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use crate::app::screen::messages;
 use crate::app::signals::Signal;
-use crate::tui::{self, Feed, Multiplexer, Notify, ScreenId, Theme};
+use crate::tui::{self, Feed, Multiplexer, Notify, Palette, ScreenId, Theme};
 
 use super::args::{Global, NotifyWord, ScreenFlags, TimeFormat};
 use super::error::{CliError, Exit};
@@ -24,8 +24,14 @@ pub(super) fn run(
     let style = io.style(global);
     let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
     let (messages, wake) = messages(signals).map_err(failed)?;
+    let palettes = themes::palettes(global, io);
+    let chosen = palettes.iter().find(|(name, _)| *name == flags.theme);
     let options = tui::Options {
-        theme: Theme { palette: themes::palette(&flags.theme, global, io), ascii: style.ascii },
+        theme: Theme {
+            palette: chosen.map_or_else(Palette::default, |(_, palette)| *palette),
+            ascii: style.ascii,
+        },
+        palettes,
         zone: io.zone(time),
         keys: global.keys.clone(),
         screen,

@@ -82,8 +82,8 @@ pub(super) fn with_values(arg: Arg, themes: &Themes) -> Arg {
     arg.value_parser(PossibleValuesParser::new(themes.names().into_iter().map(str::to_owned)))
 }
 
-/// Returns the colours of a theme on this terminal.
-pub(super) fn palette(theme: &str, global: &Global, io: &Io<'_>) -> Palette {
+/// Returns the colours of each theme on this terminal, by name.
+pub(super) fn palettes(global: &Global, io: &Io<'_>) -> Vec<(String, Palette)> {
     let env = |name: &str| (io.env)(name);
     let depth = match global.color {
         _ if !io.style(global).color => ColorDepth::None,
@@ -92,8 +92,11 @@ pub(super) fn palette(theme: &str, global: &Global, io: &Io<'_>) -> Palette {
         Color::True => ColorDepth::True,
         _ => ColorDepth::detect(env("COLORTERM").as_deref(), env("TERM").as_deref()),
     };
-    let named = global.themes.get(theme).unwrap_or(NamedTheme::DEFAULT);
-    let by_background = || for_background(env("COLORFGBG").as_deref(), depth);
-    let named = if named == NamedTheme::DEFAULT { by_background().unwrap_or(named) } else { named };
-    named.palette(depth)
+    let by_background = for_background(env("COLORFGBG").as_deref(), depth);
+    let on_terminal = |name: &str| {
+        let named = global.themes.get(name).unwrap_or(NamedTheme::DEFAULT);
+        let named = by_background.filter(|_| named == NamedTheme::DEFAULT).unwrap_or(named);
+        (name.to_owned(), named.palette(depth))
+    };
+    global.themes.names().into_iter().map(on_terminal).collect()
 }

@@ -180,16 +180,24 @@ fn recording_is_overwritten_by_force_only() {
 }
 
 #[test]
-fn run_that_cannot_listen_leaves_no_file() {
+fn run_that_cannot_listen_leaves_files_as_they_were() {
     let folder = tempfile::tempdir().expect("a folder");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let listen = taken.local_addr().expect("an address").to_string();
-    let record = folder.path().join("session.xdsrec");
-    let mut command = xdscope(folder.path());
-    command.args(["tap", "127.0.0.1:1", "--listen", &listen, "--no-tui", "--record"]).arg(&record);
-    let output = command.output().expect("xdscope runs");
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!record.exists(), "nothing was recorded");
+    let tap = |record: &Path| {
+        let mut command = xdscope(folder.path());
+        command.args(["tap", "127.0.0.1:1", "--listen", &listen, "--no-tui", "--force", "--record"]);
+        let output = command.arg(record).output().expect("xdscope runs");
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let (new, old) = (folder.path().join("new.xdsrec"), folder.path().join("old.xdsrec"));
+    tap(&new);
+    assert!(!new.exists(), "nothing was recorded");
+    let export = ["export", "--to", "xdsrec", "--output", old.to_str().expect("a path")];
+    assert!(output(folder.path(), &export, Path::new("examples/nack.xds")).status.success());
+    let recording = std::fs::read(&old).expect("a recording");
+    tap(&old);
+    assert_eq!(std::fs::read(&old).expect("a recording"), recording);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::tui::input::rebind::Keymap;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::ScreenSet;
 use crate::tui::screens::screen::Screen;
-use crate::tui::widgets::theme::Theme;
+use crate::tui::widgets::theme::{Palette, Theme};
 use crate::wire::event::StreamId;
 
 use super::alerts::Alerts;
@@ -71,6 +71,8 @@ pub struct Model {
     pub alerts: Alerts,
     /// The mouse is in use.
     pub has_mouse: bool,
+    /// The colours of all themes, by name.
+    pub palettes: Vec<(String, Palette)>,
     /// The moment of `common.problems`.
     pub problems_at: Option<ViewTime>,
 }
@@ -94,6 +96,7 @@ impl Model {
             tour: Tour::default(),
             alerts: Alerts::default(),
             has_mouse: false,
+            palettes: Vec::new(),
             problems_at: None,
         }
     }

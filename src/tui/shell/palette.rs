@@ -127,8 +127,21 @@ fn set(model: &mut Model, argument: &str) -> Vec<Effect> {
     match words.as_slice() {
         ["mouse", "on"] => vec![Effect::Mouse(true)],
         ["mouse", "off"] => vec![Effect::Mouse(false)],
+        ["theme", name] => {
+            match model.palettes.iter().find(|(known, _)| known == name) {
+                Some((_, palette)) => model.common.theme.palette = *palette,
+                None => {
+                    let known = model.palettes.iter().map(|(name, _)| name.as_str());
+                    let known = known.collect::<Vec<_>>().join(", ");
+                    model.say(format!("unknown theme {name}; type set theme and one of {known}"));
+                }
+            }
+            vec![]
+        }
         _ => {
-            model.say(format!("unknown setting {argument}; type set mouse on, or set mouse off"));
+            model.say(format!(
+                "unknown setting {argument}; type set mouse on, set mouse off or set theme dark"
+            ));
             vec![]
         }
     }

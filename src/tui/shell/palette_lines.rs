@@ -24,7 +24,7 @@ pub(super) const ARGUMENT_COMMANDS: [ArgumentCommand; 4] = [
     with("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
     with("filter", "kind:nack", "show only rows that match"),
     with("diff", "cds/reviews", "show what changed between versions of a resource"),
-    with("set", "mouse on", "use the mouse, or leave it to the terminal (off)"),
+    with("set", "mouse on", "use the mouse (on, off), or other colours (theme dark)"),
 ];
 
 /// The effect of a line of the palette.

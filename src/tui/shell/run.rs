@@ -15,7 +15,7 @@ use crate::peers::intercept::HoldCommand;
 use crate::tui::data::{Feed, HeldMessage, Seek};
 use crate::tui::input::rebind::Keymap;
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::theme::Theme;
+use crate::tui::widgets::theme::{Palette, Theme};
 use crate::wire::event::Seq;
 use crate::wire::text;
 
@@ -44,6 +44,8 @@ const MAX_KEYS_PER_FRAME: usize = 256;
 /// Appearance of the screens, and messages besides keys.
 pub struct Options {
     pub theme: Theme,
+    /// The colours of all themes, by name.
+    pub palettes: Vec<(String, Palette)>,
     pub zone: TimeZone,
     pub keys: Keymap,
     pub screen: ScreenId,
@@ -69,6 +71,7 @@ pub struct Options {
 pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let terminal = Terminal::take(options.wake.waker())?;
     let mut model = Model::new(size()?, options.theme, options.zone);
+    model.palettes = options.palettes;
     model.screen = options.screen;
     model.keys = options.keys;
     model.marks = feed.marks();

@@ -7,6 +7,7 @@ use crate::tui::shell::settle::search;
 use crate::tui::shell::update::{update, update_all};
 use crate::tui::tests::script::{ScriptedStore, large, resource, selected_resource};
 use crate::tui::tests::{PLAIN, drawn_text, keys, line, model, type_keys, typed};
+use crate::tui::widgets::theme::Palette;
 use crate::wire::event::Kind;
 
 use super::places::PROBLEMS;
@@ -41,6 +42,13 @@ fn goes_to_what_has_the_name() {
         let notice = after(keys).common.notice.unwrap_or_default();
         assert!(notice.contains(words), "{keys}: {notice}");
     }
+    let mut model = typed(&source.data(), "");
+    model.palettes = vec![("plain".to_owned(), Palette::MONO), ("own".to_owned(), Palette::SIXTEEN)];
+    for (name, palette) in [("own", Palette::SIXTEEN), ("plain", Palette::MONO), ("pla", Palette::MONO)] {
+        type_keys(&mut model, &source.data(), &format!(":set theme {name}<enter>"));
+        assert_eq!(model.common.theme.palette, palette, "{name}");
+    }
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("one of plain, own")));
     let model = after(":Cluster.connect_timeout<enter>");
     assert_eq!((model.screen, filter(&model)), (ScreenId::Resources, Some("has:connect_timeout")));
     let shown = drawn_text(&after(":zzzzz"));
