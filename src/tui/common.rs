@@ -34,6 +34,15 @@ impl Scope {
         self.stream.is_none_or(|wanted| wanted == stream)
             && self.type_url.as_ref().is_none_or(|wanted| wanted == type_url)
     }
+
+    /// Returns the keys that end the narrowing: `1 shows all nodes, T all types`.
+    pub fn ways_out(&self) -> &'static str {
+        match (self.stream.is_some(), self.type_url.is_some()) {
+            (true, true) => "1 shows all nodes, T all types",
+            (false, true) => "T shows all types",
+            (_, false) => "1 shows all nodes",
+        }
+    }
 }
 
 /// The part of a screen that has the focus.

@@ -147,18 +147,18 @@ pub fn findings_about(
 /// Returns the sort key of a problem: the worst first, then the newest.
 fn rank(problem: &ProblemFact) -> impl Ord + use<> {
     let class = match problem.kind {
-        _ if problem.urgency == Urgency::Over => 10,
-        _ if problem.urgency == Urgency::Pending => 9,
+        _ if problem.urgency == Urgency::Over => 11,
+        _ if problem.urgency == Urgency::Pending => 10,
         ProblemKind::State(TypeState::Down) => 0,
-        ProblemKind::Failing if problem.urgency == Urgency::Error => 0,
         ProblemKind::State(TypeState::Nack) | ProblemKind::StillRefused => 1,
-        ProblemKind::Rule(Severity::Error) => 2,
-        ProblemKind::State(TypeState::Stale) => 3,
-        ProblemKind::State(TypeState::Miss) => 4,
-        ProblemKind::NotApplied | ProblemKind::State(_) => 5,
-        ProblemKind::Failing => 6,
-        ProblemKind::Owed => 7,
-        ProblemKind::Rule(_) => 8,
+        ProblemKind::Failing if problem.urgency == Urgency::Error => 2,
+        ProblemKind::Rule(Severity::Error) => 3,
+        ProblemKind::State(TypeState::Stale) => 4,
+        ProblemKind::State(TypeState::Miss) => 5,
+        ProblemKind::NotApplied | ProblemKind::State(_) => 6,
+        ProblemKind::Failing => 7,
+        ProblemKind::Owed => 8,
+        ProblemKind::Rule(_) => 9,
     };
     (class, std::cmp::Reverse((problem.since, problem.stream)), problem.type_url.clone())
 }

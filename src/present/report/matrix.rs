@@ -5,6 +5,7 @@ use crate::engine::store::{ClientMark, ClientMarks, EndKind, StreamFact, Summary
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
 use crate::wire::text::{age, plural, type_label};
 
+use super::state::LOST_SEVERITY;
 use super::{client_mark, end_words, is_problem, severity, state_text};
 
 /// The matrix of nodes by types, worst first.
@@ -66,11 +67,11 @@ impl Row {
 
     /// Returns the rank of the row, 0 for the worst: that of its worst state.
     ///
-    /// A client that is gone with an error ranks like one that cannot be reached.
+    /// A client that is gone with an error ranks after one that refuses something.
     pub fn rank(&self) -> u8 {
         let end = self.streams.last().and_then(|stream| stream.end.as_ref());
         let is_lost = self.is_closed() && end.is_some_and(|end| end.kind == EndKind::Error);
-        severity(if is_lost { TypeState::Down } else { self.worst })
+        if is_lost { LOST_SEVERITY } else { severity(self.worst) }
     }
 
     /// Returns the streams of the row, open and closed.

@@ -75,16 +75,19 @@ pub fn severity(state: TypeState) -> u8 {
     match state {
         TypeState::Down => 0,
         TypeState::Nack => 1,
-        TypeState::Stale => 2,
-        TypeState::Miss => 3,
-        TypeState::Warming => 4,
-        TypeState::Wait => 5,
-        TypeState::Sent => 6,
-        TypeState::Synced => 7,
-        TypeState::Idle => 8,
-        TypeState::Closed => 9,
+        TypeState::Stale => LOST_SEVERITY + 1,
+        TypeState::Miss => 4,
+        TypeState::Warming => 5,
+        TypeState::Wait => 6,
+        TypeState::Sent => 7,
+        TypeState::Synced => 8,
+        TypeState::Idle => 9,
+        TypeState::Closed => 10,
     }
 }
+
+/// The rank of a client that is gone with an error.
+pub(super) const LOST_SEVERITY: u8 = 2;
 
 /// Counts that stand beside the word of a state.
 #[derive(Clone, Copy, Debug)]

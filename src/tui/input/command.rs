@@ -99,7 +99,8 @@ commands! {
     Hold "screen hold" "hold" "open Hold: which messages are held, and what will each choice cause?";
     ProblemsOnly "problems-only" "not ready" "show only branches with a resource that is not ready, or all";
     ExplainRule "explain-rule" "explain" "show the manual of the rule, or the finding again";
-    HideRule "hide-rule" "hide rule" "hide the findings of this rule; on an empty list show all again";
+    HideRule "hide-rule" "hide rule" "hide the findings of this rule";
+    ShowRules "show-rules" "show rules" "show the findings of all rules again";
     NextType "next-type" "type" "narrow to the next type";
     AllTypes "all-types" "all types" "show all types again";
     AllStreams "all-streams" "all streams" "show all streams again";

@@ -94,6 +94,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Screen(S::Graph), "\\", FullScreen),
     shown(C::Screen(S::Lint), "x", ExplainRule),
     shown(C::Screen(S::Lint), "H", HideRule),
+    key(C::Screen(S::Lint), "U", ShowRules),
     shown(C::Screen(S::Lint), "s", Sort),
     key(C::Screen(S::Lint), "\\", FullScreen),
     shown(C::Screen(S::Hold), "A", AckHeld),

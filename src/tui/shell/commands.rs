@@ -215,7 +215,7 @@ fn elsewhere(command: Command) -> Option<&'static str> {
         Command::Parents => "this works on screens 4 and 8",
         Command::Streams => "this works on screen 2",
         Command::ProblemsOnly => "this works on screen 8",
-        Command::ExplainRule | Command::HideRule => "this works on screen 9",
+        Command::ExplainRule | Command::HideRule | Command::ShowRules => "this works on screen 9",
         _ => return None,
     })
 }

@@ -150,12 +150,12 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Graph,
         see: graph,
         waits: "the graph is being built",
-        press: "1, then } to a FAILING problem and Enter: all streams of that client (2 and a do so too)",
+        press: "1, then } or { to a FAILING problem, and Enter: all streams of that client (2 and a do so too)",
         way: &[
             WayScreen {
                 screen: ScreenId::Overview,
                 see: problems,
-                press: "} to a FAILING problem, then Enter: all streams of that client",
+                press: "} or { to a FAILING problem, then Enter: all streams of that client",
             },
             WayScreen {
                 screen: ScreenId::Stream,

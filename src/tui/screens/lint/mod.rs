@@ -102,11 +102,7 @@ impl LintScreen {
                 self.hidden_rules.insert(rule);
                 self.rows.retain(|at| data.findings().get(*at).is_some_and(|f| f.rule.id != rule));
                 self.select(next);
-                common.say(format!("{rule} is hidden; H on an empty list shows all rules again"));
-            }
-            None if !self.hidden_rules.is_empty() => {
-                self.hidden_rules.clear();
-                common.say("all rules are shown again");
+                common.say(format!("{rule} is hidden; U shows all rules again"));
             }
             None => common.say("nothing is selected"),
         }
@@ -206,6 +202,11 @@ impl Screen for LintScreen {
             }
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
             Command::HideRule => self.hide_rule(common, data),
+            Command::ShowRules if self.hidden_rules.is_empty() => common.say("no rule is hidden"),
+            Command::ShowRules => {
+                self.hidden_rules.clear();
+                common.say("all rules are shown again");
+            }
             _ => return Outcome::NotHandled,
         }
         Outcome::Done
@@ -244,7 +245,7 @@ impl Screen for LintScreen {
         if self.hidden_rules.is_empty() {
             "findings never change what is forwarded".to_owned()
         } else {
-            "some rules are hidden: H on an empty list shows all again".to_owned()
+            "some rules are hidden: U shows all again".to_owned()
         }
     }
 

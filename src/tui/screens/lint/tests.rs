@@ -52,12 +52,16 @@ fn explains_hides_and_shows_rules() {
         model.screens.lint.len() <= all
             && model.screens.lint.finding.as_ref().is_none_or(|finding| finding.rule != rule)
     );
-    assert!(drawn_text(&model).contains("1 rule hidden"), "{}", drawn_text(&model));
+    assert!(drawn_text(&model).contains("1 rule hidden, U shows"), "{}", drawn_text(&model));
+    let mut one_hidden = typed(&source.data(), "9HU");
+    assert_eq!(one_hidden.screens.lint.len(), all);
+    type_keys(&mut one_hidden, &source.data(), "U");
+    assert!(drawn_text(&one_hidden).contains("no rule is hidden"));
     while model.screens.lint.len() > 0 {
         type_keys(&mut model, &source.data(), "H");
     }
-    assert!(drawn_text(&model).contains("H shows all again"));
-    type_keys(&mut model, &source.data(), "H");
+    assert!(drawn_text(&model).contains("U shows all again"));
+    type_keys(&mut model, &source.data(), "U");
     assert_eq!(model.screens.lint.len(), all);
 }
 

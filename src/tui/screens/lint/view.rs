@@ -56,7 +56,7 @@ pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     }
     match screen.hidden_rules.len() as u64 {
         0 => shown,
-        n => format!("{shown} {} {} hidden", common.theme.glyphs().dot, plural(n, "rule")),
+        n => format!("{shown} {} {} hidden, U shows", common.theme.glyphs().dot, plural(n, "rule")),
     }
 }
 
@@ -69,11 +69,12 @@ pub(super) fn draw(
     if screen.len() == 0 {
         let text = match (&common.filter, screen.hidden_rules.is_empty(), screen.total as u64) {
             (Some(_), ..) => "no finding matches; Esc clears the filter".to_owned(),
-            (None, false, 0) => "every rule with a finding is hidden; H shows all again".to_owned(),
+            (None, false, 0) => "every rule with a finding is hidden; U shows all again".to_owned(),
             (None, _, 0) => "no finding: no rule is broken so far".to_owned(),
             (None, _, n) => format!(
-                "no finding in this scope, {} in others; 1 shows all streams, T all types",
-                plural(n, "finding")
+                "no finding in this scope, {} in others: {}",
+                plural(n, "finding"),
+                common.scope.ways_out()
             ),
         };
         canvas.text(layout::split(layout.body, 1).1, &format!("   {text}"), Role::Muted);

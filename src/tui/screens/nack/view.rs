@@ -73,21 +73,13 @@ fn nothing_refused(screen: &NackScreen, common: &Common) -> String {
     if common.scope == Scope::default() {
         return "nothing was refused: every answer so far is an ACK".to_owned();
     }
-    match (screen.elsewhere, common.scope.type_url.is_some()) {
-        (0, _) => "nothing was refused, in this scope or elsewhere".to_owned(),
-        (n, true) => {
-            let others = plural(n as u64, "refusal");
-            format!(
-                "nothing was refused in this scope; {others} elsewhere: T shows all types, 1 all nodes, }} the next problem"
-            )
-        }
-        (n, false) => {
-            let others = plural(n as u64, "refusal");
-            format!(
-                "nothing was refused on this stream; {others} elsewhere: 1 shows all nodes, }} the next problem"
-            )
-        }
+    if screen.elsewhere == 0 {
+        return "nothing was refused, in this scope or elsewhere".to_owned();
     }
+    let place = if common.scope.type_url.is_some() { "in this scope" } else { "on this stream" };
+    let others = plural(screen.elsewhere as u64, "refusal");
+    let ways = common.scope.ways_out();
+    format!("nothing was refused {place}; {others} elsewhere: {ways}, }} the next problem")
 }
 
 pub(super) fn draw(
