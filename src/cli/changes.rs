@@ -15,7 +15,7 @@ use super::client;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::replay::{self, Growth};
-use super::{offline, schema_flags};
+use super::{offline, schema_flags, wait};
 
 /// Interval at which the facts of a server are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -39,7 +39,7 @@ impl PrintedFacts {
 /// Called with the facts, first and each time they may have changed.
 type Show<'a> = &'a mut dyn FnMut(&Analysis, &Arc<Schema>, &mut Io<'_>) -> Result<(), CliError>;
 
-/// Shows the facts of a source until the process is stopped, or stdout is closed.
+/// Shows the facts of a source until the process is stopped, stdout is closed, or a recording ends.
 pub(super) fn watch(
     source: &SourceArgs,
     global: &Global,
@@ -54,18 +54,23 @@ pub(super) fn watch(
     let mut growth = Growth::new(offline::find(&source.source, io)?);
     let mut is_first = true;
     loop {
-        let begun = Instant::now();
+        let (begun, mut is_ended) = (Instant::now(), false);
         match offline::read_quietly(source, seed, global, io) {
             Ok(opened) => {
                 if std::mem::take(&mut is_first) {
                     offline::say(&opened.loaded.notices, global, io);
                 }
+                is_ended = wait::is_ended_recording(opened.format, &opened.loaded.notices, growth.path());
                 let schema = opened.schema.clone();
                 show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
             }
             Err(error) if is_first => return Err(error),
             // A file that cannot be read may be half written: try again later.
             Err(_) => {}
+        }
+        if is_ended {
+            wait::say_ended(&source.source, global, io);
+            return Ok(Exit::Yes);
         }
         growth.wait(begun.elapsed());
     }

@@ -243,8 +243,9 @@ impl Run<'_> {
         }
         let result = if screens {
             let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
-            let notice =
-                self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
+            let listening = || format!("listening on {}", listening.join(", "));
+            // The tour says what to press.
+            let notice = (!self.has_tour).then(|| self.notice.clone().unwrap_or_else(listening));
             let Some(shared) = running.shared.clone() else { return Ok(Exit::Yes) };
             let shown = Shown {
                 shared,

@@ -2,7 +2,7 @@
 
 mod screens;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
@@ -16,7 +16,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::progress::Progress;
 use super::select::Picked;
-use super::{log, offline, schema_flags, select, source};
+use super::{log, offline, schema_flags, select, source, wait};
 
 /// Interval at which a followed file is checked.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -112,17 +112,27 @@ pub(super) fn follow_log(
         });
         let mut store = None;
         let folded = folded.map(|folded| folded.map(|sink| store = Some(sink.finish().into_facts())));
+        let mut is_ended = false;
         match folded {
-            Ok(folded) if is_first => offline::say(&folded.with_messages()?.notices, global, io),
+            Ok(folded) => {
+                is_ended = wait::is_ended_recording(folded.format, &folded.notices, growth.path());
+                if is_first {
+                    offline::say(&folded.with_messages()?.notices, global, io);
+                }
+            }
             Err(error) if is_first => return Err(error.into()),
             // A file that cannot be read may be half written: try again later.
-            _ => {}
+            Err(_) => {}
         }
         if let Some(store) = &store {
             if is_first {
                 Picked::of(args.rows.streams.pick().as_ref(), store)?;
             }
             log.go_live(store, &schema)?;
+        }
+        if is_ended {
+            wait::say_ended(&args.source.source, global, io);
+            return Ok(Exit::Yes);
         }
         (is_first, limit) = (false, Limit::All);
         growth.wait(begun.elapsed());
@@ -139,6 +149,10 @@ pub(super) struct Growth {
 impl Growth {
     pub(super) fn new(path: PathBuf) -> Growth {
         Growth { known: sources::size_of(&path), path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Waits until the source has changed. `spent` is how long its last reading took.

@@ -13,7 +13,7 @@ use crate::engine::store::{ResourceState, TypeState};
 use crate::sources::record::NOT_CLOSED;
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
-use crate::wire::text::shell_word;
+use crate::wire::text::{display_safe, shell_word};
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};
@@ -147,10 +147,20 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     Ok(Exit::Yes)
 }
 
+/// The words about a source that nothing writes to.
+const COMPLETE: &str = "is complete: no more messages come";
+
+/// Says that a followed recording has ended.
+pub(super) fn say_ended(source: &str, global: &Global, io: &mut Io<'_>) {
+    if !global.quiet {
+        io.say(&format!("{} {COMPLETE}", display_safe(source)));
+    }
+}
+
 /// The error of a condition that does not hold at the end of a complete source.
 fn incomplete(args: &WaitArgs) -> CliError {
     let text = format!("`{}` does not hold at the end of {}", args.condition, args.source.source);
-    let text = format!("{text}, which is complete: no more messages come");
+    let text = format!("{text}, which {COMPLETE}");
     CliError::new(Exit::Never, text)
         .next(format!("xdscope status {} -o wide", shell_word(&args.source.source)))
 }
@@ -168,16 +178,20 @@ pub(super) enum WaitEnd {
 /// file was not written to for some time.
 fn is_complete(source: &Source, path: &Path) -> bool {
     match source.format {
-        SourceFormat::Recording => {
-            let is_open = source.loaded.notices.iter().any(|notice| notice.contains(NOT_CLOSED));
-            path.is_file() && !(is_open && recording_file::is_in_use(path))
-        }
+        SourceFormat::Recording => is_ended_recording(source.format, &source.loaded.notices, path),
         _ => {
             let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
             let idle = file.and_then(|file| file.modified().ok()?.elapsed().ok());
             idle.is_some_and(|idle| idle >= COMPLETE_AFTER)
         }
     }
+}
+
+/// Whether a file is a recording that was closed or has lost its writer. `notices` are those of its
+/// reading.
+pub(super) fn is_ended_recording(format: SourceFormat, notices: &[String], path: &Path) -> bool {
+    let is_open = || notices.iter().any(|notice| notice.contains(NOT_CLOSED));
+    format == SourceFormat::Recording && path.is_file() && !(is_open() && recording_file::is_in_use(path))
 }
 
 /// A condition with its limits.

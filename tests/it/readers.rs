@@ -96,6 +96,14 @@ fn response(i: u64) -> Vec<u8> {
     response
 }
 
+/// Returns the writer of a recording that goes on: it has no end, and is locked.
+fn reopened(path: &Path) -> File {
+    let file = File::options().write(true).open(path).expect("a recording");
+    file.lock().expect("nobody else writes");
+    file.set_len(file.metadata().expect("a file").len() - 1).expect("a shorter file");
+    file
+}
+
 /// A small and a large source.
 struct Sources {
     folder: tempfile::TempDir,
@@ -180,6 +188,7 @@ fn followed_files_and_served_sources() {
     let sources = Sources::new("xdsrec");
     let last = format!("nonce-{}", UPDATES - 2);
     let follow = |path: &Path, last: &str| {
+        let _writer = reopened(path);
         let mut command = xdscope(sources.folder.path());
         command.args(["log", "--follow", "-o", "jsonl", "--memory", MEMORY]).arg(path);
         let child = Child::start(&mut command, &sources.folder.path().join(format!("follow-{last}.log")));

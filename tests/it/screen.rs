@@ -255,7 +255,7 @@ fn tour_of_the_demo_follows_the_keys() {
         ("}", "tour, step 2 of 11"),
         ("6", "the resource at fault (reviews)"),
         ("d", "the first is connect_timeout"),
-        ("3L", "An arrow for each of"),
+        ("3L", "one arrow each"),
         ("/kind:nack\r", "tour, step 6 of 11"),
         ("\x1b", "Esc takes the filter off"),
         ("7", "tour, step 7 of 11"),
@@ -465,6 +465,7 @@ pub fn run_panicking_screens(at: PathBuf) {
     let (_waker, wake) = tui::wake_pair().expect("a pipe");
     let options = tui::Options {
         theme: Theme::default(),
+        palettes: Vec::new(),
         zone: jiff::tz::TimeZone::UTC,
         keys: Keymap::default(),
         screen: ScreenId::Overview,

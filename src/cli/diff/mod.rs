@@ -158,8 +158,8 @@ impl DiffRun<'_> {
         }
         // The default is the newest change on any stream.
         let change = places::changed(&known).filter(|_| (from, to) == (&Place::Before, &Place::Newest));
-        let new = change.map_or_else(|| places::pick(&known, to, None, what, source), Ok)?;
-        let old = places::pick(&known, from, Some(new), what, source)?;
+        let new = change.map_or_else(|| places::pick(&known, [from, to], 1, None, what, source), Ok)?;
+        let old = places::pick(&known, [from, to], 0, Some(new), what, source)?;
         if !self.global.quiet {
             for note in places::ambiguous(&known, &[(from, old), (to, new)]) {
                 io.say(&note);

@@ -18,14 +18,16 @@ use super::super::target::GetTarget;
 
 use super::words::Place;
 
-/// Finds a version. `other` is the version to compare with.
+/// Finds the version of one of two places, by its index. `other` is the version to compare with.
 pub(super) fn pick<'a>(
     known: &'a [ResourceVersion],
-    place: &Place,
+    places: [&Place; 2],
+    index: usize,
     other: Option<&ResourceVersion>,
     what: &GetTarget,
     source: &str,
 ) -> Result<&'a ResourceVersion, CliError> {
+    let place = places[index];
     let mut newest_first = known.iter().rev();
     let found = match place {
         Place::Version(wanted) => newest_first.find(|version| *version.version == **wanted),
@@ -43,14 +45,22 @@ pub(super) fn pick<'a>(
             Place::Message(n) => format!("{} was not sent up to #{}", what.text, n.0),
             Place::Newest | Place::Before => format!("{} was sent with one content only", what.text),
         };
+        let typed = places.map(|place| match place {
+            Place::Version(version) => Some(version.to_string()),
+            Place::Message(n) => Some(format!("#{}", n.0)),
+            Place::Newest | Place::Before => None,
+        });
         let mut next: Vec<String> = Vec::new();
         for version in known.iter().rev().filter(|version| version.content.is_some()) {
-            let command = format!(
-                "xdscope diff {} {} {}",
-                shell_word(source),
-                shell_word(&what.text),
-                shell_word(&version.version)
-            );
+            let near = version.version.to_string();
+            if typed.contains(&Some(near.clone())) {
+                continue;
+            }
+            let mut words = typed.clone();
+            words[index] = Some(near);
+            let words: Vec<_> = words.iter().flatten().map(|word| shell_word(word)).collect();
+            let command =
+                format!("xdscope diff {} {} {}", shell_word(source), shell_word(&what.text), words.join(" "));
             if next.len() < 5 && !next.contains(&command) && known.len() > 1 {
                 next.push(command);
             }

@@ -116,6 +116,14 @@ fn near_names_are_suggested() {
         (&["diff", TOUR, "cds", "reveiws"], "next   xdscope diff tests/fixtures/cli/tour.xds cds/reviews\n"),
         (&["diff", TOUR, "cds/zzz"], "never sent\n  next   xdscope get tests/fixtures/cli/tour.xds\n"),
         (&["diff", TOUR, "cds", "77"], "no push of cds has version 77"),
+        (
+            &["diff", TOUR, "cds/reviews", "41", "43"],
+            "43\n  next   xdscope diff tests/fixtures/cli/tour.xds cds/reviews 41 42\n",
+        ),
+        (
+            &["diff", TOUR, "cds/reviews", "43", "42"],
+            "43\n  next   xdscope diff tests/fixtures/cli/tour.xds cds/reviews 41 42\n",
+        ),
         (&["demo", "--scenario", "nck-loop"], "near: nack-loop; one of tour"),
         (&["info", TOUR, "--node", "x"], "--node has no effect"),
         (&["info", TOUR, "--node-file", "x"], "--node-file has no effect"),

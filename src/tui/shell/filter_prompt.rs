@@ -72,6 +72,11 @@ impl LastTerm<'_> {
         words.into_iter().filter(|word| word.to_lowercase().starts_with(&value)).collect()
     }
 
+    /// No type, node or rule of the source begins with the value.
+    fn is_unknown(&self, known: &KnownValues) -> bool {
+        matches!(self.field, Some("type" | "node" | "rule")) && self.completions(known).is_empty()
+    }
+
     /// The term may become another one with the next character: the beginning of a field, a field
     /// without a value, a beginning of one of the field's words.
     fn is_incomplete(&self, known: &KnownValues) -> bool {
@@ -182,7 +187,8 @@ pub(super) fn check(model: &mut Model, data: &dyn Data) {
                 let is_open = term.field.is_some_and(|field| NAMING_FIELDS.contains(&field));
                 // A name that is being typed matches by its beginning.
                 let beginning = (is_open && !term.is_pattern).then(|| read(&format!("{input}*")).ok());
-                filter = Some(beginning.flatten().flatten().or(applied));
+                let matched = beginning.flatten().flatten().or(applied);
+                filter = (hint.is_none() || !term.is_unknown(&known)).then_some(matched);
             }
             // An expression that ends too early goes on with the next character.
             Err(why) if why.at >= input.trim_end().len() => hint = Some(why.reason),

@@ -132,7 +132,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Timeline,
         see: narrowed,
         waits: "/ and kind:nack and Enter",
-        press: "7 shows which names never came (Esc takes the filter off)",
+        press: "7 shows which names never came",
         way: &[],
         is_done: |model| model.screen == ScreenId::Subscriptions,
         done: "the subscriptions are open",
@@ -228,7 +228,7 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let Some(step) = STEPS.get(model.tour.at) else { return };
     // The last step is about every screen.
     let is_last = model.tour.at + 1 == STEPS.len();
-    let is_there = is_last || model.screen == step.screen || model.common.has_cursor();
+    let is_there = is_last || model.screen == step.screen;
     let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
     let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
     let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.to_owned()));
@@ -312,12 +312,12 @@ fn change(model: &Model, _data: &dyn Data) -> Option<String> {
 fn messages(model: &Model, data: &dyn Data) -> Option<String> {
     let all = data.rows().checked_sub(data.first_row()).filter(|rows| *rows > 0)? as u64;
     let timeline = &model.screens.timeline;
-    let view = if timeline.is_ladder { "An arrow for each" } else { "A row for each" };
+    let view = if timeline.is_ladder { "arrow" } else { "row" };
     let events = match timeline.index.len() as u64 {
-        shown if shown < all => format!("{} of {} events, those in scope", count(shown), count(all)),
-        _ => format!("{} events", count(all)),
+        shown if shown < all => format!("{} in scope, {} in all", plural(shown, "event"), count(all)),
+        _ => plural(all, "event"),
     };
-    Some(format!("{view} of {events}: pushes, answers under their push, with latency."))
+    Some(format!("{events}, one {view} each: pushes, answers under their push, with latency."))
 }
 
 fn problems(model: &Model, _data: &dyn Data) -> Option<String> {
@@ -331,8 +331,11 @@ fn one_stream(_model: &Model, _data: &dyn Data) -> Option<String> {
 fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {
     let shown = plural(model.screens.timeline.index.len() as u64, "message");
     Some(match &model.common.filter {
-        Some(filter) => format!("{shown} match {}; yc copies the command that prints them.", filter.text),
-        None => "The filter is off: all messages are shown again.".to_owned(),
+        Some(filter) => format!(
+            "{shown} match {}; yc copies the command that prints them; Esc takes the filter off.",
+            filter.text
+        ),
+        None => format!("The filter is off: {shown} in scope."),
     })
 }
 

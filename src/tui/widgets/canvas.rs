@@ -19,6 +19,14 @@ pub struct Span {
     pub mark: Option<Role>,
 }
 
+/// The area of a pane below its heading or inside its frame.
+pub(crate) fn pane_area(area: Rect, is_framed: bool) -> Rect {
+    match is_framed && area.width >= 4 && area.height >= 3 {
+        true => Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 },
+        false => split(area, 1).1,
+    }
+}
+
 /// A line of spans.
 pub(crate) type StyledLine = Vec<Span>;
 
@@ -160,15 +168,7 @@ impl Canvas<'_> {
         } else {
             self.heading(area, title, remark, has_focus);
         }
-        self.pane_area(area, is_framed)
-    }
-
-    /// The area of a pane below its heading or inside its frame.
-    pub fn pane_area(&self, area: Rect, is_framed: bool) -> Rect {
-        match is_framed && area.width >= 4 && area.height >= 3 {
-            true => Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 },
-            false => split(area, 1).1,
-        }
+        pane_area(area, is_framed)
     }
 
     /// Marks the selected row of a pane: its full width in the pane with the focus, else a bar.

@@ -5,18 +5,23 @@ use ratatui::layout::{Position, Rect};
 use crate::engine::problems::ProblemFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout;
+use crate::tui::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, display_safe, type_label, wrap};
+use crate::wire::text::{self, Keep, cut, display_safe, type_label, wrap};
 
 use super::state::OverviewScreen;
 
 /// Characters of an error in the list. The detail has all.
 const MAX_QUOTED_CHARS: usize = 300;
+/// Rows of a text in the list.
+const MAX_TEXT_LINES: usize = 4;
+/// The longest list whose texts can be whole.
+const MAX_WHOLE_LINES: usize = 40;
+/// Columns below which names are short.
+const NARROW_WIDTH: u16 = 82;
 /// Messages of the evidence in the detail.
 const MAX_SHOWN_MESSAGES: usize = 8;
 
@@ -46,14 +51,70 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
     })
 }
 
-fn columns(narrow: bool) -> [Column; 5] {
+/// The columns of a list of this width. Where problems take several lines, names are whole first.
+fn columns(width: u16, is_wrapped: bool) -> [Column; 5] {
+    let max_node = if width < NARROW_WIDTH { 12 } else { 24 };
     [
         column("STATE", 9, 10, Cut::Head, 0),
         column("AGE", 6, 6, Cut::Head, 0),
-        column("NODE", 8, if narrow { 12 } else { 24 }, Cut::Name, 0),
+        column("NODE", 8, max_node, Cut::Name, 0),
         column("TYPE", 4, 16, Cut::Name, 0),
-        column("PROBLEM", 20, 400, Cut::Head, 0).keeping(40),
+        column("PROBLEM", 20, 400, Cut::Head, 0).keeping(if is_wrapped { 24 } else { 40 }),
     ]
+}
+
+/// The rows of the list, each with the index of its problem.
+struct Listing {
+    columns: [Column; 5],
+    widths: Vec<Option<usize>>,
+    rows: Vec<(usize, StyledLine)>,
+}
+
+/// Lists these lines in `height` rows. Long texts take further rows while there are free ones.
+fn listing(common: &Common, lines: &[ProblemLine], width: u16, height: usize) -> Listing {
+    let mut free = height.saturating_sub(lines.len());
+    let columns = columns(width, free > 0);
+    let cells: Vec<StyledLine> = lines.iter().map(|line| cells(common, *line)).collect();
+    let widths = table::widths(&common.widths, &columns, &cells, usize::from(width).saturating_sub(1));
+    let text_width = widths.last().copied().flatten().unwrap_or_default();
+    let mut rows = Vec::with_capacity(lines.len());
+    for (line, mut row) in lines.iter().zip(cells) {
+        let Some(Span { text, role, .. }) = row.pop() else { continue };
+        let most = MAX_TEXT_LINES.min(free + 1);
+        let mut parts = match most {
+            1 => vec![text],
+            _ => wrap(
+                &cut(
+                    &display_safe(&text),
+                    text_width * MAX_TEXT_LINES,
+                    Keep::Head,
+                    common.theme.glyphs().cut,
+                ),
+                text_width,
+            ),
+        };
+        if parts.len() > most {
+            // The list cuts the last line.
+            let last = parts.split_off(most - 1).join(" ");
+            parts.push(last);
+        }
+        free -= parts.len() - 1;
+        for part in parts {
+            row.push(span(part, role));
+            rows.push((line.index(), std::mem::replace(&mut row, vec![plain(""); columns.len() - 1])));
+        }
+    }
+    Listing { columns, widths, rows }
+}
+
+/// The number of rows of the whole list in this width, without its titles, if each text is whole.
+pub(super) fn whole_lines(common: &Common, width: u16) -> usize {
+    let lines: Vec<ProblemLine> = problem_lines(common).take(MAX_WHOLE_LINES + 1).collect();
+    match lines.len() {
+        0 => 1,
+        n if n > MAX_WHOLE_LINES => n,
+        n => listing(common, &lines, width, n * MAX_TEXT_LINES).rows.len(),
+    }
 }
 
 /// The sentence of a problem, in the signs of the theme.
@@ -94,6 +155,18 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
     ]
 }
 
+/// The rows of the list in its area, from the first one shown.
+fn shown_rows(screen: &OverviewScreen, common: &Common, list: Rect) -> (Listing, usize) {
+    let lines: Vec<ProblemLine> = problem_lines(common).collect();
+    let chosen = chosen_problem(screen, common);
+    let at = lines.iter().position(|line| chosen == Some(line.index())).unwrap_or(0);
+    let height = usize::from(list.height).saturating_sub(1);
+    let top = scroll(0, at, height, lines.len());
+    let below = lines.len().saturating_sub(top + height);
+    let shown = lines.get(top..lines.len() - below).unwrap_or_default();
+    (listing(common, shown, list.width, height), below)
+}
+
 /// The problem at a row of the terminal.
 pub(super) fn problem_at(
     screen: &OverviewScreen,
@@ -102,16 +175,10 @@ pub(super) fn problem_at(
     is_framed: bool,
     y: u16,
 ) -> Option<usize> {
-    let list = match is_framed && area.width >= 4 && area.height >= 3 {
-        true => Rect { y: area.y + 1, height: area.height - 2, ..area },
-        false => layout::split(area, 1).1,
-    };
-    let lines: Vec<ProblemLine> = problem_lines(common).collect();
-    let chosen = chosen_problem(screen, common);
-    let at = lines.iter().position(|line| chosen == Some(line.index())).unwrap_or(0);
-    let top = scroll(0, at, usize::from(list.height).saturating_sub(1), lines.len());
+    let list = canvas::pane_area(area, is_framed);
+    let (listing, _) = shown_rows(screen, common, list);
     let row = y.checked_sub(list.y + 1).filter(|_| y < list.bottom())?;
-    lines.get(top + usize::from(row)).map(|line| line.index())
+    listing.rows.get(usize::from(row)).map(|(index, _)| *index)
 }
 
 /// The problem with the mark: the chosen one or, without the focus, that of the selected node.
@@ -150,29 +217,21 @@ pub(super) fn draw(
         true => format!("problems and waits, {listed} of {} in scope", common.problems.len()),
         false => "problems and waits, worst first".to_owned(),
     };
-    let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let has_focus = common.pane == Pane::Second;
     let chosen = chosen_problem(screen, common);
-    let is_chosen = |line: &ProblemLine| chosen == Some(line.index());
-    let at = lines.iter().position(is_chosen).unwrap_or(0);
-    let list = canvas.pane_area(area, is_framed);
-    let height = usize::from(list.height).saturating_sub(1);
-    let top = scroll(0, at, height, lines.len());
-    let remark = match lines.len().saturating_sub(top + height) {
+    let list = canvas::pane_area(area, is_framed);
+    let (Listing { columns, widths, rows }, below) = shown_rows(screen, common, list);
+    let remark = match below {
         0 => "Tab j next problem, Enter open".to_owned(),
         n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
     canvas.pane(area, &heading, &remark, has_focus, is_framed);
-    let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
-    let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
-    let columns = columns(area.width < 84);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
-    let widths = table::widths(canvas.widths, &columns, &rows, usize::from(inner.width));
     canvas.line(inner, &table::titles(&columns, &widths, has_focus));
     let mut cursor = None;
-    for ((area, line), row) in inner.rows().skip(1).zip(&shown).zip(&rows) {
+    for (area, (index, row)) in inner.rows().skip(1).zip(&rows) {
         canvas.line(area, &table::fit(&columns, &widths, row, common.theme.glyphs()));
-        if is_chosen(line) {
+        if chosen == Some(*index) {
             let whole = Rect { x: list.x, width: list.width, ..area };
             canvas.cursor(whole, has_focus);
             cursor = cursor.or(Some(whole.as_position()));

@@ -6,7 +6,7 @@ use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Mode;
 use crate::tui::screens::shared::{message_rows, traffic};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
+use crate::tui::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
@@ -29,9 +29,11 @@ pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &La
     let is_framed = is_framed(layout);
     let width = usize::from(layout.body.width);
     let width = if is_framed { width * 2 / 5 } else { width };
+    let problems_width = if is_framed { framed_problems(layout) - 2 } else { layout.body.width };
     WantedLines {
         nodes: node_lines(screen, common),
         problems: titles + problems::problem_lines(common).count().max(1),
+        whole_problems: titles + problems::whole_lines(common, problems_width),
         detail: (has_detail || is_framed).then(|| 1 + detail_lines(screen, common, width).len()),
         has_charts: common.activity.has_rows(),
     }
@@ -93,7 +95,7 @@ fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     if area.height < 2 || (screen.row().is_none() && !is_problem) {
         return;
     }
-    let inner = canvas.pane_area(area, is_framed);
+    let inner = pane_area(area, is_framed);
     let lines = match is_problem || common.is_full_screen || is_framed {
         true => detail_lines(screen, common, usize::from(inner.width)),
         false => node::lines(screen, common, usize::from(inner.height)),
@@ -164,6 +166,8 @@ pub(crate) struct OverviewAreas {
 pub(crate) struct WantedLines {
     pub nodes: usize,
     pub problems: usize,
+    /// Those of the problems if each text is whole.
+    pub whole_problems: usize,
     /// All words of the chosen problem or about the selected node, if they stand beside the list or
     /// the list has the focus.
     pub detail: Option<usize>,
@@ -193,6 +197,12 @@ pub(super) fn is_framed(layout: &Layout) -> bool {
     layout.body.width >= FRAMED_WIDTH && !layout.low
 }
 
+/// Columns of the problems that stand beside their evidence, with their frame.
+fn framed_problems(layout: &Layout) -> u16 {
+    let width = layout.body.width;
+    if layout.wide { width * 3 / 5 } else { width * 11 / 20 }
+}
+
 /// Columns of the charts.
 pub(super) fn charts_width(areas: &OverviewAreas) -> u16 {
     traffic::charts_width(areas.charts)
@@ -214,11 +224,11 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
         let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
         let (_, rest) = layout::split(rest, gap);
         // The frame of a list adds a line: its title is in the frame.
-        let lower = want(wanted.problems).saturating_add(1).max(want(wanted.detail.unwrap_or(0)) + 1);
+        let lower = want(wanted.whole_problems.max(wanted.detail.unwrap_or(0))).saturating_add(1);
         let newest = rest.height.saturating_sub(lower);
         let newest = if newest >= MIN_NEWEST_LINES { newest } else { 0 };
         let (lower, newest) = layout::split(rest, rest.height - newest);
-        let left = if layout.wide { lower.width * 3 / 5 } else { lower.width * 11 / 20 };
+        let left = framed_problems(layout);
         let problems = Rect { width: left, ..lower };
         let selected = Rect { x: lower.x + left, width: lower.width - left, ..lower };
         return OverviewAreas { nodes, problems, selected, newest, charts, is_framed: true };
@@ -232,8 +242,8 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let room = body.height.saturating_sub(selected + least + gap);
     let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
     let (_, rest) = layout::split(rest, gap);
-    let (problems, rest) =
-        layout::split(rest, want(wanted.problems).min(rest.height.saturating_sub(selected)));
+    let problems = want(wanted.whole_problems).min(rest.height.saturating_sub(selected));
+    let (problems, rest) = layout::split(rest, problems);
     let (_, selected) = layout::split(rest, gap);
     OverviewAreas { nodes, problems, selected, newest: nothing, charts, is_framed: false }
 }

@@ -58,6 +58,11 @@ fn wrong_expression_is_explained_in_full() {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     assert_eq!((rows(&model), in_force(&model)), (before, Some("type:cds")));
+    for unknown in ["type:cdx", "node:egde", "rule:nak"] {
+        type_keys(&mut model, &source.data(), &format!("<esc>/{unknown}"));
+        assert_eq!((rows(&model), in_force(&model)), (before, Some("type:cds")), "{unknown}");
+    }
+    type_keys(&mut model, &source.data(), "<esc>/knd:nack");
     type_keys(&mut model, &source.data(), "<enter>");
     assert_eq!(model.overlays.len(), 1, "the prompt stays open");
     assert!(drawn_text(&model).contains("near: kind"), "{}", drawn_text(&model));

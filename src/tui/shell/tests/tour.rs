@@ -30,9 +30,9 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
     at("}", 2, "problem 1 of");
     at("6", 3, "the resource at fault (reviews)");
     at("d", 4, "the first is connect_timeout");
-    at("3", 4, "A row for each of 47 events");
+    at("3", 4, "47 events, one row each");
     at("", 4, "L draws the messages as a ladder");
-    at("L", 5, "An arrow for each of");
+    at("L", 5, "one arrow each");
     at("/kind:nack<enter>", 6, "1 message match kind:nack");
     at("<esc>", 6, "The filter is off");
     at("7", 7, "server owes");
@@ -129,7 +129,10 @@ fn tour_counts_only_what_the_user_did() {
     type_keys(&mut model, &source.data(), "}6d3t");
     let shown = drawn_text(&model);
     let listed = model.screens.timeline.index.len();
-    assert!(listed < 47 && shown.contains(&format!("each of {listed} of 47 events")), "{listed}: {shown}");
+    assert!(
+        listed < 47 && shown.contains(&format!("{listed} events in scope, 47 in all")),
+        "{listed}: {shown}"
+    );
 }
 
 #[test]
