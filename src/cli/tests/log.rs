@@ -19,7 +19,7 @@ fn prints_table_and_ladder() {
 
 /// The line on stderr about the problems of the tour.
 const PROBLEMS: &str =
-    "xdscope: 4 problems, the worst: batch-9 FAILING; xdscope status tests/fixtures/cli/tour.xds\n";
+    "xdscope: 4 problems, the worst: edge-gw-1 CDS NACK; xdscope status tests/fixtures/cli/tour.xds\n";
 
 #[test]
 fn prints_selected_rows() {

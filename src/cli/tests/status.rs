@@ -26,8 +26,8 @@ fn prints_states_as_jsonl_and_adds_streams_to_json() {
     let (problems, states): (Vec<_>, Vec<_>) =
         states.into_iter().partition(|object| object["object"] == "problem");
     let words: Vec<_> = problems.iter().map(|problem| problem["problem"].as_str().unwrap()).collect();
-    assert_eq!(words, ["failing", "nack", "stale", "miss"]);
-    assert_eq!((&problems[1]["count"], &problems[1]["rules"][1]), (&2.into(), &"nack-resend-loop".into()));
+    assert_eq!(words, ["nack", "failing", "stale", "miss"]);
+    assert_eq!((&problems[0]["count"], &problems[0]["rules"][1]), (&2.into(), &"nack-resend-loop".into()));
     assert!(states.iter().all(|state| state["object"] == "state"));
     assert_eq!(states.len(), 5);
     let output = run(&["status", TOUR, "-o", "json"]);

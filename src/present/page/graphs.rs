@@ -1,7 +1,6 @@
 //! The graphs of the clients as SVG.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use crate::engine::graph::{self, Graph};
 use crate::engine::store::{StreamFact, TypeState};
@@ -25,6 +24,8 @@ const MAX_RESOURCES: u64 = 20_000;
 /// Size of a box, and the gaps between boxes, in pixels.
 const BOX: (usize, usize) = (190, 52);
 const GAP: (usize, usize) = (112, 14);
+/// Space above the first row and below the last one, for arrows that pass columns.
+const MARGIN: usize = 12;
 /// Characters of a line in a box.
 const MAX_LINE: usize = 26;
 
@@ -169,10 +170,11 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
     let places = layout(drawing);
     let used: BTreeSet<usize> = places.iter().flatten().map(|place| place.0).collect();
     let x = |column: usize| used.iter().position(|of| *of == column).unwrap_or(0) * (BOX.0 + GAP.0) + 4;
-    let y = |row: usize| row * (BOX.1 + GAP.1) + 4;
+    let y = |row: usize| row * (BOX.1 + GAP.1) + MARGIN;
     let rows = places.iter().flatten().map(|place| place.1 + 1).max().unwrap_or(0);
     // Room for arrows within a column.
-    let (width, height) = (used.len() * (BOX.0 + GAP.0) - GAP.0 + 48, rows * (BOX.1 + GAP.1) - GAP.1 + 8);
+    let (width, height) =
+        (used.len() * (BOX.0 + GAP.0) - GAP.0 + 48, rows * (BOX.1 + GAP.1) - GAP.1 + 2 * MARGIN);
     html.raw("<figure>");
     html.element("figcaption", &[], &client.name);
     let label = format!("Graph of {}", client.name);
@@ -192,23 +194,13 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
     for arrow in &drawing.arrows {
         let ends = places.get(arrow.from).copied().flatten().zip(places.get(arrow.to).copied().flatten());
         let Some((from, to)) = ends else { continue };
-        let (x1, y1) = (x(from.0) + BOX.0, y(from.1) + BOX.1 / 2);
-        let (mut x2, y2) = (x(to.0), y(to.1) + BOX.1 / 2);
-        let mut bend = x1 + GAP.0 / 2;
-        let mut turn = x2.saturating_sub(GAP.0 / 2);
-        if to.0 <= from.0 {
-            x2 = x(to.0) + BOX.0;
-            bend = x1.max(x2) + 40;
-            turn = bend;
-        }
-        let mut path = String::new();
-        let _ = write!(path, "M{x1} {y1}C{bend} {y1} {turn} {y2} {x2} {y2}");
+        let (from, to) = ((x(from.0), y(from.1)), (x(to.0), y(to.1)));
         let class = match (arrow.is_refused || arrow.is_unanswered, &arrow.gap) {
             (true, _) => "refused",
             (false, Some(_)) => "gap",
             (false, None) => "edge",
         };
-        html.open("path", &[("class", class), ("d", &path)]);
+        html.open("path", &[("class", class), ("d", &route(from, to))]);
         let title = match &arrow.gap {
             Some(gap) => format!("{}: {gap}", arrow.path),
             None => arrow.path.clone(),
@@ -216,8 +208,8 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
         html.element("title", &[], &cut(&title, 200, Keep::Head, "…"));
         html.raw("</path>");
         if let Some(gap) = &arrow.gap {
-            let (x, y) = (((x1 + x2) / 2).to_string(), ((y1 + y2) / 2).saturating_sub(4).to_string());
-            html.element("text", &[("class", "gap"), ("x", &x), ("y", &y), ("text-anchor", "middle")], gap);
+            let (x, y) = (to.0.saturating_sub(6).to_string(), (to.1 + BOX.1 / 2 - 5).to_string());
+            html.element("text", &[("class", "gap"), ("x", &x), ("y", &y), ("text-anchor", "end")], gap);
         }
     }
     for (of, place) in drawing.boxes.iter().zip(&places) {
@@ -240,6 +232,28 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
     html.raw("</figure>\n");
 }
 
+/// Returns the path of an arrow between the corners of two boxes. Where columns are between them, it
+/// passes those above the row of its end, where no box is.
+fn route(from: (usize, usize), to: (usize, usize)) -> String {
+    let ((x1, y1), y2) = ((from.0 + BOX.0, from.1 + BOX.1 / 2), to.1 + BOX.1 / 2);
+    let bend = GAP.0 / 2;
+    if to.0 <= from.0 {
+        let x2 = to.0 + BOX.0;
+        let turn = x1.max(x2) + 40;
+        return format!("M{x1} {y1}C{turn} {y1} {turn} {y2} {x2} {y2}");
+    }
+    let (x2, turn) = (to.0, to.0 - bend);
+    if to.0 - x1 <= GAP.0 {
+        return format!("M{x1} {y1}C{} {y1} {turn} {y2} {x2} {y2}", x1 + bend);
+    }
+    let lane = to.1 - GAP.1 / 2;
+    let (first, last) = (x1 + GAP.0, x2 - GAP.0);
+    format!(
+        "M{x1} {y1}C{0} {y1} {0} {lane} {first} {lane}H{last}C{turn} {lane} {turn} {y2} {x2} {y2}",
+        x1 + bend
+    )
+}
+
 fn draw_box(html: &mut Html, of: &DrawnBox, x: usize, y: usize) {
     let dashed = if of.is_dashed { " dashed" } else { "" };
     html.open("g", &[("class", &format!("box {}{dashed}", of.color))]);
@@ -257,4 +271,22 @@ fn draw_box(html: &mut Html, of: &DrawnBox, x: usize, y: usize) {
         html.element("text", &[("class", class), ("x", &left), ("y", &(y + below).to_string())], &text);
     }
     html.raw("</g>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_pass_columns_between_rows() {
+        let place = |column, row| (column * (BOX.0 + GAP.0) + 4, row * (BOX.1 + GAP.1) + MARGIN);
+        assert_eq!(route(place(0, 0), place(1, 1)), "M194 38C250 38 250 104 306 104");
+        assert_eq!(route(place(1, 0), place(1, 1)), "M496 38C536 38 536 104 496 104");
+        let long = route(place(0, 0), place(3, 1));
+        assert_eq!(long, "M194 38C250 38 250 71 306 71H798C854 71 854 104 910 104");
+        let boxes = (0..3).flat_map(|row| [place(1, row), place(2, row)]);
+        for (_, top) in boxes {
+            assert!(!(top..=top + BOX.1).contains(&71), "the arrow passes behind a box");
+        }
+    }
 }

@@ -183,9 +183,16 @@ impl Canvas<'_> {
         }
     }
 
-    /// Highlights a row as selected.
+    /// Highlights a row as selected. Muted text has too little contrast there, and becomes plain.
     pub fn select(&mut self, area: Rect) {
         let row = Rect { height: 1, ..area }.intersection(self.buf.area);
+        let [muted, plain] = [Role::Muted, Role::Plain].map(|role| self.theme.style(role).fg);
+        for at in row.positions() {
+            let cell = &mut self.buf[at];
+            if muted == Some(cell.fg) {
+                cell.fg = plain.unwrap_or_default();
+            }
+        }
         self.buf.set_style(row, self.theme.selection());
     }
 
@@ -198,6 +205,30 @@ impl Canvas<'_> {
             if !cell.symbol().is_ascii() {
                 cell.set_symbol("?");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::widgets::theme::{ColorDepth, NamedTheme};
+
+    #[test]
+    fn muted_text_is_plain_on_the_selected_row() {
+        for named in [NamedTheme::DARK, NamedTheme::LIGHT, NamedTheme::DEFAULT] {
+            let theme = Theme { palette: named.palette(ColorDepth::True), ascii: false };
+            let area = Rect::new(0, 0, 8, 2);
+            let mut buf = Buffer::empty(area);
+            let widths = GrownWidths::default();
+            let mut canvas = Canvas { buf: &mut buf, theme, is_covered: false, widths: &widths };
+            for row in area.rows() {
+                canvas.text(row, "muted", Role::Muted);
+            }
+            canvas.select(area);
+            let [muted, plain] = [Role::Muted, Role::Plain].map(|role| theme.style(role).fg);
+            assert_eq!(buf[(0, 0)].fg, plain.unwrap_or_default());
+            assert_eq!(Some(buf[(0, 1)].fg), muted);
         }
     }
 }

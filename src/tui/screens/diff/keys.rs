@@ -41,6 +41,9 @@ pub(super) fn update(
         }
         Command::AllLines => {
             screen.shows_all_lines = !screen.shows_all_lines;
+            let shown =
+                if screen.shows_all_lines { "all unchanged lines are" } else { "lines around changes are" };
+            common.say(format!("{shown} shown"));
             screen.scroll_to_top();
         }
         Command::Base => next_base(screen, common),

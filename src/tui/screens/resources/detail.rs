@@ -141,6 +141,12 @@ impl ResourceDetail {
         }
     }
 
+    /// Whether no line of the content is folded.
+    pub fn is_unfolded(&self) -> bool {
+        !self.folds.all_open
+            && self.lines.iter().all(|line| line.fold.as_ref().is_none_or(|(_, is_open)| *is_open))
+    }
+
     pub fn unfold_all(&mut self) {
         self.folds = Folds { all_open: !self.folds.all_open, ..Folds::default() };
     }

@@ -27,6 +27,7 @@ pub(super) fn update(
         Command::Unfold if screen.detail.lines.iter().all(|line| line.fold.is_none()) => {
             common.say("nothing in this content can be folded");
         }
+        Command::Unfold if screen.detail.is_unfolded() => common.say("nothing in this content is folded"),
         Command::Unfold => screen.detail.unfold_all(),
         Command::Wrap => {
             screen.detail.wraps = !screen.detail.wraps;

@@ -187,7 +187,7 @@ fn screens_open_on_what_they_answer() {
     let graph = typed(&source.data(), "8").screens.graph;
     assert_eq!(graph.node().map(|(_, node)| &*node.name), Some("ledger"));
     let diff = typed(&source.data(), "5").screens.diff;
-    assert_eq!(diff.target.as_ref().map(|target| &*target.name), Some("edge"), "the newest change");
+    assert_eq!(diff.target.as_ref().map(|target| &*target.name), Some("reviews"), "the newest change");
 }
 
 #[test]

@@ -187,9 +187,9 @@ fn one_row_is_selected_in_one_piece() {
         let selected: Vec<usize> =
             (0..buffer.content.len()).filter(|at| is_reversed(&buffer.content[*at])).collect();
         let mut pieces = selected.chunk_by(|a, b| *b == a + 1);
-        // A problem takes two rows, with the words of the client.
+        // A problem takes some rows, with the words of the client.
         let rows: std::collections::BTreeSet<usize> = selected.iter().map(|at| at / width).collect();
-        let most = if keys == "}" { 2 } else { 1 };
+        let most = if keys == "}" { 4 } else { 1 };
         assert!(rows.len() <= most && pieces.by_ref().count() <= most, "{keys}: {rows:?}");
         assert!(selected.iter().all(|at| buffer.content[*at].fg == Color::Reset), "{keys}: one colour");
     }

@@ -304,7 +304,10 @@ fn shows_problems_that_a_stream_closed_with() {
     let shown = screen(&source.data(), "", 100, 30);
     assert!(line(&shown, "before the stream closed").contains("NACK"), "{shown}");
     assert!(line(&shown, "server ended the stream").contains("FAILING"), "{shown}");
-    assert!(line(&shown, "edge  ").contains("✗ NACK") && shown.contains("UNAVAILABLE gone"), "{shown}");
+    assert!(
+        shown.contains("✗ NACK    1s     edge") && shown.contains("UNAVAILABLE gone; last request"),
+        "{shown}"
+    );
     assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
     let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\n"));
