@@ -177,7 +177,7 @@ fn node_of_empty_features() {
 #[test]
 fn error_of_empty_details() {
     let mut request = field(4, CLUSTER);
-    put_len_field(&mut request, 6, &[0x1a, 0].repeat(7 << 20));
+    put_len_field(&mut request, 6, &[0x1a, 0].repeat(4 << 20));
     check(&bombs::compressed(&request), None);
 }
 
