@@ -63,7 +63,7 @@ mod xdstp;
 
 pub use claims::{ClaimOutcome, ReconnectCounts};
 pub use divergence::Divergence;
-pub(crate) use divergence::{Agreement, Losses, SettlingMessage};
+pub(crate) use divergence::{Agreement, Consequence, Losses, SettlingMessage, is_second_answer};
 pub use end_series::EndCause;
 pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;

@@ -18,6 +18,7 @@ use super::Wildcard;
 use super::compare::mark_key;
 use super::divergence::{Agreement, Divergence};
 use super::events::TtlRecord;
+use super::interventions::DoubledRequest;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
 use super::resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -70,6 +71,8 @@ pub(crate) struct Track {
     earlier_ttls: Vec<ttl::EarlierTtl>,
     /// Both sides believe different things, because of xdscope.
     pub(crate) diverged: Option<Divergence>,
+    /// The newest request that xdscope has sent twice.
+    pub(super) doubled: Option<DoubledRequest>,
     /// The last time at which both sides agreed again.
     pub(crate) agreed: Option<Agreement>,
     /// When the stream ended.
