@@ -19,6 +19,9 @@ const MAX_NAMES: usize = 100_000;
 /// Versions that are remembered of one type of a client.
 const MAX_VERSIONS: usize = 64;
 
+/// Names that a server has never sent, each with the fault or person who made it up.
+pub(super) type MadeUpNames = BTreeMap<Arc<str>, Arc<str>>;
+
 /// A request without what only xdscope has told the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Correction {
@@ -39,12 +42,22 @@ pub(super) struct Correction {
 pub struct ClientMemory(Mutex<BTreeMap<(Arc<str>, TypeUrl), AlteredType>>);
 
 /// The alterations of one type of a client.
+#[derive(Default)]
 struct AlteredType {
-    by: Arc<str>,
-    names: BTreeSet<Arc<str>>,
+    /// Resources that differ, and the fault or person.
+    names: BTreeMap<Arc<str>, Arc<str>>,
+    /// Those among them that the server has never sent.
     foreign: BTreeSet<Arc<str>>,
-    /// SotW: versions that the client was told, and those of the server, newest last.
-    versions: VecDeque<(String, String)>,
+    /// SotW: versions that the client was told, newest last.
+    versions: VecDeque<ToldVersion>,
+}
+
+/// A version that a client was told in place of another one.
+struct ToldVersion {
+    told: String,
+    /// The version of the server.
+    version: String,
+    by: Arc<str>,
 }
 
 impl AlteredType {
@@ -53,19 +66,21 @@ impl AlteredType {
         if !push.is_delta() && Kind::of_type_url(push.type_url.as_str()).is_some_and(|of| of.0.full_state()) {
             // The push states all resources.
             self.names.clear();
+            self.foreign.clear();
         }
         for name in push.all_names() {
             self.names.remove(name);
             self.foreign.remove(name);
         }
-        self.versions.retain(|(told, _)| *told != push.version);
+        self.versions.retain(|of| of.told != push.version);
         let Some(alteration) = alteration else { return };
-        self.by = alteration.by.clone();
+        let by = &alteration.by;
         let room = MAX_NAMES.saturating_sub(self.names.len());
-        self.names.extend(alteration.names.iter().take(room).cloned());
-        self.foreign.extend(alteration.foreign.iter().filter(|name| self.names.contains(*name)).cloned());
+        self.names.extend(alteration.names.iter().take(room).map(|name| (name.clone(), by.clone())));
+        self.foreign.extend(alteration.foreign.iter().filter(|name| self.names.contains_key(*name)).cloned());
         if let Some(version) = &alteration.version {
-            self.versions.push_back((push.version.clone(), version.clone()));
+            let (told, version) = (push.version.clone(), version.clone());
+            self.versions.push_back(ToldVersion { told, version, by: by.clone() });
             if self.versions.len() > MAX_VERSIONS {
                 self.versions.pop_front();
             }
@@ -77,19 +92,23 @@ impl AlteredType {
     }
 
     fn correction(&self, request: &WireContents) -> Option<Correction> {
-        let with = |bytes, foreign| Some(Correction { bytes, by: self.by.clone(), foreign });
         if request.is_delta() {
             let (bytes, left_out) = request.without_claims(&self.names)?;
-            return with(bytes, self.foreign.intersection(&left_out).cloned().collect());
+            let by = left_out.iter().find_map(|name| self.names.get(name))?.clone();
+            let foreign = self.foreign.intersection(&left_out).cloned().collect();
+            return Some(Correction { bytes, by, foreign });
         }
         if !request.nonce.is_empty() || request.version.is_empty() {
             return None;
         }
-        if !self.names.is_empty() {
-            return with(request.without_versions(), BTreeSet::new());
-        }
-        let (_, version) = self.versions.iter().rev().find(|(told, _)| *told == request.version)?;
-        with(request.with(DiscoveryField::Version, version), BTreeSet::new())
+        let (bytes, by) = match self.names.values().next() {
+            Some(by) => (request.without_versions(), by),
+            None => {
+                let of = self.versions.iter().rev().find(|of| of.told == request.version)?;
+                (request.with(DiscoveryField::Version, &of.version), &of.by)
+            }
+        };
+        Some(Correction { bytes, by: by.clone(), foreign: BTreeSet::new() })
     }
 }
 
@@ -106,13 +125,8 @@ impl ClientMemory {
             return;
         }
         let key = key(node, &push.type_url);
-        if let Some(alteration) = alteration.filter(|_| types.len() < MAX_TYPES) {
-            types.entry(key.clone()).or_insert_with(|| AlteredType {
-                by: alteration.by.clone(),
-                names: BTreeSet::new(),
-                foreign: BTreeSet::new(),
-                versions: VecDeque::new(),
-            });
+        if alteration.is_some() && types.len() < MAX_TYPES {
+            types.entry(key.clone()).or_default();
         }
         let Some(altered) = types.get_mut(&key) else { return };
         altered.delivered(push, alteration);
@@ -126,12 +140,29 @@ impl ClientMemory {
         self.types().get(&key(node, &request.type_url))?.correction(request)
     }
 
-    /// Whether the client of a stream may state what only xdscope has told it.
+    /// Returns the clusters of a client that the server has never sent, each with the fault or
+    /// person. The client requests endpoints by their names.
+    pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> MadeUpNames {
+        let types = self.types();
+        let of_client = types.iter().filter(|((of, type_url), _)| {
+            *of == node.clone().unwrap_or_default() && is_of(type_url, Kind::Cds)
+        });
+        let names = of_client.flat_map(|(_, altered)| {
+            altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name))
+        });
+        names.map(|(name, by)| (name.clone(), by.clone())).collect()
+    }
+
+    /// Whether the client of a stream may state or request what only xdscope has told it.
     pub fn may_concern(&self, stream: &WireStream<'_>) -> bool {
-        let is_same = |node: &str, type_url: &TypeUrl| {
-            stream.node.is_none_or(|of| of == node) && stream.type_url.is_none_or(|of| of == type_url)
+        let concerns = |type_url: &TypeUrl, altered: &AlteredType, of: &TypeUrl| {
+            let requests = is_of(of, Kind::Eds) && is_of(type_url, Kind::Cds);
+            of == type_url || requests && !altered.foreign.is_empty()
         };
-        self.types().keys().any(|(node, type_url)| is_same(node, type_url))
+        self.types().iter().any(|((node, type_url), altered)| {
+            stream.node.is_none_or(|of| of == &**node)
+                && stream.type_url.is_none_or(|of| concerns(type_url, altered, of))
+        })
     }
 
     /// Whether all clients have what their server sent them.
@@ -143,6 +174,10 @@ impl ClientMemory {
         // A panic elsewhere leaves the memory as usable as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_of(type_url: &TypeUrl, kind: Kind) -> bool {
+    Kind::of_type_url(type_url.as_str()).is_some_and(|of| of.0 == kind)
 }
 
 fn key(node: &Option<Arc<str>>, type_url: &TypeUrl) -> (Arc<str>, TypeUrl) {
