@@ -18,7 +18,8 @@ const MAX_INTERVENTIONS: usize = 4096;
 /// Answers of a server to a request that may be the second ones.
 const MAX_SECOND_ANSWERS: u8 = 2;
 
-/// A request that xdscope has sent twice. The server may answer both.
+/// A request that xdscope has sent twice, or without what the client has. The server may send
+/// again what the client knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoubledRequest {
     facts: Arc<InterventionFacts>,
@@ -159,7 +160,8 @@ impl Stream {
         // A correction brings both sides together again, once a push is acknowledged, unless the
         // server must not hear of a name.
         let is_correction = facts.interference == Interference::Corrected && lost == Losses::default();
-        let is_doubled = (facts.dir, facts.interference) == (Dir::Req, Interference::Duplicated);
+        let asks_again = matches!(facts.interference, Interference::Duplicated | Interference::Corrected);
+        let is_doubled = facts.dir == Dir::Req && asks_again;
         for track in &mut self.tracks {
             if is_doubled && track.type_url == facts.type_url {
                 track.doubled = Some(DoubledRequest::new(&facts));

@@ -71,7 +71,7 @@ pub(crate) struct Track {
     earlier_ttls: Vec<ttl::EarlierTtl>,
     /// Both sides believe different things, because of xdscope.
     pub(crate) diverged: Option<Divergence>,
-    /// The newest request that xdscope has sent twice.
+    /// The newest request that xdscope has sent twice, or without what the client has.
     pub(super) doubled: Option<DoubledRequest>,
     /// The last time at which both sides agreed again.
     pub(crate) agreed: Option<Agreement>,

@@ -39,7 +39,10 @@ pub(super) struct Correction {
 /// its own, because it would not send the resource again. Clients with the same node id share an
 /// entry: at worst the server sends one of them a resource that it has.
 #[derive(Default)]
-pub struct ClientMemory(Mutex<BTreeMap<(Arc<str>, TypeUrl), AlteredType>>);
+pub struct ClientMemory(Mutex<AlteredTypes>);
+
+/// By node and type.
+type AlteredTypes = BTreeMap<(Arc<str>, TypeUrl), AlteredType>;
 
 /// The alterations of one type of a client.
 #[derive(Default)]
@@ -91,12 +94,15 @@ impl AlteredType {
         self.names.is_empty() && self.versions.is_empty()
     }
 
-    fn correction(&self, request: &WireContents) -> Option<Correction> {
+    /// Returns the request to send in place of the first one. `clusters`: those of a client that
+    /// requests endpoints. It lets them warm for endpoints when they are sent again.
+    fn correction(&self, request: &WireContents, clusters: &AlteredType) -> Option<Correction> {
         if request.is_delta() {
-            let (bytes, left_out) = request.without_claims(&self.names)?;
-            let by = left_out.iter().find_map(|name| self.names.get(name))?.clone();
-            let foreign = self.foreign.intersection(&left_out).cloned().collect();
-            return Some(Correction { bytes, by, foreign });
+            let altered_by = |name: &str| self.names.get(name).or_else(|| clusters.names.get(name));
+            let (bytes, left_out) = request.without_claims(altered_by)?;
+            let by = left_out.values().next()?.clone();
+            let foreign = self.foreign.iter().filter(|name| left_out.contains_key(*name));
+            return Some(Correction { bytes, by, foreign: foreign.cloned().collect() });
         }
         if !request.nonce.is_empty() || request.version.is_empty() {
             return None;
@@ -137,19 +143,19 @@ impl ClientMemory {
 
     /// Returns what the server is to get in place of the first request of a type on a stream.
     pub(super) fn correction(&self, node: &Option<Arc<str>>, request: &WireContents) -> Option<Correction> {
-        self.types().get(&key(node, &request.type_url))?.correction(request)
+        let types = self.types();
+        let none = AlteredType::default();
+        let clusters = clusters_of(&types, node).filter(|_| is_of(&request.type_url, Kind::Eds));
+        let own = types.get(&key(node, &request.type_url)).unwrap_or(&none);
+        own.correction(request, clusters.unwrap_or(&none))
     }
 
     /// Returns the clusters of a client that the server has never sent, each with the fault or
     /// person. The client requests endpoints by their names.
     pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> MadeUpNames {
         let types = self.types();
-        let of_client = types.iter().filter(|((of, type_url), _)| {
-            *of == node.clone().unwrap_or_default() && is_of(type_url, Kind::Cds)
-        });
-        let names = of_client.flat_map(|(_, altered)| {
-            altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name))
-        });
+        let Some(altered) = clusters_of(&types, node) else { return MadeUpNames::new() };
+        let names = altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name));
         names.map(|(name, by)| (name.clone(), by.clone())).collect()
     }
 
@@ -157,7 +163,7 @@ impl ClientMemory {
     pub fn may_concern(&self, stream: &WireStream<'_>) -> bool {
         let concerns = |type_url: &TypeUrl, altered: &AlteredType, of: &TypeUrl| {
             let requests = is_of(of, Kind::Eds) && is_of(type_url, Kind::Cds);
-            of == type_url || requests && !altered.foreign.is_empty()
+            of == type_url || requests && !altered.names.is_empty()
         };
         self.types().iter().any(|((node, type_url), altered)| {
             stream.node.is_none_or(|of| of == &**node)
@@ -170,10 +176,16 @@ impl ClientMemory {
         self.types().is_empty()
     }
 
-    fn types(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, TypeUrl), AlteredType>> {
+    fn types(&self) -> MutexGuard<'_, AlteredTypes> {
         // A panic elsewhere leaves the memory as usable as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the altered clusters of a client.
+fn clusters_of<'a>(types: &'a AlteredTypes, node: &Option<Arc<str>>) -> Option<&'a AlteredType> {
+    let node = node.as_deref().unwrap_or_default();
+    types.iter().find(|((of, url), _)| **of == *node && is_of(url, Kind::Cds)).map(|(_, altered)| altered)
 }
 
 fn is_of(type_url: &TypeUrl, kind: Kind) -> bool {

@@ -324,19 +324,20 @@ impl WireContents {
         kept.flat_map(|field| field.raw.iter().copied()).collect()
     }
 
-    /// Returns the delta request without the versions of these resources, and those that it stated
-    /// among them; `None` if there are none.
-    pub(super) fn without_claims(
+    /// Returns the delta request without the versions of resources that faults or persons have
+    /// altered, and those that it stated among them; `None` if there are none.
+    pub(super) fn without_claims<'a>(
         &self,
-        names: &BTreeMap<Arc<str>, Arc<str>>,
-    ) -> Option<(Bytes, BTreeSet<Arc<str>>)> {
+        altered_by: impl Fn(&str) -> Option<&'a Arc<str>>,
+    ) -> Option<(Bytes, BTreeMap<Arc<str>, Arc<str>>)> {
         let number = DiscoveryField::InitialVersions.number(self.shape)?;
-        let (mut out, mut left_out) = (Vec::new(), BTreeSet::new());
+        let (mut out, mut left_out) = (Vec::new(), BTreeMap::new());
         for field in Fields::new(&self.bytes).map_while(Result::ok) {
             let mut entry = Fields::new(field.bytes()).map_while(Result::ok);
             let key = (field.number == number).then(|| entry.find(|part| part.number == map_entry::KEY));
-            match key.flatten().and_then(|key| names.get_key_value(&*key.text())) {
-                Some((name, _)) => _ = left_out.insert(name.clone()),
+            let name = key.flatten().map(|key| key.text());
+            match name.and_then(|name| Some((altered_by(&name)?, name))) {
+                Some((by, name)) => _ = left_out.insert(name.as_ref().into(), by.clone()),
                 None => out.extend_from_slice(field.raw),
             }
         }

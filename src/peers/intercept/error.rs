@@ -44,6 +44,17 @@ pub enum FaultError {
     /// The probability is zero.
     #[error("`{0}` leaves no chance to act")]
     NoChance(String),
+    /// No match is the Nth one and an Nth one of another number.
+    #[error("match {nth} is not a multiple of {every}: `nth={nth}` and `every={every}` exclude each other")]
+    NeverDue {
+        /// The number of the match.
+        nth: u64,
+        /// The distance of matches.
+        every: u64,
+    },
+    /// A resource is renamed to its own name.
+    #[error("`rename` takes two different names")]
+    SameName,
     /// The fault is in force only after its stage of the plan.
     #[error("`after` is not before the end of the stage")]
     AfterStage,

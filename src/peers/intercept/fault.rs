@@ -81,6 +81,11 @@ impl Fault {
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
         let action = Action::parse(&words).map_err(|error| named_arguments(text, &expanded, error))?;
         possible::check(&filter, &action)?;
+        if let (Some(nth), Some(every)) = (trigger.nth, trigger.every)
+            && !nth.is_multiple_of(every)
+        {
+            return Err(FaultError::NeverDue { nth, every });
+        }
         let is_late = |stage: PlanStage| trigger.after.is_some_and(|after| after >= stage.end - stage.begin);
         if stage.is_some_and(is_late) {
             return Err(FaultError::AfterStage);

@@ -19,6 +19,9 @@ pub(super) fn check(filter: &Filter, action: &Action) -> Result<(), FaultError> 
     if action.resource() == Some("*") {
         return Err(FaultError::NoSingleName { action: action.word() });
     }
+    if matches!(action, Action::Rename { from, to } if from == to) {
+        return Err(FaultError::SameName);
+    }
     filter.check_possible()?;
     let kinds = action.kinds();
     if kinds.iter().any(|kind| filter.may_match_kind(*kind)) {
@@ -118,6 +121,11 @@ mod tests {
             ),
             ("type:cds => drop p=0", "`p=0` leaves no chance to act"),
             ("type:cds => drop p=0.0", "`p=0.0` leaves no chance to act"),
+            ("=> rename a a", "`rename` takes two different names"),
+            (
+                "=> drop nth=5 every=2",
+                "match 5 is not a multiple of 2: `nth=5` and `every=2` exclude each other",
+            ),
             ("=> remove *", "`remove` takes the name of one resource, not `*`"),
             ("=> reannounce *", "`reannounce` takes the name of one resource, not `*`"),
             (
@@ -149,6 +157,7 @@ mod tests {
             "kind:push | kind:subscribe => drop-ack",
             "size>1 | size<1 => drop",
             "=> status unavailable",
+            "=> drop nth=4 every=2",
             "kind:nack | kind:push => bounce no",
             "!kind:ack => bounce no",
             "dir:req => rename * x",
