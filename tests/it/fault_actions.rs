@@ -120,7 +120,7 @@ fn clients_recover_from_a_tap_that_dies_while_it_holds_messages() {
         ("ack", "type:eds kind:ack => hold 1h", false),
         ("later", "type:eds kind:push version:2 => hold 1h", true),
         ("delayed", "type:eds kind:push version:2 => delay 1h", true),
-        ("delayed_ack", "type:eds kind:ack version:2 => delay 1h", true),
+        ("delayed_ack", "type:eds kind:ack => delay 1h nth=2", true),
         ("throttled", "type:eds kind:push version:2 => throttle 1B/s", true),
     ] {
         for (suffix, variant) in VARIANTS {

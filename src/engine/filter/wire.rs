@@ -114,7 +114,7 @@ pub const WIRE_KINDS: [MessageKind; 6] = [
     MessageKind::Repeat,
 ];
 
-/// What is known of a message. `None`: any number.
+/// A message that may come, as far as it is known. `None`: any number.
 struct PossibleMessage {
     kind: MessageKind,
     size: Option<u64>,

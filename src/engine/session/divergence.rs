@@ -92,7 +92,7 @@ pub(crate) fn is_second_answer<'a>(
     (facts.dir, facts.interference) == (Dir::Req, Interference::Dropped) && earlier.any(is_copy)
 }
 
-/// What is known of a consequence, to find the intervention that has caused it.
+/// A consequence as far as it is known, to find the intervention that has caused it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Consequence<'a> {
     /// Resources that are missing or wrong.
@@ -186,7 +186,7 @@ impl Divergence {
             lost_resources: BTreeMap::new(),
             lost_names: BTreeMap::new(),
         });
-        // What is done to a postponed message now takes the place of what was done before.
+        // A later intervention in a postponed message takes the place of the earlier one.
         new.causes.retain(|of| !of.awaits(facts.dir, &facts.nonce));
         let cause = Cause::new(facts.clone(), !lost.names.is_empty(), after);
         new.lost_resources.extend(lost.resources.into_iter().map(|name| (name, facts.clone())));

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Outcome;
 use super::divergence::{Agreement, Consequence, Divergence, Losses, SettlingMessage, is_second_answer};
+use super::doubled_request::DoubledRequest;
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
-use super::{MessageKind, Outcome};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
 use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};
@@ -15,38 +16,10 @@ use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, M
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
 
-/// Answers of a server to a request that may be the second ones.
-const MAX_SECOND_ANSWERS: u8 = 2;
-
-/// A request that xdscope has sent twice, or without what the client has. The server may send
-/// again what the client knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DoubledRequest {
-    facts: Arc<InterventionFacts>,
-    /// Pushes that may still be a second answer.
-    left: u8,
-    /// The newest push states the same as before: it is a second answer.
-    is_answered_twice: bool,
-}
-
-impl DoubledRequest {
-    fn new(facts: &Arc<InterventionFacts>) -> DoubledRequest {
-        DoubledRequest { facts: facts.clone(), left: MAX_SECOND_ANSWERS, is_answered_twice: false }
-    }
-
-    /// Notes a push. Returns whether it or a later one may be a second answer.
-    fn pushed(&mut self, kind: MessageKind) -> bool {
-        let may_be = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        self.is_answered_twice = may_be && kind == MessageKind::Resend;
-        may_be
-    }
-}
-
 impl Track {
     /// Returns the intervention of xdscope that has caused something about the type, if one has.
     pub(crate) fn caused_by(&self, what: &Consequence<'_>) -> Option<&Arc<InterventionFacts>> {
-        let doubled = self.doubled.as_ref().filter(|of| of.is_answered_twice).map(|of| &of.facts);
+        let doubled = self.doubled.as_ref().and_then(DoubledRequest::cause);
         self.diverged.as_ref().map(|diverged| diverged.cause_of(what)).or(doubled)
     }
 

@@ -18,6 +18,7 @@ mod compare;
 mod condition;
 mod delta;
 mod divergence;
+mod doubled_request;
 mod end_series;
 mod engine;
 mod engine_alternatives;

@@ -38,8 +38,8 @@ pub fn intervention(facts: &InterventionFacts) -> String {
     }
 }
 
-/// Returns what xdscope did, behind what that has caused: `; caused by xdscope: push dropped by fault
-/// 1: ...`; empty if xdscope did nothing.
+/// Returns `; caused by xdscope: push dropped by fault 1: ...`, to append to a consequence; nothing
+/// without an intervention.
 pub(super) fn caused_by(facts: Option<&InterventionFacts>) -> String {
     facts.map(|facts| format!("; caused by xdscope: {}", intervention(facts))).unwrap_or_default()
 }

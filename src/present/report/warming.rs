@@ -11,8 +11,8 @@ use super::row_note::caused_by;
 /// Names of needed resources that a sentence lists; the others are counted.
 const MAX_LISTED_NEEDS: usize = 3;
 
-/// Returns `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`, and
-/// what xdscope did to cause it.
+/// Returns `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`,
+/// and the intervention that has caused it.
 ///
 /// Without `now` there is no age.
 pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {

@@ -163,31 +163,36 @@ fn intervention_of_an_earlier_push_is_repaired_by_the_ack_of_a_later_changed_one
     assert_eq!(divergences(&store), Vec::<String>::new());
 }
 
-/// Returns the findings about streams that the server ends, or the fault with a number.
-fn ended(faults: [Option<u32>; 3]) -> Vec<Finding> {
+/// Returns the findings about streams that end in a way, because of the fault with a number if any.
+fn ended(faults: [Option<u32>; 3], (end, interference): (&str, Interference)) -> Vec<Finding> {
     let stream = |n: u64| {
-        let end = format!("+{}ms {n} close status=16 \"no\"\n", n * 100 + 50);
+        let end = format!("+{}ms {n} {end}\n", n * 100 + 50);
         format!("stream {n} ads\n+{}ms {n} > cds\n{end}", n * 100)
     };
     let text = format!("node n1\n{}", (1..=3).map(stream).collect::<String>());
-    let act = |fault| facts_by(fault, I::Ended, (Dir::Req, Kind::Cds, ""));
+    let act = |fault| facts_by(fault, interference, (Dir::Req, Kind::Cds, ""));
     let acts = (1..).zip(faults).filter_map(|(n, fault)| Some((n, act(fault?))));
     analyse_armed(&text, &acts.collect::<Vec<_>>()).1
 }
 
 #[test]
 fn streams_that_faults_end_are_not_rejected_by_the_server() {
-    let rejected = |faults| {
-        let found = ended(faults).into_iter().filter(|finding| finding.rule.id == "stream-rejected");
+    let rejected_by = |faults, end| {
+        let found = ended(faults, end).into_iter().filter(|finding| finding.rule.id == "stream-rejected");
         let by = |finding: Finding| {
             let by = finding.caused_by.map(|facts| facts.by.to_string());
             (finding.blame, finding.severity == Severity::Info, finding.count, by)
         };
         found.map(by).collect::<Vec<_>>()
     };
+    let status = ("close status=16 \"no\"", I::Ended);
+    let rejected = |faults| rejected_by(faults, status);
     let of_fault = |n: u32, count| (Blame::Xdscope, true, count, Some(format!("fault {n}")));
     assert_eq!(rejected([None; 3]), [(Blame::Server, false, 3, None)]);
-    assert_eq!(rejected([Some(1); 3]), [of_fault(1, 3)]);
+    for end in [status, ("reset server", I::Ended), ("close", I::GoAway)] {
+        assert_eq!(rejected_by([Some(1); 3], end), [of_fault(1, 3)], "{end:?}");
+        assert!(rejected_by([None; 3], end).iter().all(|found| found.0 != Blame::Xdscope), "{end:?}");
+    }
     assert_eq!(rejected([Some(1), Some(1), None]), [of_fault(1, 2)]);
     assert_eq!(rejected([Some(1), Some(2), Some(2)]), [of_fault(2, 2)]);
     assert_eq!(rejected([None, None, Some(1)]), [(Blame::Server, false, 2, None)]);
