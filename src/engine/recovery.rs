@@ -1,12 +1,12 @@
 //! How clients got over the interventions of xdscope.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Agreement, Divergence, Losses, MessageKind, SettlingMessage};
+use crate::engine::session::{Agreement, Divergence, Losses, MessageKind, SettlingMessage, is_second_answer};
 use crate::engine::store::{LineFact, RowNote, Store};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Interference, InterventionFacts};
 
 /// The reaction of one client to interventions, and the time that it took to recover.
@@ -27,8 +27,17 @@ pub struct RecoveryFact {
     pub reconnects: u64,
     /// Longest time from a first intervention in a type to its recovery.
     pub longest: Option<Duration>,
-    /// Types that have not recovered.
-    pub open: Vec<TypeUrl>,
+    /// Types that have not recovered, in order.
+    pub open: Vec<OpenType>,
+}
+
+/// A type in which client and server do not agree yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenType {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The newest intervention that is not repaired.
+    pub caused_by: Arc<InterventionFacts>,
 }
 
 impl RecoveryFact {
@@ -67,7 +76,8 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
             let node = || stream.node_id.clone().unwrap_or_default();
             match (&track.diverged, track.agreed) {
                 (Some(diverged), _) if track.replaced.is_none() && lasts(diverged) => {
-                    clients.entry(node()).or_default().lost.insert(track.type_url.clone());
+                    let lost = &mut clients.entry(node()).or_default().lost;
+                    lost.insert(track.type_url.clone(), diverged.facts.clone());
                 }
                 (None, Some(agreement)) => {
                     let client = clients.entry(node()).or_default();
@@ -91,8 +101,10 @@ fn lasts(diverged: &Divergence) -> bool {
 struct Client {
     fact: RecoveryFact,
     types: BTreeMap<TypeUrl, Disturbance>,
-    /// Types in which a stream is not repaired.
-    lost: BTreeSet<TypeUrl>,
+    /// The first copy by each fault.
+    copies: Vec<Arc<InterventionFacts>>,
+    /// Types in which a stream is not repaired, with the intervention.
+    lost: BTreeMap<TypeUrl, Arc<InterventionFacts>>,
 }
 
 /// A type that has not recovered.
@@ -108,6 +120,13 @@ impl Client {
             return;
         }
         self.fact.interventions += u64::from(facts.interference != Interference::Released);
+        if is_second_answer(facts, self.copies.iter()) {
+            return;
+        }
+        let is_copy = (facts.dir, facts.interference) == (Dir::Resp, Interference::Duplicated);
+        if is_copy && !self.copies.iter().any(|of| of.by == facts.by) {
+            self.copies.push(facts.clone());
+        }
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
         let since = before.as_ref().map(|before| before.since);
         match Divergence::after(before, (facts.clone(), Losses::default()), after, row.at) {
@@ -153,9 +172,10 @@ impl Client {
     }
 
     fn fact(self, node: Arc<str>) -> RecoveryFact {
-        let types: BTreeSet<TypeUrl> = self.types.into_keys().chain(self.lost).collect();
-        let open = types.into_iter().collect();
-        RecoveryFact { node, open, ..self.fact }
+        let causes = self.types.into_iter().map(|(type_url, of)| (type_url, of.divergence.facts));
+        let types: BTreeMap<_, _> = causes.chain(self.lost).collect();
+        let open = types.into_iter().map(|(type_url, caused_by)| OpenType { type_url, caused_by });
+        RecoveryFact { node, open: open.collect(), ..self.fact }
     }
 }
 
@@ -177,7 +197,7 @@ mod tests {
     use super::*;
     use crate::wire::content::Catalog;
     use crate::wire::discovery::encode::{RequestFields, ResponseFields};
-    use crate::wire::event::{Clock, Dir};
+    use crate::wire::event::Clock;
     use crate::wire::{Frame, FramePayload, Intervention, Message, MessageShape, Open};
 
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -281,7 +301,8 @@ mod tests {
         session.intercept(Interference::Changed);
         session.push("2", "n2");
         session.request("2", "n2");
-        assert_eq!(session.recovery().open, [TypeUrl::from(CDS)]);
+        let open = session.recovery().open;
+        assert_eq!(open.iter().map(|of| of.type_url.as_str()).collect::<Vec<_>>(), [CDS]);
     }
 
     #[test]

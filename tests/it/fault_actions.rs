@@ -113,12 +113,15 @@ fn goaway_moves_later_streams_to_another_connection() {
 
 #[test]
 fn clients_recover_from_a_tap_that_dies_while_it_holds_messages() {
-    // Held: the first request, the first push, an answer, and a later push.
+    // The first request, the first push, an answer, and a later push; postponed in each way.
     for (name, fault, is_settled) in [
         ("subscribe", "type:cds kind:subscribe => hold 1h", false),
         ("push", "type:cds kind:push => hold 1h", false),
         ("ack", "type:eds kind:ack => hold 1h", false),
         ("later", "type:eds kind:push version:2 => hold 1h", true),
+        ("delayed", "type:eds kind:push version:2 => delay 1h", true),
+        ("delayed_ack", "type:eds kind:ack => delay 1h nth=2", true),
+        ("throttled", "type:eds kind:push version:2 => throttle 1B/s", true),
     ] {
         for (suffix, variant) in VARIANTS {
             let test = format!("killed_while_holding_{name}_{suffix}");
@@ -128,7 +131,8 @@ fn clients_recover_from_a_tap_that_dies_while_it_holds_messages() {
                 scene.change_endpoints("2");
             }
             wait_for(&format!("{test}: the hold"), || {
-                scene.tap.log().contains("held by fault 1").then_some(())
+                let log = scene.tap.log();
+                ["held by fault 1", "delayed by fault 1"].iter().any(|word| log.contains(word)).then_some(())
             });
             let mark = scene.plane.mark();
             scene.replace_tap();

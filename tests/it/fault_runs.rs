@@ -171,13 +171,16 @@ fn wrong_plans_and_flags_are_refused() {
     let late = late.to_str().expect("a path");
     for (args, reason) in [
         (["--fault", "type:cd => drop"], "no type is called `cd`; near: cds"),
-        (["--fault", "kind:ack => bounce no"], "`bounce` is for pushes, which the expression leaves out"),
+        (
+            ["--fault", "kind:ack => bounce no"],
+            "`bounce` is for pushes (kind:push), which the expression leaves out",
+        ),
         (["--fault", "type:cds => set conect_timeout=1s"], "near: connect_timeout"),
         (
             ["--fault", "type:cds => set lb_policy=NOPE"],
             "fault 1: type:cds => set lb_policy=NOPE: CDS cannot",
         ),
-        (["--fault", "type:cds type:eds => drop"], "the expression matches no message"),
+        (["--fault", "type:cds type:eds => drop"], "no message can match: the terms exclude each other"),
         (["--fault", "type:cds => drop p=0"], "`p=0` leaves no chance to act"),
         (["--fault-plan", late], "late.txt, line 1: `after` is not before the end of the stage"),
         (["--hold-timeout", "0s"], "expected a time above 0"),

@@ -339,27 +339,42 @@ fn held_messages_leave_the_queue_with_a_reset_stream() {
     scene.end();
 }
 
-/// The tap is killed while it holds a push; the client recovers when the tap returns.
+/// The tap is killed while a push is held, while it is edited, and while it is released; the client
+/// recovers when the tap returns.
 #[test]
 fn client_recovers_from_a_killed_tap() {
-    let Some(world) = World::open("killed_while_holding") else { return };
-    let mut plane = world.control_plane(Flags::default());
-    let recording = world.folder().join("tap.xdsrec");
-    let listen = format!("127.0.0.1:{}", free_port());
-    let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "1h"];
-    let terminal = start_tap(&plane, &recording, &listen, &args, "");
-    let tap = address_of(&terminal);
-    let mut envoy = world.envoy("edge-1", Variant::Ads, tap);
-    let chain = serve_chain(&mut plane, &mut envoy);
-    let mark = plane.mark();
-    plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
-    terminal.until("HOLDING 1");
-    terminal.signal("KILL");
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(plane.events(mark).iter().all(|e| !e.is_request(ENDPOINTS) || e.nonce.is_empty()));
-    drop(terminal);
-    let _again = start_tap(&plane, &recording, &listen, &[], "");
-    plane.wait_for_ack(mark, ENDPOINTS, "2");
+    for (state, keys, shown) in [
+        ("holding", "0", "send h1 as it is"),
+        ("editing", "0E", "the editor is open"),
+        ("releasing", "", "HOLDING 1"),
+    ] {
+        let Some(world) = World::open(&format!("killed_while_{state}")) else { return };
+        let mut plane = world.control_plane(Flags::default());
+        let recording = world.folder().join("tap.xdsrec");
+        let listen = format!("127.0.0.1:{}", free_port());
+        let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "1h"];
+        let editor = editor(&world, "echo the editor is open; exec sleep 10\n");
+        let mut terminal = start_tap(&plane, &recording, &listen, &args, &editor);
+        let tap = address_of(&terminal);
+        let mut envoy = world.envoy("edge-1", Variant::Ads, tap);
+        let chain = serve_chain(&mut plane, &mut envoy);
+        let mark = plane.mark();
+        plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
+        terminal.until("HOLDING 1");
+        terminal.press(keys);
+        terminal.until(shown);
+        if state == "releasing" {
+            terminal.signal("TERM");
+        }
+        terminal.signal("KILL");
+        if state != "releasing" {
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(plane.events(mark).iter().all(|e| !e.is_request(ENDPOINTS) || e.nonce.is_empty()));
+        }
+        drop(terminal);
+        let _again = start_tap(&plane, &recording, &listen, &[], "");
+        plane.wait_for_ack(mark, ENDPOINTS, "2");
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub use lexer::quoted_word;
 pub use term::FilterField;
 pub use units::{bytes, duration};
 pub use unknown::{KnownValues, UnknownValue};
-pub use wire::{OTHER_TYPE, WireStream};
+pub use wire::{OTHER_TYPE, WIRE_KINDS, WireStream};
 
 use eval::FilterRow;
 use parse::Expr;

@@ -1,5 +1,7 @@
 //! Filters of messages on the wire, before anything is stored.
 
+use std::collections::BTreeSet;
+
 use jiff::tz::TimeZone;
 
 use crate::engine::session::MessageKind;
@@ -73,28 +75,88 @@ impl Filter {
         has_unknown || known.chain([OTHER_TYPE.into()]).any(|type_url| may_be(&type_url))
     }
 
-    /// Whether any message of a direction may match.
-    pub fn may_match_dir(&self, dir: Dir) -> bool {
+    /// Whether any message of a kind may match, whatever its size and its number of resources.
+    pub fn may_match_kind(&self, kind: MessageKind) -> bool {
         let Some(expr) = &self.expr else { return true };
-        let kinds = MessageKind::ALL.into_iter().filter(|kind| is_known_on_wire(*kind));
-        let mut kinds = kinds.filter(|kind| (*kind == MessageKind::Push) == (dir == Dir::Resp));
-        kinds.any(|kind| decided(expr, &|term| on_kind(term, kind, dir)).unwrap_or(true))
+        let may_be = |size, res| {
+            let message = PossibleMessage { kind, size, res };
+            decided(expr, &|term| message.decides(term)).unwrap_or(true)
+        };
+        let bytes =
+            |test: &Predicate| if let Predicate::Bytes(_, bytes) = test { Some(*bytes) } else { None };
+        let count =
+            |test: &Predicate| if let Predicate::Count(_, count) = test { Some(*count) } else { None };
+        samples(expr, bytes).into_iter().any(|size| may_be(Some(size), None))
+            && samples(expr, count).into_iter().any(|res| may_be(None, Some(res)))
     }
+
+    /// Checks that any message may match at all.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terms exclude each other.
+    pub fn check_possible(&self) -> Result<(), FilterError> {
+        if self.may_match_types() && WIRE_KINDS.into_iter().any(|kind| self.may_match_kind(kind)) {
+            return Ok(());
+        }
+        let reason = "no message can match: the terms exclude each other (| joins alternatives)".to_owned();
+        Err(FilterError { at: 0, reason })
+    }
+}
+
+/// The kinds of messages that are known while they pass.
+pub const WIRE_KINDS: [MessageKind; 6] = [
+    MessageKind::Push,
+    MessageKind::Ack,
+    MessageKind::Nack,
+    MessageKind::Subscribe,
+    MessageKind::Unsubscribe,
+    MessageKind::Repeat,
+];
+
+/// A message that may come, as far as it is known. `None`: any number.
+struct PossibleMessage {
+    kind: MessageKind,
+    size: Option<u64>,
+    res: Option<u64>,
+}
+
+impl PossibleMessage {
+    /// Returns whether a term matches the message. `None`: it depends.
+    fn decides(&self, term: &Term) -> Option<bool> {
+        let dir = if self.kind == MessageKind::Push { Dir::Resp } else { Dir::Req };
+        match (&term.test, term.field()) {
+            (Predicate::Text(pattern), Some((FilterField::Dir, _))) => Some(pattern.matches(dir.word())),
+            (Predicate::Text(pattern), Some((FilterField::Kind, _))) => {
+                Some(pattern.matches(self.kind.word()))
+            }
+            // Only a NACK has an error.
+            (Predicate::Text(_), Some((FilterField::Err, _))) if self.kind != MessageKind::Nack => {
+                Some(false)
+            }
+            (Predicate::Bytes(compare, bytes), _) => Some(compare.holds(&self.size?, bytes)),
+            (Predicate::Count(compare, count), _) => Some(compare.holds(&self.res?, count)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns numbers on all sides of those that an expression compares with.
+fn samples(expr: &Expr, compared: impl Fn(&Predicate) -> Option<u64>) -> BTreeSet<u64> {
+    let mut numbers = BTreeSet::from([0]);
+    expr.visit(&mut |term| {
+        if let Some(number) = compared(&term.test) {
+            numbers.extend([number.saturating_sub(1), number, number.saturating_add(1)]);
+        }
+    });
+    numbers
 }
 
 fn has_wire_kind(term: &Term) -> bool {
     match &term.test {
-        Predicate::Text(pattern) => {
-            MessageKind::ALL.iter().any(|kind| is_known_on_wire(*kind) && pattern.matches(kind.word()))
-        }
+        Predicate::Text(pattern) => WIRE_KINDS.iter().any(|kind| pattern.matches(kind.word())),
         _ => true,
     }
-}
-
-/// Whether a message of the kind is known while it passes.
-fn is_known_on_wire(kind: MessageKind) -> bool {
-    use MessageKind as K;
-    matches!(kind, K::Nack | K::Ack | K::Subscribe | K::Unsubscribe | K::Repeat | K::Push)
 }
 
 /// Evaluates an expression by what is known of its terms. `None`: it depends on the message.
@@ -117,14 +179,6 @@ fn on_stream(term: &Term, stream: &WireStream<'_>) -> Option<bool> {
     match (&term.test, term.field()) {
         (Predicate::Type { kind, url }, _) => Some(matches_type(stream.type_url?, *kind, url)),
         (Predicate::Text(pattern), Some((FilterField::Node, _))) => Some(pattern.matches(stream.node?)),
-        _ => None,
-    }
-}
-
-fn on_kind(term: &Term, kind: MessageKind, dir: Dir) -> Option<bool> {
-    match (&term.test, term.field()) {
-        (Predicate::Text(pattern), Some((FilterField::Dir, _))) => Some(pattern.matches(dir.word())),
-        (Predicate::Text(pattern), Some((FilterField::Kind, _))) => Some(pattern.matches(kind.word())),
         _ => None,
     }
 }
@@ -170,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn decides_about_directions() {
-        for (text, on_requests, on_pushes) in [
+    fn decides_about_kinds() {
+        for (text, on_acks, on_pushes) in [
             ("", true, true),
             ("kind:push", false, true),
             ("dir:req", true, false),
@@ -179,11 +233,29 @@ mod tests {
             ("kind:ack | kind:nack", true, false),
             ("kind:ack | name:x", true, true),
             ("dir:req kind:push", false, false),
+            ("err:bad", false, false),
+            ("!err:bad", true, true),
+            ("size>1 size<1", false, false),
+            ("size>1 size<3", true, true),
+            ("size>1 size<2", false, false),
+            ("size<1 | size>4kB kind:ack", true, true),
+            ("res>3 res<=3", false, false),
+            ("res>3 (res<=3 | kind:ack)", true, false),
+            ("!(size>5 | size<=5)", false, false),
         ] {
             let filter = Filter::parse(text).expect(text);
-            let matches = (filter.may_match_dir(Dir::Req), filter.may_match_dir(Dir::Resp));
-            assert_eq!(matches, (on_requests, on_pushes), "{text}");
+            let matches = [MessageKind::Ack, MessageKind::Push].map(|kind| filter.may_match_kind(kind));
+            assert_eq!(matches, [on_acks, on_pushes], "{text}");
         }
+    }
+
+    #[test]
+    fn refuses_terms_that_exclude_each_other() {
+        for text in ["type:cds type:eds", "dir:req kind:push", "size>1 size<1", "kind:ack kind:nack"] {
+            let error = Filter::parse(text).expect(text).check_possible().expect_err(text);
+            assert!(error.reason.starts_with("no message can match"), "{text}");
+        }
+        assert_eq!(Filter::parse("size>1 | size<1").expect("a filter").check_possible(), Ok(()));
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         is_update: false,
         withheld: None,
         needs: vec![need],
+        caused_by: None,
     }
 }
 

@@ -89,6 +89,7 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         cause: None,
         reason: None,
         blame: Blame::Client,
+        caused_by: None,
         stream: StreamId(0),
         node: None,
         type_url: TypeUrl::default(),

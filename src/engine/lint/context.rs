@@ -1,5 +1,6 @@
 //! State that a rule can read and write while it checks one frame or timer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
@@ -8,11 +9,11 @@ use super::lasting::{Lasting, LastingState};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
-use crate::engine::session::{NameRequest, Stream, Track};
+use crate::engine::session::{Consequence, NameRequest, Stream, Track};
 use crate::engine::store::Store;
-use crate::wire::Profile;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::{InterventionFacts, Profile};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
 pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
@@ -177,9 +178,9 @@ impl<'a> RuleContext<'a> {
     /// A finding about a type whose messages xdscope changed or withheld, or about a stream that it
     /// ended, is a note, and blames no peer.
     pub(super) fn report(&mut self, rule: &'static Rule, draft: FindingDraft<'_>) -> Option<usize> {
-        let is_diverged = self.current_track().is_some_and(|track| track.diverged.is_some());
-        let is_caused = is_diverged || self.stream.ended_by_xdscope().is_some();
-        let draft = if is_caused { draft.of_xdscope() } else { draft };
+        let cause = self.current_track().and_then(|track| self.cause(track, &draft));
+        let cause = cause.or_else(|| self.stream.ended_by_xdscope()).or(draft.caused_by.as_ref()).cloned();
+        let draft = draft.caused_by(cause.as_ref());
         let origin = FindingOrigin {
             stream: self.stream.id,
             track: self.track_index,
@@ -194,6 +195,19 @@ impl<'a> RuleContext<'a> {
         self.follow_content(rule, finding, names);
         self.follow_names(rule, finding, names);
         Some(finding)
+    }
+
+    /// Returns the intervention of xdscope that has caused what a rule reports about a type.
+    pub(super) fn cause<'t>(
+        &self,
+        track: &'t Track,
+        draft: &FindingDraft<'_>,
+    ) -> Option<&'t Arc<InterventionFacts>> {
+        // Most types have no intervention, and a draft may have many names.
+        track.caused_by(&Consequence::default())?;
+        let names: Vec<Arc<str>> = draft.names.iter().map(|name| self.store.text(*name)).collect();
+        let messages: Vec<Seq> = self.seq.into_iter().chain(draft.evidence.iter().rev().copied()).collect();
+        track.caused_by(&Consequence { names: &names, messages: &messages, ..Consequence::default() })
     }
 
     /// Reports a series of streams as one finding on the first of them.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::{Ending, Rule, Severity};
+use crate::wire::InterventionFacts;
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 /// The side that breaks the rule.
@@ -51,6 +52,8 @@ pub struct Finding {
     pub reason: Option<Arc<str>>,
     /// The side that broke the rule.
     pub blame: Blame,
+    /// The intervention of xdscope that has caused it.
+    pub caused_by: Option<Arc<InterventionFacts>>,
     /// The stream.
     pub stream: StreamId,
     /// The node id of the client.
@@ -141,6 +144,8 @@ pub(super) struct FindingDraft<'a> {
     /// The reason of a client; findings with another one have another cause.
     pub(super) reason: Option<Arc<str>>,
     pub(super) guess: bool,
+    /// The intervention of xdscope that has caused it.
+    pub(super) caused_by: Option<Arc<InterventionFacts>>,
 }
 
 impl<'a> FindingDraft<'a> {
@@ -149,9 +154,11 @@ impl<'a> FindingDraft<'a> {
         FindingDraft { blame, text, names, ..FindingDraft::default() }
     }
 
-    /// Returns the report as a note about what xdscope caused.
-    pub(super) fn of_xdscope(self) -> FindingDraft<'a> {
-        FindingDraft { blame: Blame::Xdscope, severity: Some(Severity::Info), ..self }
+    /// Returns the report as a note about what an intervention of xdscope caused, if one did.
+    pub(super) fn caused_by(self, cause: Option<&Arc<InterventionFacts>>) -> FindingDraft<'a> {
+        let Some(cause) = cause else { return self };
+        let caused_by = Some(cause.clone());
+        FindingDraft { blame: Blame::Xdscope, severity: Some(Severity::Info), caused_by, ..self }
     }
 }
 
@@ -205,6 +212,7 @@ impl Finding {
             cause: draft.cause,
             reason: draft.reason,
             blame: draft.blame,
+            caused_by: draft.caused_by,
             stream: origin.stream,
             node: origin.node,
             type_url: origin.type_url,
@@ -266,7 +274,8 @@ impl Findings {
     ) -> Option<usize> {
         let severity = draft.severity.unwrap_or(rule.severity);
         let family = hash((rule.id, origin.stream, origin.track));
-        let part = (draft.names, draft.part, &draft.reason);
+        let by = draft.caused_by.as_ref().map(|facts| &facts.by);
+        let part = (draft.names, draft.part, &draft.reason, by);
         let mut key = hash((family, draft.blame, draft.cause, severity, part));
         let max_names = self.max_names();
         let distinct = self.distinct.entry(family).or_default();

@@ -6,9 +6,9 @@ use crate::engine::lint::Blame;
 use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
 use crate::wire::event::{Side, StreamId, TypeUrl};
 
+use super::cause::blame_xdscope;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
 use super::refusals;
-use super::states::blame_xdscope;
 
 /// Returns the clients whose streams fail.
 pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod applied;
+mod cause;
 mod ended;
 mod fact;
 mod findings;

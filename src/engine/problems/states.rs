@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::engine::lint::Blame;
 use crate::engine::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
-use crate::engine::store::{Debt, Store, TypeState, WarmingFact};
+use crate::engine::store::{Store, TypeState, WarmingFact};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl};
 
+use super::cause::blame_xdscope;
 use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, Urgency, WarmingResources};
 use super::{MAX_EVIDENCE, refusals};
 
@@ -72,25 +73,6 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
     out
-}
-
-/// Blames xdscope for a problem of messages that it changed or withheld.
-///
-/// Resources of one type warm for want of another type.
-pub(super) fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &Track) {
-    let is_warming = match &problem.problem {
-        Problem::Warming(_) => true,
-        Problem::OwedAtEnd(owed) => matches!(owed.debt, Debt::Warming(_)),
-        _ => false,
-    };
-    let others = stream.tracks.iter().filter(|_| is_warming);
-    let diverged = std::iter::once(track).chain(others).find_map(|track| track.diverged.as_ref());
-    let is_owed_at_end = matches!(problem.problem, Problem::OwedAtEnd(_));
-    let ended = || stream.ended_by_xdscope().filter(|_| is_owed_at_end);
-    if let Some(facts) = diverged.map(|diverged| &diverged.facts).or_else(ended) {
-        problem.blame = Blame::Xdscope;
-        problem.diverged = Some(facts.clone());
-    }
 }
 
 fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {

@@ -1,6 +1,7 @@
 //! Streams that end with an error, by client: counted when they close, never searched for.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::event::{Code, Side, Time, Variant};
@@ -112,6 +113,8 @@ pub(crate) struct FailureRun {
     pub(crate) is_graceful: bool,
     /// Whether the newest stream was answered, or needed no answer.
     pub(crate) is_served: bool,
+    /// The fault or person of xdscope that has ended the streams.
+    made_by: Option<Arc<str>>,
 }
 
 impl FailureRun {
@@ -143,6 +146,8 @@ pub(crate) struct Cuts {
     /// The causes with their numbers, in order of their first occurrence.
     pub(crate) causes: Vec<(EndCause, u64)>,
     compared: VecDeque<Cut>,
+    /// The fault or person of xdscope that has ended the streams.
+    made_by: Option<Arc<str>>,
 }
 
 impl Cuts {
@@ -201,7 +206,7 @@ impl StreamEnds {
     }
 
     fn close(&mut self, index: usize, closed: &ClosedStream<'_>) {
-        let ClosedStream { stream, at, end, limits } = *closed;
+        let &ClosedStream { stream, at, end, limits, .. } = closed;
         let kind = EndKind::of(end);
         if !stream.tracks.is_empty() {
             self.unreplaced = Some(index);
@@ -222,14 +227,16 @@ impl StreamEnds {
             EndKind::Graceful => !is_served,
             EndKind::Clean => !is_served && end.by == Some(Side::Client) && stream.requests > 0,
         };
-        if !is_failure {
+        if !is_failure || is_hidden_by(self.run.as_ref().map(|run| &run.made_by), closed) {
             return;
         }
+        self.run.take_if(|run| run.made_by != closed.made_by);
         let run = self.run.get_or_insert_with(|| FailureRun {
             series: EndSeries::new(index, at),
             rejected: 0,
             is_graceful: true,
             is_served,
+            made_by: closed.made_by.clone(),
         });
         run.series.add(index, at, age, end);
         let may_be_old = is_bare(end) && age >= MIN_CONNECTION_AGE;
@@ -261,7 +268,7 @@ impl StreamEnds {
 
     /// Compares the end of an answered stream with those before.
     fn cut(&mut self, index: usize, closed: &ClosedStream<'_>, kind: EndKind) {
-        let ClosedStream { stream, at, end, .. } = *closed;
+        let &ClosedStream { stream, at, end, .. } = closed;
         let age = at.since(stream.opened);
         if age >= self.cuts.outlived_at() && self.cuts.count > 0 {
             self.cuts = Cuts::default();
@@ -270,6 +277,12 @@ impl StreamEnds {
         if kind == EndKind::Clean && end.note.is_none() {
             self.cuts = Cuts::default();
             return;
+        }
+        if is_hidden_by((self.cuts.count > 0).then_some(&self.cuts.made_by), closed) {
+            return;
+        }
+        if self.cuts.made_by != closed.made_by {
+            self.cuts = Cuts { made_by: closed.made_by.clone(), ..Cuts::default() };
         }
         let cuts = &mut self.cuts;
         if cuts.count == 0 {
@@ -298,13 +311,21 @@ fn is_bare(end: &End) -> bool {
     }
 }
 
+/// Whether the end of a stream by xdscope stays out of a series of ends by a peer, whose maker is
+/// `Some(None)`.
+fn is_hidden_by(series: Option<&Option<Arc<str>>>, closed: &ClosedStream<'_>) -> bool {
+    series.is_some_and(Option::is_none) && closed.made_by.is_some()
+}
+
 /// A stream that has just closed.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct ClosedStream<'a> {
     stream: &'a Stream,
     at: Time,
     end: &'a End,
     limits: Limits,
+    /// The fault or person of xdscope that has ended it.
+    made_by: Option<Arc<str>>,
 }
 
 /// Failed attempts to reach one server, or of one client, since the last stream.
@@ -427,7 +448,8 @@ impl Failures {
                 ends.healthy -= 1;
             }
         }
-        let closed = ClosedStream { stream, at: *at, end, limits };
+        let made_by = stream.ended_by_xdscope().map(|facts| facts.by.clone());
+        let closed = ClosedStream { stream, at: *at, end, limits, made_by };
         self.by_client.entry(StreamKey::of(stream)).or_default().close(index, &closed);
     }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Outcome;
-use super::divergence::{Agreement, Divergence, Losses, SettlingMessage};
+use super::divergence::{Agreement, Consequence, Divergence, Losses, SettlingMessage, is_second_answer};
+use super::doubled_request::DoubledRequest;
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
@@ -16,20 +17,30 @@ use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, M
 const MAX_INTERVENTIONS: usize = 4096;
 
 impl Track {
+    /// Returns the intervention of xdscope that has caused something about the type, if one has.
+    pub(crate) fn caused_by(&self, what: &Consequence<'_>) -> Option<&Arc<InterventionFacts>> {
+        let doubled = self.doubled.as_ref().and_then(DoubledRequest::cause);
+        self.diverged.as_ref().map(|diverged| diverged.cause_of(what)).or(doubled)
+    }
+
     /// Ends the divergence once both sides agree again.
     fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
         let Some(diverged) = &mut self.diverged else { return };
-        let had_lost_names = diverged.has_lost_names();
         let text = |name: &Sym| catalog.text(*name);
+        let nonce = message.response().map_or("", |response| response.nonce.as_str());
         match &outcome.what {
             _ if !diverged.has_lost() => {}
-            SessionEvent::Response(_) if diverged.awaits_altered_push() => {}
+            SessionEvent::Response(_) if diverged.is_altered(nonce) => {}
             SessionEvent::Response(_) => {
                 names_of(message, catalog).iter().for_each(|name| diverged.served(text(name)));
             }
             SessionEvent::Request(request) => {
                 request.removed.iter().for_each(|name| diverged.give_up(text(name)));
                 changes_of(message).iter().for_each(|(name, _)| diverged.asked(text(name)));
+                if let MessageBody::SotwRequest(request) = &message.body {
+                    let names: BTreeSet<&str> = request.resource_names.iter().map(text).collect();
+                    diverged.restated(|name| names.contains(name));
+                }
             }
             _ => return,
         }
@@ -38,11 +49,8 @@ impl Track {
             SessionEvent::Request(request) => (request.kind, request.answers),
             _ => return,
         };
-        let nonce = message.response().map_or("", |response| response.nonce.as_str());
         let message = SettlingMessage { kind, nonce, n: outcome.seq, answers };
-        let is_over =
-            |of: &mut Divergence| of.settles_with(&message) || had_lost_names && of.is_over_with_names();
-        if let Some(over) = self.diverged.take_if(is_over) {
+        if let Some(over) = self.diverged.take_if(|of| of.settles_with(&message)) {
             self.agree(over.since, outcome.at);
         }
     }
@@ -78,6 +86,9 @@ impl Stream {
             self.claim_altered_push(outcome);
         }
         if let Some(track) = outcome.track.and_then(|track| self.tracks.get_mut(track)) {
+            if let SessionEvent::Response(response) = &outcome.what {
+                track.doubled.take_if(|doubled| !doubled.pushed(response.kind));
+            }
             track.note_agreement(outcome, message, catalog);
         }
     }
@@ -114,14 +125,21 @@ impl Stream {
         at: Time,
     ) -> Option<usize> {
         let facts = Arc::new(facts.clone());
+        let is_second_answer = is_second_answer(&facts, self.interventions.iter().rev());
         if self.interventions.len() < MAX_INTERVENTIONS {
             self.interventions.push(facts.clone());
         }
         let is_of_all = facts.interference == Interference::Blackholed;
-        // A correction brings both sides together again, once a push is acknowledged.
-        let is_correction = facts.interference == Interference::Corrected;
+        // A correction brings both sides together again, once a push is acknowledged, unless the
+        // server must not hear of a name.
+        let is_correction = facts.interference == Interference::Corrected && lost == Losses::default();
+        let asks_again = matches!(facts.interference, Interference::Duplicated | Interference::Corrected);
+        let is_doubled = facts.dir == Dir::Req && asks_again;
         for track in &mut self.tracks {
-            if !is_correction && (is_of_all || track.type_url == facts.type_url) {
+            if is_doubled && track.type_url == facts.type_url {
+                track.doubled = Some(DoubledRequest::new(&facts));
+            }
+            if !is_correction && !is_second_answer && (is_of_all || track.type_url == facts.type_url) {
                 let what = (facts.clone(), lost.clone());
                 let before = track.diverged.take();
                 let since = before.as_ref().map(|before| before.since);
@@ -157,13 +175,18 @@ pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&
     let Intervention { facts, original, sent, sent_dir } = what;
     let sent = sent.as_ref().filter(|_| *sent_dir == facts.dir);
     let is_known = match facts.interference {
-        Interference::Dropped | Interference::Bounced => true,
-        Interference::Changed => sent.is_some(),
+        Interference::Dropped | Interference::Bounced => facts.is_delta,
+        Interference::Changed => facts.is_delta && sent.is_some(),
+        // Names that a fault has made up are left out of requests.
+        Interference::Corrected => facts.dir == Dir::Req,
         _ => false,
     };
     let mut lost = Losses::default();
-    let Some(original) = original.as_ref().filter(|_| is_known && facts.is_delta) else { return lost };
+    let Some(original) = original.as_ref().filter(|_| is_known) else { return lost };
     match facts.dir {
+        Dir::Req if facts.interference == Interference::Corrected => {
+            lost.names = names_left_out(catalog, original, sent.map(|sent| &sent[..]), facts.is_delta);
+        }
         Dir::Resp => lost.resources = lost_resources(catalog, original, sent.map(|sent| &sent[..])),
         Dir::Req => lost.names = lost_names(catalog, original, sent.map(|sent| &sent[..]), track),
     }
@@ -181,6 +204,22 @@ fn lost_resources(catalog: &mut Catalog, original: &[u8], sent: Option<&[u8]>) -
     };
     let (was, is) = (contents(original), sent.map(contents).unwrap_or_default());
     was.symmetric_difference(&is).map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns the names that a request asks for, and that are not in the request sent in its place.
+fn names_left_out(
+    catalog: &mut Catalog,
+    original: &[u8],
+    sent: Option<&[u8]>,
+    is_delta: bool,
+) -> BTreeMap<Arc<str>, bool> {
+    let shape = if is_delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
+    let mut names = |bytes: &[u8]| -> BTreeSet<Sym> {
+        let message = Message::parse(shape, bytes, catalog);
+        message.request().into_iter().flat_map(|request| request.names.iter().copied()).collect()
+    };
+    let (was, is) = (names(original), sent.map(names).unwrap_or_default());
+    was.difference(&is).map(|name| (catalog.text(*name).into(), true)).collect()
 }
 
 /// Returns the names of the subscription in which the server differs from the client, which has

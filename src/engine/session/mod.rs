@@ -18,6 +18,7 @@ mod compare;
 mod condition;
 mod delta;
 mod divergence;
+mod doubled_request;
 mod end_series;
 mod engine;
 mod engine_alternatives;
@@ -63,7 +64,7 @@ mod xdstp;
 
 pub use claims::{ClaimOutcome, ReconnectCounts};
 pub use divergence::Divergence;
-pub(crate) use divergence::{Agreement, Losses, SettlingMessage};
+pub(crate) use divergence::{Agreement, Consequence, Losses, SettlingMessage, is_second_answer};
 pub use end_series::EndCause;
 pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;

@@ -17,6 +17,7 @@ use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 use super::Wildcard;
 use super::compare::mark_key;
 use super::divergence::{Agreement, Divergence};
+use super::doubled_request::DoubledRequest;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
@@ -70,6 +71,8 @@ pub(crate) struct Track {
     earlier_ttls: Vec<ttl::EarlierTtl>,
     /// Both sides believe different things, because of xdscope.
     pub(crate) diverged: Option<Divergence>,
+    /// The newest request that xdscope has sent twice, or without what the client has.
+    pub(super) doubled: Option<DoubledRequest>,
     /// The last time at which both sides agreed again.
     pub(crate) agreed: Option<Agreement>,
     /// When the stream ended.

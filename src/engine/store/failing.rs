@@ -205,7 +205,7 @@ impl Store {
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let run = ends.run.as_ref().filter(|run| !run.is_of_old_streams())?;
-        let FailureRun { series, rejected, is_graceful, is_served } = run;
+        let FailureRun { series, rejected, is_graceful, is_served, .. } = run;
         let newest = self.engine.streams().get(series.newest)?;
         // A client that ends one stream itself may just have been stopped.
         let end = EndKind::of(&newest.closed.as_ref()?.1);

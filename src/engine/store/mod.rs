@@ -34,6 +34,7 @@ mod unreachable;
 mod versions;
 mod view;
 mod warming;
+mod warming_cause;
 
 pub use crate::engine::session::{
     EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingName, WarmingView};
+use crate::wire::InterventionFacts;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
@@ -36,6 +37,8 @@ pub struct WarmingFact {
     pub withheld: Option<Seq>,
     /// The resources that are waited for, the longest wait first. At least one.
     pub needs: Vec<NeededResource>,
+    /// The intervention of xdscope because of which it warms.
+    pub caused_by: Option<Arc<InterventionFacts>>,
 }
 
 /// A resource that a warming one waits for.
@@ -172,17 +175,20 @@ impl Store {
         let mut needs: Vec<NeededResource> =
             warming.needs.iter().map(|need| self.needed_resource(need)).collect();
         needs.sort_by_key(|need| need.since);
+        let name = self.text(warming.name);
+        let caused_by = self.cause_of_warming((stream, track), &name, &needs);
         Some(WarmingFact {
             stream: stream.id,
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
             kind: track.kind?,
-            name: self.text(warming.name),
+            name,
             since: warming.batch.at,
             response: warming.batch.seq,
             is_update: warming.batch.is_update,
             withheld: track.withheld_since(warming.batch.seq),
             needs,
+            caused_by,
         })
     }
 
@@ -268,7 +274,7 @@ impl Store {
 
     /// Returns the open streams of a client that carry a type; of a closed stream itself and those
     /// that closed with it.
-    fn carriers<'a>(&'a self, stream: &'a Stream, kind: Kind) -> Vec<&'a Stream> {
+    pub(super) fn carriers<'a>(&'a self, stream: &'a Stream, kind: Kind) -> Vec<&'a Stream> {
         match stream.closed {
             Some(_) => self.warming_view(stream).streams,
             None => self.engine.open_of_kind(stream, kind).map(|(_, stream)| stream).collect(),

@@ -3,8 +3,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::FaultError;
-use crate::engine::filter::{bytes, duration};
-use crate::wire::event::{Code, Dir};
+use crate::engine::filter::{WIRE_KINDS, bytes, duration};
+use crate::engine::store::MessageKind;
+use crate::wire::event::{CODE_NAMES, Code, Dir};
+use crate::wire::text::near::nearest;
 
 /// The effect of a fault on a message or its stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +77,17 @@ pub enum Action {
 /// How long a message waits for the next one that it is exchanged with.
 pub const REORDER_TIME: Duration = Duration::from_secs(5);
 
+const REQUEST_KINDS: [MessageKind; 5] = [
+    MessageKind::Ack,
+    MessageKind::Nack,
+    MessageKind::Subscribe,
+    MessageKind::Unsubscribe,
+    MessageKind::Repeat,
+];
+
+/// Status codes that are listed for a mistyped one.
+const MAX_NEAR_CODES: usize = 3;
+
 /// Longest push that `pad` makes, in bytes.
 const MAX_PAD_BYTES: u64 = 64 << 20;
 
@@ -135,6 +148,12 @@ pub const ACTION_DOCS: [&str; 23] = [
     "pass on nothing of the connection any more",
 ];
 
+/// Returns the error of a status code that does not exist, with those that resemble it.
+fn unknown_code(word: &str) -> FaultError {
+    let near = nearest(word, CODE_NAMES, MAX_NEAR_CODES);
+    FaultError::UnknownCode { word: word.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
+}
+
 impl Action {
     /// Parses an action and its arguments.
     pub(super) fn parse(words: &[String]) -> Result<Action, FaultError> {
@@ -158,10 +177,10 @@ impl Action {
             ("reset", []) => Action::Reset,
             ("reset", ["all"]) => Action::ResetAll,
             ("status", [code, text @ ..]) => {
-                let number = code.parse().ok().map(Code);
-                let code = number.or_else(|| Code::parse(code)).filter(|code| code.name().is_some());
-                let code = code.ok_or_else(wrong)?;
-                Action::Status(code, text.join(" "))
+                let number = code.parse().ok().map(Code).filter(|number| number.name().is_some());
+                let found = number.or_else(|| Code::parse(&code.to_ascii_uppercase()));
+                let found = found.filter(|found| found.name().is_some()).ok_or_else(|| unknown_code(code))?;
+                Action::Status(found, text.join(" "))
             }
             ("goaway", []) => Action::GoAway(None),
             ("goaway", [time]) => Action::GoAway(Some(duration(time).ok_or_else(wrong)?)),
@@ -214,6 +233,18 @@ impl Action {
             // Names of pushes are whole.
             Action::Rename { from, .. } if from == "*" => Some(Dir::Req),
             _ => None,
+        }
+    }
+
+    /// Returns the kinds of messages that the action is for.
+    pub(super) fn kinds(&self) -> &'static [MessageKind] {
+        use MessageKind as K;
+        match (self, self.dir()) {
+            (Action::DropAck, _) => &[K::Push, K::Ack, K::Nack],
+            (Action::Forget, _) => &[K::Subscribe],
+            (_, Some(Dir::Resp)) => &[K::Push],
+            (_, Some(Dir::Req)) => &REQUEST_KINDS,
+            (_, None) => &WIRE_KINDS,
         }
     }
 

@@ -19,6 +19,9 @@ const MAX_NAMES: usize = 100_000;
 /// Versions that are remembered of one type of a client.
 const MAX_VERSIONS: usize = 64;
 
+/// Names that a server has never sent, each with the fault or person who made it up.
+pub(super) type MadeUpNames = BTreeMap<Arc<str>, Arc<str>>;
+
 /// A request without what only xdscope has told the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Correction {
@@ -36,15 +39,28 @@ pub(super) struct Correction {
 /// its own, because it would not send the resource again. Clients with the same node id share an
 /// entry: at worst the server sends one of them a resource that it has.
 #[derive(Default)]
-pub struct ClientMemory(Mutex<BTreeMap<(Arc<str>, TypeUrl), AlteredType>>);
+pub struct ClientMemory(Mutex<AlteredTypes>);
+
+/// By node and type.
+type AlteredTypes = BTreeMap<(Arc<str>, TypeUrl), AlteredType>;
 
 /// The alterations of one type of a client.
+#[derive(Default)]
 struct AlteredType {
-    by: Arc<str>,
-    names: BTreeSet<Arc<str>>,
+    /// Resources that differ, and the fault or person.
+    names: BTreeMap<Arc<str>, Arc<str>>,
+    /// Those among them that the server has never sent.
     foreign: BTreeSet<Arc<str>>,
-    /// SotW: versions that the client was told, and those of the server, newest last.
-    versions: VecDeque<(String, String)>,
+    /// SotW: versions that the client was told, newest last.
+    versions: VecDeque<ToldVersion>,
+}
+
+/// A version that a client was told in place of another one.
+struct ToldVersion {
+    told: String,
+    /// The version of the server.
+    version: String,
+    by: Arc<str>,
 }
 
 impl AlteredType {
@@ -53,19 +69,21 @@ impl AlteredType {
         if !push.is_delta() && Kind::of_type_url(push.type_url.as_str()).is_some_and(|of| of.0.full_state()) {
             // The push states all resources.
             self.names.clear();
+            self.foreign.clear();
         }
         for name in push.all_names() {
             self.names.remove(name);
             self.foreign.remove(name);
         }
-        self.versions.retain(|(told, _)| *told != push.version);
+        self.versions.retain(|of| of.told != push.version);
         let Some(alteration) = alteration else { return };
-        self.by = alteration.by.clone();
+        let by = &alteration.by;
         let room = MAX_NAMES.saturating_sub(self.names.len());
-        self.names.extend(alteration.names.iter().take(room).cloned());
-        self.foreign.extend(alteration.foreign.iter().filter(|name| self.names.contains(*name)).cloned());
+        self.names.extend(alteration.names.iter().take(room).map(|name| (name.clone(), by.clone())));
+        self.foreign.extend(alteration.foreign.iter().filter(|name| self.names.contains_key(*name)).cloned());
         if let Some(version) = &alteration.version {
-            self.versions.push_back((push.version.clone(), version.clone()));
+            let (told, version) = (push.version.clone(), version.clone());
+            self.versions.push_back(ToldVersion { told, version, by: by.clone() });
             if self.versions.len() > MAX_VERSIONS {
                 self.versions.pop_front();
             }
@@ -76,20 +94,27 @@ impl AlteredType {
         self.names.is_empty() && self.versions.is_empty()
     }
 
-    fn correction(&self, request: &WireContents) -> Option<Correction> {
-        let with = |bytes, foreign| Some(Correction { bytes, by: self.by.clone(), foreign });
+    /// Returns the request to send in place of the first one. `clusters`: those of a client that
+    /// requests endpoints. It lets them warm for endpoints when they are sent again.
+    fn correction(&self, request: &WireContents, clusters: &AlteredType) -> Option<Correction> {
         if request.is_delta() {
-            let (bytes, left_out) = request.without_claims(&self.names)?;
-            return with(bytes, self.foreign.intersection(&left_out).cloned().collect());
+            let altered_by = |name: &str| self.names.get(name).or_else(|| clusters.names.get(name));
+            let (bytes, left_out) = request.without_claims(altered_by)?;
+            let by = left_out.values().next()?.clone();
+            let foreign = self.foreign.iter().filter(|name| left_out.contains_key(*name));
+            return Some(Correction { bytes, by, foreign: foreign.cloned().collect() });
         }
         if !request.nonce.is_empty() || request.version.is_empty() {
             return None;
         }
-        if !self.names.is_empty() {
-            return with(request.without_versions(), BTreeSet::new());
-        }
-        let (_, version) = self.versions.iter().rev().find(|(told, _)| *told == request.version)?;
-        with(request.with(DiscoveryField::Version, version), BTreeSet::new())
+        let (bytes, by) = match self.names.values().next() {
+            Some(by) => (request.without_versions(), by),
+            None => {
+                let of = self.versions.iter().rev().find(|of| of.told == request.version)?;
+                (request.with(DiscoveryField::Version, &of.version), &of.by)
+            }
+        };
+        Some(Correction { bytes, by: by.clone(), foreign: BTreeSet::new() })
     }
 }
 
@@ -106,13 +131,8 @@ impl ClientMemory {
             return;
         }
         let key = key(node, &push.type_url);
-        if let Some(alteration) = alteration.filter(|_| types.len() < MAX_TYPES) {
-            types.entry(key.clone()).or_insert_with(|| AlteredType {
-                by: alteration.by.clone(),
-                names: BTreeSet::new(),
-                foreign: BTreeSet::new(),
-                versions: VecDeque::new(),
-            });
+        if alteration.is_some() && types.len() < MAX_TYPES {
+            types.entry(key.clone()).or_default();
         }
         let Some(altered) = types.get_mut(&key) else { return };
         altered.delivered(push, alteration);
@@ -123,15 +143,32 @@ impl ClientMemory {
 
     /// Returns what the server is to get in place of the first request of a type on a stream.
     pub(super) fn correction(&self, node: &Option<Arc<str>>, request: &WireContents) -> Option<Correction> {
-        self.types().get(&key(node, &request.type_url))?.correction(request)
+        let types = self.types();
+        let none = AlteredType::default();
+        let clusters = clusters_of(&types, node).filter(|_| is_of(&request.type_url, Kind::Eds));
+        let own = types.get(&key(node, &request.type_url)).unwrap_or(&none);
+        own.correction(request, clusters.unwrap_or(&none))
     }
 
-    /// Whether the client of a stream may state what only xdscope has told it.
+    /// Returns the clusters of a client that the server has never sent, each with the fault or
+    /// person. The client requests endpoints by their names.
+    pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> MadeUpNames {
+        let types = self.types();
+        let Some(altered) = clusters_of(&types, node) else { return MadeUpNames::new() };
+        let names = altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name));
+        names.map(|(name, by)| (name.clone(), by.clone())).collect()
+    }
+
+    /// Whether the client of a stream may state or request what only xdscope has told it.
     pub fn may_concern(&self, stream: &WireStream<'_>) -> bool {
-        let is_same = |node: &str, type_url: &TypeUrl| {
-            stream.node.is_none_or(|of| of == node) && stream.type_url.is_none_or(|of| of == type_url)
+        let concerns = |type_url: &TypeUrl, altered: &AlteredType, of: &TypeUrl| {
+            let requests = is_of(of, Kind::Eds) && is_of(type_url, Kind::Cds);
+            of == type_url || requests && !altered.names.is_empty()
         };
-        self.types().keys().any(|(node, type_url)| is_same(node, type_url))
+        self.types().iter().any(|((node, type_url), altered)| {
+            stream.node.is_none_or(|of| of == &**node)
+                && stream.type_url.is_none_or(|of| concerns(type_url, altered, of))
+        })
     }
 
     /// Whether all clients have what their server sent them.
@@ -139,10 +176,20 @@ impl ClientMemory {
         self.types().is_empty()
     }
 
-    fn types(&self) -> MutexGuard<'_, BTreeMap<(Arc<str>, TypeUrl), AlteredType>> {
+    fn types(&self) -> MutexGuard<'_, AlteredTypes> {
         // A panic elsewhere leaves the memory as usable as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the altered clusters of a client.
+fn clusters_of<'a>(types: &'a AlteredTypes, node: &Option<Arc<str>>) -> Option<&'a AlteredType> {
+    let node = node.as_deref().unwrap_or_default();
+    types.iter().find(|((of, url), _)| **of == *node && is_of(url, Kind::Cds)).map(|(_, altered)| altered)
+}
+
+fn is_of(type_url: &TypeUrl, kind: Kind) -> bool {
+    Kind::of_type_url(type_url.as_str()).is_some_and(|of| of.0 == kind)
 }
 
 fn key(node: &Option<Arc<str>>, type_url: &TypeUrl) -> (Arc<str>, TypeUrl) {

@@ -1,6 +1,6 @@
 //! The fields of one discovery message, and the messages made from it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -324,20 +324,44 @@ impl WireContents {
         kept.flat_map(|field| field.raw.iter().copied()).collect()
     }
 
-    /// Returns the delta request without the versions of these resources, and those that it stated
-    /// among them; `None` if there are none.
-    pub(super) fn without_claims(&self, names: &BTreeSet<Arc<str>>) -> Option<(Bytes, BTreeSet<Arc<str>>)> {
+    /// Returns the delta request without the versions of resources that faults or persons have
+    /// altered, and those that it stated among them; `None` if there are none.
+    pub(super) fn without_claims<'a>(
+        &self,
+        altered_by: impl Fn(&str) -> Option<&'a Arc<str>>,
+    ) -> Option<(Bytes, BTreeMap<Arc<str>, Arc<str>>)> {
         let number = DiscoveryField::InitialVersions.number(self.shape)?;
-        let (mut out, mut left_out) = (Vec::new(), BTreeSet::new());
+        let (mut out, mut left_out) = (Vec::new(), BTreeMap::new());
         for field in Fields::new(&self.bytes).map_while(Result::ok) {
             let mut entry = Fields::new(field.bytes()).map_while(Result::ok);
             let key = (field.number == number).then(|| entry.find(|part| part.number == map_entry::KEY));
-            match key.flatten().and_then(|key| names.get(&*key.text())) {
-                Some(name) => _ = left_out.insert(name.clone()),
+            let name = key.flatten().map(|key| key.text());
+            match name.and_then(|name| Some((altered_by(&name)?, name))) {
+                Some((by, name)) => _ = left_out.insert(name.as_ref().into(), by.clone()),
                 None => out.extend_from_slice(field.raw),
             }
         }
         (!left_out.is_empty()).then(|| (out.into(), left_out))
+    }
+
+    /// Returns the request with other names, and a delta request with other names to unsubscribe.
+    pub(super) fn with_names(&self, names: &[Arc<str>], unsubscribed: &[Arc<str>]) -> Bytes {
+        let lists = [(DiscoveryField::Names, names), (DiscoveryField::Unsubscribe, unsubscribed)];
+        let lists = lists.map(|(field, list)| (field.number(self.shape), list));
+        let fields = Fields::new(&self.bytes).map_while(Result::ok);
+        let is_kept = |number: u32| lists.iter().all(|(of, _)| *of != Some(number));
+        let kept = fields.filter(|field| is_kept(field.number));
+        let mut out: Vec<u8> = kept.flat_map(|field| field.raw.iter().copied()).collect();
+        for (number, list) in lists {
+            let Some(number) = number else { continue };
+            list.iter().for_each(|name| put_len_field(&mut out, number, name.as_bytes()));
+        }
+        out.into()
+    }
+
+    /// Returns the names that a delta request unsubscribes.
+    pub(super) fn unsubscribed(&self) -> &[Arc<str>] {
+        &self.removed
     }
 
     /// Returns the delta push with more removed resources.

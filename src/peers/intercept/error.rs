@@ -1,7 +1,8 @@
 use super::action::{ACTION_FORMS, OPTION_FORMS};
 use super::library::{LIBRARY, NamedFault};
 use crate::engine::filter::FilterError;
-use crate::wire::event::Dir;
+use crate::engine::store::MessageKind;
+use crate::wire::event::CODE_NAMES;
 
 /// A fault that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +44,17 @@ pub enum FaultError {
     /// The probability is zero.
     #[error("`{0}` leaves no chance to act")]
     NoChance(String),
+    /// No match is the Nth one and an Nth one of another number.
+    #[error("match {nth} is not a multiple of {every}: `nth={nth}` and `every={every}` exclude each other")]
+    NeverDue {
+        /// The number of the match.
+        nth: u64,
+        /// The distance of matches.
+        every: u64,
+    },
+    /// A resource is renamed to its own name.
+    #[error("`rename` takes two different names")]
+    SameName,
     /// The fault is in force only after its stage of the plan.
     #[error("`after` is not before the end of the stage")]
     AfterStage,
@@ -75,16 +87,21 @@ pub enum FaultError {
         action: &'static str,
     },
     /// The expression leaves out all messages that the action is for.
-    #[error("`{action}` is for {}, which the expression leaves out", messages(*.dir))]
-    Direction {
+    #[error("`{action}` is for {}, which the expression leaves out", messages(.kinds))]
+    Kinds {
         /// The word of the action.
         action: &'static str,
-        /// The direction of the messages.
-        dir: Dir,
+        /// The kinds of the messages.
+        kinds: &'static [MessageKind],
     },
-    /// The expression matches nothing.
-    #[error("the expression matches no message")]
-    NoMessage,
+    /// No status code has the name or number.
+    #[error("no gRPC status is called `{word}`{}", codes(.near))]
+    UnknownCode {
+        /// The code as typed.
+        word: String,
+        /// Codes that resemble it.
+        near: Vec<String>,
+    },
     /// No type of the expression can have the value.
     #[error("{type_label} cannot have `{path}`: {reason}")]
     Value {
@@ -104,10 +121,16 @@ fn near_words(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Returns what messages of a direction are called.
-fn messages(dir: Dir) -> &'static str {
-    match dir {
-        Dir::Req => "requests",
-        Dir::Resp => "pushes",
+fn codes(near: &[String]) -> String {
+    if near.is_empty() { format!(" (codes: {})", CODE_NAMES.join(" ")) } else { near_words(near) }
+}
+
+/// Returns what messages of these kinds are called, and what selects them.
+fn messages(kinds: &[MessageKind]) -> &'static str {
+    match kinds {
+        [MessageKind::Push] => "pushes (kind:push)",
+        [MessageKind::Push, ..] => "pushes and their answers (kind:push, kind:ack, kind:nack)",
+        [MessageKind::Subscribe] => "first requests (kind:subscribe)",
+        _ => "requests (dir:req)",
     }
 }

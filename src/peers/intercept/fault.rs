@@ -81,6 +81,11 @@ impl Fault {
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
         let action = Action::parse(&words).map_err(|error| named_arguments(text, &expanded, error))?;
         possible::check(&filter, &action)?;
+        if let (Some(nth), Some(every)) = (trigger.nth, trigger.every)
+            && !nth.is_multiple_of(every)
+        {
+            return Err(FaultError::NeverDue { nth, every });
+        }
         let is_late = |stage: PlanStage| trigger.after.is_some_and(|after| after >= stage.end - stage.begin);
         if stage.is_some_and(is_late) {
             return Err(FaultError::AfterStage);
@@ -240,7 +245,8 @@ impl FaultSet {
             let PlanStage { begin, end } = fault.stage.unwrap_or(PlanStage::ALWAYS);
             let is_in_force =
                 since >= begin.saturating_add(fault.trigger.after.unwrap_or_default()) && since < end;
-            if !is_in_force || !message.allows(&fault.action) || !fault.filter.passing_message(fact) {
+            let is_allowed = fault.action.kinds().contains(&fact.kind) && message.allows(&fault.action);
+            if !is_in_force || !is_allowed || !fault.filter.passing_message(fact) {
                 continue;
             }
             fault.matches += 1;
@@ -300,7 +306,7 @@ mod tests {
             ("type:cds =>", "the action is missing after `=>`"),
             ("type:cds => delay", "expected `delay TIME`"),
             ("type:cds => delay 2", "expected `delay TIME`"),
-            ("type:cds => status 99", "expected `status CODE [TEXT]`"),
+            ("type:cds => status", "expected `status CODE [TEXT]`"),
             ("type:cds => drop times=0", "`times=0` is not of the form `times=N`"),
             ("type:cds => drop after=5", "`after=5` is not of the form `after=TIME`"),
             ("type:cds => drop p=2", "`p=2` is not of the form `p=0..1`"),

@@ -191,6 +191,7 @@ impl HoldQueue {
     pub fn check(text: &str) -> Result<Filter, FilterError> {
         let filter = Filter::parse(text.trim())?;
         filter.check_wire()?;
+        filter.check_possible()?;
         Ok(filter)
     }
 

@@ -15,6 +15,7 @@ mod hold;
 mod library;
 #[cfg(test)]
 mod library_tests;
+mod made_up;
 mod plan;
 mod possible;
 mod stream;

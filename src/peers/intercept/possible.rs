@@ -5,7 +5,7 @@ use super::error::FaultError;
 use super::fault::{Fault, FaultSet};
 use crate::engine::filter::{Filter, KnownValues, OTHER_TYPE, UnknownValue, WireStream};
 use crate::schema::Schema;
-use crate::wire::event::{ApiVersion, Dir, Kind, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, TypeUrl};
 use crate::wire::text::type_label;
 
 /// Refuses an expression that matches nothing on which the action can act.
@@ -19,16 +19,15 @@ pub(super) fn check(filter: &Filter, action: &Action) -> Result<(), FaultError> 
     if action.resource() == Some("*") {
         return Err(FaultError::NoSingleName { action: action.word() });
     }
-    if !filter.may_match_types() {
-        return Err(FaultError::NoMessage);
+    if matches!(action, Action::Rename { from, to } if from == to) {
+        return Err(FaultError::SameName);
     }
-    match action.dir() {
-        Some(dir) if !filter.may_match_dir(dir) => Err(FaultError::Direction { action: action.word(), dir }),
-        None if ![Dir::Req, Dir::Resp].into_iter().any(|dir| filter.may_match_dir(dir)) => {
-            Err(FaultError::NoMessage)
-        }
-        _ => Ok(()),
+    filter.check_possible()?;
+    let kinds = action.kinds();
+    if kinds.iter().any(|kind| filter.may_match_kind(*kind)) {
+        return Ok(());
     }
+    Err(FaultError::Kinds { action: action.word(), kinds })
 }
 
 impl Fault {
@@ -77,6 +76,9 @@ impl FaultSet {
 mod tests {
     use super::*;
 
+    const EXCLUDED: &str =
+        "no message can match: the terms exclude each other (| joins alternatives) at column 1";
+
     fn refusal(text: &str) -> Option<String> {
         let set = match FaultSet::parse([text], 0) {
             Ok(set) => set,
@@ -91,15 +93,39 @@ mod tests {
             ("type:zzz => drop", "no type is called `zzz`"),
             ("type:cd => drop", "no type is called `cd`; near: cds"),
             ("duplicate-name foo bar", "no type is called `foo`"),
-            ("kind:ack => bounce no", "`bounce` is for pushes, which the expression leaves out"),
-            ("dir:req => set version=1", "`set` is for pushes, which the expression leaves out"),
-            ("kind:push => forget", "`forget` is for requests, which the expression leaves out"),
-            ("dir:resp => rename * x", "`rename` is for requests, which the expression leaves out"),
-            ("dir:req kind:push => drop", "the expression matches no message"),
-            ("type:cds type:eds => drop", "the expression matches no message"),
-            ("!(type:cds | !type:cds) => drop", "the expression matches no message"),
+            ("kind:ack => bounce no", "`bounce` is for pushes (kind:push), which the expression leaves out"),
+            ("dir:req => set version=1", "`set` is for pushes (kind:push), which the expression leaves out"),
+            (
+                "kind:push => forget",
+                "`forget` is for first requests (kind:subscribe), which the expression leaves out",
+            ),
+            (
+                "kind:ack => forget",
+                "`forget` is for first requests (kind:subscribe), which the expression leaves out",
+            ),
+            ("dir:resp => rename * x", "`rename` is for requests (dir:req), which the expression leaves out"),
+            (
+                "kind:subscribe => drop-ack",
+                "`drop-ack` is for pushes and their answers (kind:push, kind:ack, kind:nack), which the \
+                 expression leaves out",
+            ),
+            ("dir:req kind:push => drop", EXCLUDED),
+            ("type:cds type:eds => drop", EXCLUDED),
+            ("!(type:cds | !type:cds) => drop", EXCLUDED),
+            ("size>1 size<1 => drop", EXCLUDED),
+            ("kind:push err:bad => drop", EXCLUDED),
+            ("=> status UNAVILBLE", "no gRPC status is called `UNAVILBLE`; near: UNAVAILABLE"),
+            (
+                "=> status unathenticated x",
+                "no gRPC status is called `unathenticated`; near: UNAUTHENTICATED",
+            ),
             ("type:cds => drop p=0", "`p=0` leaves no chance to act"),
             ("type:cds => drop p=0.0", "`p=0.0` leaves no chance to act"),
+            ("=> rename a a", "`rename` takes two different names"),
+            (
+                "=> drop nth=5 every=2",
+                "match 5 is not a multiple of 2: `nth=5` and `every=2` exclude each other",
+            ),
             ("=> remove *", "`remove` takes the name of one resource, not `*`"),
             ("=> reannounce *", "`reannounce` takes the name of one resource, not `*`"),
             (
@@ -128,6 +154,10 @@ mod tests {
             "name:x => set nosuch=1",
             "type:acme.Widget => set nosuch=1",
             "kind:ack => drop-ack",
+            "kind:push | kind:subscribe => drop-ack",
+            "size>1 | size<1 => drop",
+            "=> status unavailable",
+            "=> drop nth=4 every=2",
             "kind:nack | kind:push => bounce no",
             "!kind:ack => bounce no",
             "dir:req => rename * x",

@@ -15,7 +15,7 @@ use super::track::{RequestFate, Track};
 use crate::engine::store::MessageKind;
 use crate::schema::Schema;
 use crate::wire::discovery::fields::DiscoveryField;
-use crate::wire::event::{Code, Dir, Method, Time, TypeUrl};
+use crate::wire::event::{Code, Dir, Kind, Method, Time, TypeUrl};
 use crate::wire::h2::SplicedMessage;
 use crate::wire::{Interference, Intervention, InterventionFacts, MAX_MESSAGE_BYTES, Messages, Piece};
 
@@ -460,6 +460,20 @@ impl InterceptedStream {
             }
             self.memory.delivered(&self.node, &contents, altered.as_deref());
         } else {
+            if is_for_endpoints(&contents)
+                && let Some(cut) = track.without_made_up(&contents, &self.memory.made_up_clusters(&self.node))
+            {
+                let instead = cut.bytes.clone();
+                let corrected =
+                    |by| report_instead(&contents, Interference::Corrected, &by, instead, Dir::Req);
+                steps.extend(cut.by.map(corrected));
+                let Some(bytes) = cut.bytes else {
+                    steps.extend(postponed_by.map(|by| report(&contents, Interference::Released, &by)));
+                    return steps.extend(original.map(Step::Settle));
+                };
+                message = uncompressed(&message, bytes.clone());
+                contents = WireContents::read(&self.method, Dir::Req, bytes).unwrap_or(contents);
+            }
             if track.is_first_request()
                 && let Some(Correction { bytes, by, foreign }) = self.memory.correction(&self.node, &contents)
             {
@@ -496,6 +510,10 @@ impl InterceptedStream {
     }
 }
 
+fn is_for_endpoints(contents: &WireContents) -> bool {
+    Kind::of_type_url(contents.type_url.as_str()).is_some_and(|of| of.0 == Kind::Eds)
+}
+
 fn lane_of(waiting: &Waiting) -> (bool, TypeUrl) {
     (is_push(waiting.message.dir), waiting.contents.type_url.clone())
 }
@@ -518,10 +536,7 @@ fn facts(contents: &WireContents, interference: Interference, by: &Arc<str>) -> 
 }
 
 fn report(contents: &WireContents, interference: Interference, by: &Arc<str>) -> Step {
-    let facts = facts(contents, interference, by);
-    let dir = facts.dir;
-    let original = Some(contents.bytes.clone());
-    Step::Report(Box::new(Intervention { facts, original, sent: None, sent_dir: dir }))
+    report_instead(contents, interference, by, None, contents.shape.dir())
 }
 
 fn report_sent(
@@ -531,8 +546,19 @@ fn report_sent(
     sent: &Bytes,
     sent_dir: Dir,
 ) -> Step {
+    report_instead(contents, interference, by, Some(sent.clone()), sent_dir)
+}
+
+/// Reports what was done to a message, and the message that is sent instead, if any.
+fn report_instead(
+    contents: &WireContents,
+    interference: Interference,
+    by: &Arc<str>,
+    sent: Option<Bytes>,
+    sent_dir: Dir,
+) -> Step {
     let facts = facts(contents, interference, by);
-    let (original, sent) = (Some(contents.bytes.clone()), Some(sent.clone()));
+    let original = Some(contents.bytes.clone());
     Step::Report(Box::new(Intervention { facts, original, sent, sent_dir }))
 }
 

@@ -1,4 +1,5 @@
 mod by_hand;
+mod made_up;
 mod new_streams;
 
 use std::sync::Arc;

@@ -33,6 +33,8 @@ pub(super) struct Track {
     copies: VecDeque<(String, Arc<str>, bool)>,
     /// Answers to send with the nonce before.
     stale_answers: VecDeque<(String, Arc<str>)>,
+    /// Names that the newest requests lack, because the server must not hear of them.
+    pub(super) left_out: BTreeSet<Arc<str>>,
     /// Delta: resources of the client that the server has never sent, and the fault.
     foreign: Option<(BTreeSet<Arc<str>>, Arc<str>)>,
 }
@@ -79,7 +81,7 @@ impl Track {
         let before = self.names.replace(request.names().to_vec());
         if request.is_nack() {
             MessageKind::Nack
-        } else if !request.nonce.is_empty() && !self.is_answered(&request.nonce) {
+        } else if self.pushes > 0 && !request.nonce.is_empty() && !self.is_answered(&request.nonce) {
             MessageKind::Ack
         } else {
             request.kind_of_names(before.as_deref())
@@ -101,6 +103,16 @@ impl Track {
     /// Whether the client has requested nothing yet.
     pub(super) fn is_first_request(&self) -> bool {
         self.last_request.is_none()
+    }
+
+    /// Returns the names of the newest request that was sent.
+    pub(super) fn sent_names(&self) -> &[Arc<str>] {
+        self.last_request.as_ref().map_or(&[], WireContents::names)
+    }
+
+    /// Whether the newest request that was sent has a name.
+    pub(super) fn has_sent(&self, name: &Arc<str>) -> bool {
+        self.sent_names().contains(name)
     }
 
     /// Notes resources of the client that the server has never sent, so that it cannot remove them.

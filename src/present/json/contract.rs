@@ -118,6 +118,12 @@ const RECOVERY: &[Field] = &[
     field(Always, "recovered", Bool, "whether client and server agree again on all types"),
     known(Always, "longest_ms", Number, "longest time from an intervention to the recovery of its type"),
     field(Always, "open", TEXTS, "types that have not recovered"),
+    field(
+        Always,
+        "caused_by",
+        TEXTS,
+        "for each of them, the newest fault or person whose act is not repaired",
+    ),
 ];
 
 const MESSAGE: &[Field] = &[
@@ -236,6 +242,7 @@ const PROBLEM: &[Field] = &[
         "pending: still in time, nothing is wrong yet; over: a broken rule whose consequence has ended",
     ),
     field(Always, "blame", words!(Blame), "side that caused it, or owes the answer"),
+    field(Maybe, "caused_by", Text, "fault or person of xdscope that caused it"),
     field(Always, "stream", Count, "number of the stream; of several, the first"),
     field(Always, "streams", Count, "number of streams"),
     known(Always, "node", Text, "node id; for an unreachable peer its address"),
@@ -477,6 +484,7 @@ const FINDING: &[Field] = &[
     field(Always, "severity", words!(Severity), "severity of the finding; can differ from that of the rule"),
     field(Maybe, "cause", Text, "cause, if the rule has several"),
     field(Always, "blame", words!(Blame), "side that violates the rule"),
+    field(Maybe, "caused_by", Text, "fault or person of xdscope that caused it"),
     field(Always, "stream", Count, "number of the stream"),
     known(Always, "node", Text, "node id, once known on the stream"),
     field(Maybe, "type", Text, "short word of the type (cds), or its URL as sent; absent for a whole stream"),

@@ -418,6 +418,7 @@ pub fn finding(finding: &Finding, group: Option<u64>, clock: &Clock) -> Value {
     out.put("severity", finding.severity.word());
     out.some("cause", finding.cause);
     out.put("blame", finding.blame.word());
+    out.some("caused_by", finding.caused_by.as_ref().map(|facts| &*facts.by));
     out.put("stream", finding.stream.0);
     out.put("node", finding.node.as_deref());
     out.some("type", (!finding.type_url.is_empty()).then(|| type_word(&finding.type_url)));
@@ -444,6 +445,7 @@ pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Va
     out.put("problem", problem.kind.word());
     out.put("urgency", problem.urgency.word());
     out.put("blame", problem.blame.word());
+    out.some("caused_by", problem.diverged.as_ref().map(|facts| &*facts.by));
     out.put("stream", problem.stream.0);
     out.put("streams", problem.streams);
     out.put("node", problem.node.as_deref());

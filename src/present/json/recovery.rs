@@ -14,6 +14,7 @@ pub fn recovery(fact: &RecoveryFact) -> Value {
     out.put("reconnects", fact.reconnects);
     out.put("recovered", fact.is_recovered());
     out.put("longest_ms", fact.longest.map(|longest| longest.as_secs_f64() * 1e3));
-    out.put("open", fact.open.iter().map(|url| type_word(url).to_owned()).collect::<Vec<_>>());
+    out.put("open", fact.open.iter().map(|of| type_word(&of.type_url).to_owned()).collect::<Vec<_>>());
+    out.put("caused_by", fact.open.iter().map(|of| of.caused_by.by.to_string()).collect::<Vec<_>>());
     out.done()
 }

@@ -27,6 +27,7 @@ pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
     out.put("update", fact.is_update);
     out.put("withheld", fact.withheld.map(|n| n.0));
     out.put("waits_for", needs.collect::<Vec<Value>>());
+    out.some("caused_by", fact.caused_by.as_ref().map(|facts| &*facts.by));
     out.put("owes", if fact.is_owed_by_client() { "client" } else { "server" });
     out.done()
 }

@@ -1,3 +1,4 @@
+use super::row_note::caused_by;
 use super::{Role, client_name};
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::store::ClientMarks;
@@ -62,5 +63,5 @@ pub fn finding(finding: &Finding, times: &str) -> String {
             text.push_str(&format!(", {rate:.decimals$}/s"));
         }
     }
-    text
+    text + &caused_by(finding.caused_by.as_deref())
 }

@@ -12,7 +12,7 @@ use crate::wire::event::{ApiVersion, Clock, Kind, Time};
 use crate::wire::text::{age, count, period, plural, shell_word, shown_name, time_of_day_secs, type_label};
 
 use super::{
-    Role, client_mark, failing_stream, finding, intervention, listed_names, owed_at_end, state_word,
+    Role, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by, state_word,
 };
 
 /// The word for a file whose last update is not valid.
@@ -117,10 +117,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
     }
-    if let Some(facts) = &fact.diverged {
-        text.push_str(&format!("; caused by xdscope: {}", intervention(facts)));
-    }
-    text
+    text + &caused_by(fact.diverged.as_deref())
 }
 
 /// Returns when a problem began, and how often it was seen: `14:01:58, 12m ago; 3 times, last
@@ -273,7 +270,7 @@ fn still_refused(label: &str, refused: &RefusedResources) -> String {
 
 /// `cluster ledger waits for EDS ledger-v2 again (updated in #4): the server owes it; 2 more`.
 fn warming_resources(warming: &WarmingResources) -> String {
-    let mut text = super::warming(&warming.first, None);
+    let mut text = super::warming::warming_alone(&warming.first, None);
     match warming.more {
         0 => {}
         more => text.push_str(&format!("; {more} more warming")),

@@ -38,6 +38,12 @@ pub fn intervention(facts: &InterventionFacts) -> String {
     }
 }
 
+/// Returns `; caused by xdscope: push dropped by fault 1: ...`, to append to a consequence; nothing
+/// without an intervention.
+pub(super) fn caused_by(facts: Option<&InterventionFacts>) -> String {
+    facts.map(|facts| format!("; caused by xdscope: {}", intervention(facts))).unwrap_or_default()
+}
+
 /// Returns that client and server believe different things: `diverged: push dropped by fault 1:
 /// ...`.
 pub fn diverged(diverged: &Divergence) -> String {

@@ -6,13 +6,21 @@ use crate::engine::store::{NeededResource, WarmingFact};
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::{age, shown_name};
 
+use super::row_note::caused_by;
+
 /// Names of needed resources that a sentence lists; the others are counted.
 const MAX_LISTED_NEEDS: usize = 3;
 
-/// Returns `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`.
+/// Returns `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`,
+/// and the intervention that has caused it.
 ///
 /// Without `now` there is no age.
 pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
+    warming_alone(fact, now) + &caused_by(fact.caused_by.as_deref())
+}
+
+/// Returns the sentence of [`warming`] without what xdscope did.
+pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     let mut text = format!("{} {} {}", warming_kind(fact.kind), shown_name(&fact.name), warming_needs(fact));
     if let Some(first) = fact.needs.first() {
         if let Some(now) = now {

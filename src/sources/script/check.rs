@@ -270,6 +270,7 @@ mod tests {
             cause: None,
             reason: None,
             blame: lint::Blame::Server,
+            caused_by: None,
             stream: StreamId(1),
             node: None,
             type_url: TypeUrl::default(),

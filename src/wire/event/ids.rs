@@ -69,7 +69,8 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code(pub i32);
 
-const CODE_NAMES: [&str; 17] = [
+/// The canonical names of the gRPC status codes, by number.
+pub const CODE_NAMES: [&str; 17] = [
     "OK",
     "CANCELLED",
     "UNKNOWN",

@@ -9,7 +9,7 @@ mod method;
 mod time;
 
 pub(crate) use dense::DenseHash;
-pub use ids::{Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
+pub use ids::{CODE_NAMES, Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
 pub use kind::{ApiVersion, Kind, TYPE_PREFIX};
 pub use method::{Method, Rpc, Variant};
 pub use time::{Clock, Time};

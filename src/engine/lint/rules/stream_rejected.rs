@@ -85,7 +85,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         }),
         ..FindingDraft::default()
     };
-    let draft = if failing.caused_by.is_some() { draft.of_xdscope() } else { draft };
+    let draft = draft.caused_by(failing.caused_by.as_ref());
     let restated =
         Restated { text: text(&failing, Tense::Present), first: failing.first, count: failing.count };
     let finding = ctx.report_series(&RULE, failing.first_stream, draft, restated);

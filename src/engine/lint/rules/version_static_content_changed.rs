@@ -80,8 +80,8 @@ fn raise(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>, names: &[Sym
     let draft = FindingDraft { blame, text, names, evidence: &evidence, severity, ..FindingDraft::default() };
     let previous = severity.and_then(|_| ctx.previous_track(&response.track.type_url));
     // xdscope has changed what the client received on the previous stream.
-    let is_diverged = previous.is_some_and(|track| track.diverged.is_some());
-    ctx.report(&RULE, if is_diverged { draft.of_xdscope() } else { draft });
+    let cause = previous.and_then(|track| ctx.cause(track, &draft)).cloned();
+    ctx.report(&RULE, draft.caused_by(cause.as_ref()));
 }
 
 /// Returns the names that had other content at this version on the previous stream.

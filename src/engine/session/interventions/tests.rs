@@ -1,14 +1,64 @@
 //! Tests of interventions, and a session for tests of what follows from them.
 
 use super::*;
+use crate::engine::lint::{self, Finding, Lint};
 use crate::engine::session::MessageKind;
-use crate::engine::store::{Options, StateFact, Store};
+use crate::engine::store::{Options, SchemaSemantics, StateFact, Store};
+use crate::schema::Schema;
+use crate::sources::{SchemaCodec, script};
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields, encode_any};
-use crate::wire::event::{Clock, StreamId};
+use crate::wire::event::{ApiVersion, Clock, Kind, StreamId};
 use crate::wire::{Frame, FramePayload, Open};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
+
+mod causes;
+
+/// Returns facts of an intervention by `fault N` in a message of a type.
+pub(crate) fn facts_by(
+    fault: u32,
+    interference: Interference,
+    (dir, kind, nonce): (Dir, Kind, &str),
+) -> InterventionFacts {
+    InterventionFacts {
+        interference,
+        dir,
+        is_delta: false,
+        type_url: kind.type_url(ApiVersion::V3).expect("a type"),
+        version: "2".into(),
+        nonce: nonce.into(),
+        by: format!("fault {fault}").into(),
+    }
+}
+
+/// Returns the store after a script, and the findings of the rules. Each intervention comes after
+/// the message with its number, on the stream of that message.
+#[track_caller]
+pub(crate) fn analyse_armed(text: &str, acts: &[(u64, InterventionFacts)]) -> (Store, Vec<Finding>) {
+    let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
+    let schema = Schema::builtin();
+    let loaded =
+        script::load(&script, &SchemaCodec(schema.clone())).unwrap_or_else(|error| panic!("{error}"));
+    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+    store.set_meaning(Arc::new(SchemaSemantics::new(schema)));
+    let mut lint = Lint::new(lint::Options::default());
+    let mut n = 0;
+    for frame in loaded.frames {
+        let (at, stream) = (frame.at, frame.stream);
+        let is_message = matches!(frame.what, FramePayload::Message(_));
+        n += u64::from(is_message);
+        lint.handle(&mut store, frame);
+        for (_, facts) in acts.iter().filter(|(after, _)| is_message && *after == n) {
+            let (facts, sent_dir) = (facts.clone(), facts.dir);
+            let what = Intervention { facts, original: None, sent: None, sent_dir };
+            lint.handle(&mut store, Frame { at, stream, what: FramePayload::Intercepted(Box::new(what)) });
+        }
+    }
+    lint.advance(&mut store, loaded.end);
+    let findings = lint.findings().to_vec();
+    (store, findings)
+}
 
 /// A session of one client with one type, and a message each 10 ms.
 pub(crate) struct Session(pub(crate) Store);
@@ -334,7 +384,7 @@ fn silenced_types_have_not_recovered() {
     let mut session = delta_names();
     session.intercept(Interference::Blackholed, Dir::Resp);
     let open = |session: &Session| crate::engine::recovery::recoveries(&session.0).remove(0).open;
-    assert_eq!(open(&session), [TypeUrl::from(CDS)]);
+    assert_eq!(open(&session).iter().map(|of| of.type_url.as_str()).collect::<Vec<_>>(), [CDS]);
     session.message(MessageShape::DeltaRequest, &{
         let other = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
         RequestFields { type_url: other, ..RequestFields::default() }.encode(true)

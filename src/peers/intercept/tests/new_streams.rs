@@ -60,6 +60,21 @@ fn name_of_a_fault_does_not_reach_the_server_and_leaves_the_client() {
 }
 
 #[test]
+fn endpoints_of_an_altered_cluster_are_not_stated() {
+    let mut bench = Bench::new(true, &["kind:push => set connect_timeout=9s times=1"]);
+    bench.request("", "", None);
+    bench.push_of("1", "n1", &["a"]);
+    let mut again = bench.again();
+    again.type_url = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+    assert_eq!(again.reconnect(&[("a", "1"), ("b", "1")]), [corrected(), request("", "")]);
+    assert_eq!(again.last_claims(), ["b"]);
+    again.type_url = CLUSTER;
+    again.reconnect(&[("a", "1")]);
+    again.push_of("1", "n2", &["a"]);
+    assert!(again.memory.is_empty());
+}
+
+#[test]
 fn version_that_the_server_never_sent_is_its_own_again() {
     let mut bench = Bench::new(false, &["kind:push => set version=77 times=1"]);
     bench.request("", "", None);

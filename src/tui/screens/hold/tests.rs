@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 
 use crate::engine::hold::{HeldFact, HeldId};
 use crate::peers::intercept::{HeldRow, HoldCommand, HoldStatus, edit};
 use crate::schema::Schema;
 use crate::tui::data::EditedText;
-use crate::tui::shell::effect::Effect;
+use crate::tui::shell::effect::{Effect, Msg};
 use crate::tui::shell::hold::edited;
 use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::Overlay;
+use crate::tui::shell::update::update;
 use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::{ASCII, PLAIN, SIZES, click, drawn_text, line, model, type_keys};
 use crate::tui::widgets::theme::Theme;
@@ -159,6 +162,34 @@ fn each_key_decides() {
     let (model, effects) = typed("I^ustream:1<enter>");
     assert_eq!(effects, []);
     assert!(drawn_text(&model).contains("is not known while a message passes"), "{}", drawn_text(&model));
+}
+
+/// Every printable character is text in a prompt, also those that are keys of screen 0.
+#[test]
+fn prompts_take_all_printable_characters() {
+    let source = source();
+    let text: String = (' '..='~').collect();
+    for keys in ["B", "I^u", ":", "/", "r"] {
+        let (mut model, _) = typed(keys);
+        if !model.overlays.last().is_some_and(Overlay::is_prompt) {
+            // The screen has no such prompt.
+            continue;
+        }
+        for c in text.chars() {
+            let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+            assert_eq!(update(&mut model, Msg::Key(key), &source.data()), [], "{keys} {c}");
+        }
+        let input = match model.overlays.last() {
+            Some(Overlay::ClientPrompt { input, .. } | Overlay::Palette { input, .. }) => input,
+            Some(Overlay::Record { input }) => input,
+            Some(Overlay::Filter(prompt)) => &prompt.input,
+            other => panic!("{keys}: {other:?}"),
+        };
+        assert_eq!(*input, text, "{keys}");
+    }
+    let (model, effects) = typed("B!no! (1) :;<enter>y");
+    assert_eq!(effects, [Effect::Hold(HoldCommand::Bounce(HeldId(1), "!no! (1) :;".into()))]);
+    assert!(model.overlays.is_empty());
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl Splicer {
     pub fn arm(&mut self, stream: u32) {
         let mut halves = [ArmedHalf::default(), ArmedHalf::default()];
         for (dir, half) in Dir::ALL.into_iter().zip(&mut halves) {
-            half.window = self.halves[index(dir)].initial_window;
+            half.resize(self.halves[index(dir)].initial_window);
         }
         halves[index(Dir::Req)].has_headers = true;
         let held = match self.streams.remove(&stream) {
@@ -54,6 +54,7 @@ impl Splicer {
     /// Keeps the frames of a stream until its first message is complete.
     pub fn watch(&mut self, stream: u32) {
         self.streams.insert(stream, StreamState::Undecided(Box::default()));
+        self.arm_long_requests();
     }
 
     /// Lets a watched stream pass.
@@ -148,9 +149,11 @@ impl Splicer {
         self.events.push_back(SpliceEvent::Ended { stream });
     }
 
-    fn widen(&mut self, towards: Dir, stream: u32, bytes: u32) {
+    /// Notes window of an armed stream, and sends what waits for it.
+    pub(super) fn widen(&mut self, towards: Dir, stream: u32, bytes: u32) {
         if let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) {
-            halves[index(towards)].window += i64::from(bytes);
+            halves[index(towards)].widen(bytes);
+            self.send_pending_of(towards, stream);
         }
     }
 

@@ -117,7 +117,7 @@ impl Splicer {
             let change = size - std::mem::replace(&mut self.halves[index(towards)].initial_window, size);
             for stream in self.streams.values_mut() {
                 if let StreamState::Armed(halves) = stream {
-                    halves[index(towards)].window += change;
+                    halves[index(towards)].resize(change);
                 }
             }
         }
@@ -128,7 +128,7 @@ impl Splicer {
     /// Arms undecided streams whose first requests may never be complete otherwise.
     ///
     /// Their senders get no window back, and connections begin with little window.
-    fn arm_long_requests(&mut self) {
+    pub(super) fn arm_long_requests(&mut self) {
         let window = self.halves[index(Dir::Req)].initial_window.min(DEFAULT_WINDOW);
         let mut room = usize::try_from(window).unwrap_or(0);
         let mut long = Vec::new();
@@ -217,9 +217,8 @@ impl Splicer {
                 undecided.held[index(dir)].push((head, frame.clone()));
                 Ok(Verdict::Taken)
             }
-            Some(StreamState::Armed(halves)) => {
-                halves[index(towards)].window += i64::from(size);
-                self.send_pending_of(towards, head.stream);
+            Some(StreamState::Armed(_)) => {
+                self.widen(towards, head.stream, size);
                 Ok(Verdict::Taken)
             }
             Some(StreamState::Ending | StreamState::Closed) => Ok(Verdict::Taken),

@@ -44,6 +44,8 @@ pub(super) struct ArmedHalf {
     unsettled_bytes: usize,
     /// Bytes of DATA that the receiver accepts on the stream.
     pub(super) window: i64,
+    /// Window of the sender on the stream once all that is owed is returned, in bytes.
+    pub(super) sender_window: i64,
     /// Window of the stream to return to the sender, in bytes.
     owed: u32,
     /// The sender has ended the direction.
@@ -78,6 +80,22 @@ impl ArmedHalf {
     pub(super) fn settle(&mut self, bytes: usize) {
         self.unsettled = self.unsettled.saturating_sub(1);
         self.unsettled_bytes = self.unsettled_bytes.saturating_sub(bytes + PREFIX_BYTES);
+    }
+
+    /// Notes a change of the window of new streams, by the receiver's settings.
+    pub(super) fn resize(&mut self, change: i64) {
+        self.window += change;
+        self.sender_window += change;
+    }
+
+    /// Notes window that the receiver opens. A sender that has none, because streams begin
+    /// without, is given the same.
+    pub(super) fn widen(&mut self, bytes: u32) {
+        self.window += i64::from(bytes);
+        if self.sender_window <= 0 {
+            self.sender_window += i64::from(bytes);
+            self.owed += bytes;
+        }
     }
 
     pub(super) fn queue(&mut self, bytes: Bytes) {
@@ -177,9 +195,9 @@ impl GrpcAssembler {
         Ok(Some(Assembled { is_compressed: self.prefix[0] & 1 != 0, bytes: std::mem::take(&mut self.body) }))
     }
 
-    /// Returns the length of the current message with its prefix, as far as known.
+    /// Returns the least length of the current message with its prefix, before it is complete.
     pub(super) fn expected(&self) -> usize {
-        if self.have == PREFIX_BYTES { PREFIX_BYTES + self.len } else { self.have }
+        if self.have == PREFIX_BYTES { PREFIX_BYTES + self.len } else { PREFIX_BYTES }
     }
 
     pub(super) fn is_open(&self) -> bool {

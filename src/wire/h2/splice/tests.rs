@@ -91,6 +91,36 @@ fn server_that_resets_after_its_answer_does_not_discard_what_is_held() {
 }
 
 #[test]
+fn stream_that_begins_without_window_gets_that_of_the_server() {
+    use crate::wire::h2::tests::{block, frame};
+    let mut splicer = Splicer::new(None, 1 << 20);
+    splicer.push(Dir::Resp, frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]).into());
+    assert!(matches!(splicer.next_event(Dir::Resp), Ok(None)));
+    splicer.take_output(Dir::Resp);
+    let request = frame(1, 4, 1, &block(&[(":method", "POST"), (":path", "/a")]));
+    splicer.push(Dir::Req, [PREFACE, &frame(4, 0, 0, &[]), &request].concat().into());
+    assert!(matches!(splicer.next_event(Dir::Req), Ok(Some(SpliceEvent::Opened { .. }))));
+    splicer.watch(1);
+    assert!(matches!(splicer.next_event(Dir::Req), Ok(None)));
+    for size in [3, 900] {
+        splicer.push(Dir::Resp, frame(8, 0, 1, &[0, 0, (size >> 8) as u8, size as u8]).into());
+        assert!(matches!(splicer.next_event(Dir::Resp), Ok(None)));
+    }
+    // Later, the client has the window back for what it sends.
+    assert_eq!(splicer.take_output(Dir::Resp).concat(), frame(8, 0, 1, &[0, 0, 0, 3]));
+}
+
+#[test]
+fn messages_trickle_through_windows_that_are_smaller_than_a_prefix() {
+    const STANCES: [Stance; 3] = [Stance::Arm, Stance::Watch, Stance::WatchThenArm];
+    const FATES: [Fate; 3] = [Fate::Now, Fate::Later, Fate::Twice];
+    for seed in 0..12 {
+        let window = Some(1 + seed as u32 % 5);
+        World::run(Plan { max: 400, window, seed, stances: &STANCES, fates: &FATES, streams: 4 }).check();
+    }
+}
+
+#[test]
 fn streams_that_are_not_armed_keep_every_byte() {
     for seed in 0..12 {
         let stances = &[Stance::Pass, Stance::Watch];

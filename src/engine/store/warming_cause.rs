@@ -1,0 +1,41 @@
+//! The intervention of xdscope because of which a resource warms.
+
+use std::sync::Arc;
+
+use crate::engine::session::{Consequence, Stream, Track};
+use crate::wire::InterventionFacts;
+use crate::wire::event::Dir;
+
+use super::Store;
+use super::warming::NeededResource;
+
+impl Store {
+    /// Returns the intervention because of which a resource of a track warms: one in that resource
+    /// or in those that it needs, else one in any type of the stream.
+    pub(super) fn cause_of_warming(
+        &self,
+        (stream, track): (&Stream, &Track),
+        name: &Arc<str>,
+        needs: &[NeededResource],
+    ) -> Option<Arc<InterventionFacts>> {
+        let is_own = track.diverged.as_ref().is_some_and(|of| of.has_lost_resource(name));
+        let own = of_resource(track, name);
+        let of_needs = || {
+            needs.iter().find_map(|need| {
+                let carriers = self.carriers(stream, need.kind);
+                let mut tracks = carriers.iter().flat_map(|carrier| carrier.tracks.iter());
+                tracks.find_map(|track| {
+                    of_resource(track, &need.name).filter(|_| track.kind == Some(need.kind)).cloned()
+                })
+            })
+        };
+        let others = || stream.tracks.iter().find_map(|track| track.caused_by(&Consequence::default()));
+        own.filter(|_| is_own).cloned().or_else(of_needs).or_else(|| own.or_else(others).cloned())
+    }
+}
+
+/// Returns the intervention because of which a client lacks a resource of a type.
+fn of_resource<'a>(track: &'a Track, name: &Arc<str>) -> Option<&'a Arc<InterventionFacts>> {
+    let names = std::slice::from_ref(name);
+    track.caused_by(&Consequence { names, dir: Some(Dir::Resp), ..Consequence::default() })
+}
