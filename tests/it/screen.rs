@@ -465,6 +465,7 @@ pub fn run_panicking_screens(at: PathBuf) {
     let (_waker, wake) = tui::wake_pair().expect("a pipe");
     let options = tui::Options {
         theme: Theme::default(),
+        palettes: Vec::new(),
         zone: jiff::tz::TimeZone::UTC,
         keys: Keymap::default(),
         screen: ScreenId::Overview,
