@@ -49,7 +49,7 @@ impl Recording {
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
         let file = recording_file::replace(path).expect("a file");
         let catalog = Catalog::new(1, None, Box::new(xdscope::wire::content::MemoryBodies::default()));
-        let (writer, stream) = (recording_file::writer(file, header).expect("a header"), StreamId(1));
+        let (writer, stream) = (Writer::in_file(file, header).expect("a header"), StreamId(1));
         let mut out =
             Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };
         let open =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xdscope::app::recording_file;
-use xdscope::sources::record::Header;
+use xdscope::sources::record::{Header, Writer};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
@@ -71,7 +71,7 @@ impl Load {
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
         let file = recording_file::replace(&self.file(folder)).expect("a file");
         let mut catalog = Catalog::in_memory();
-        let mut writer = recording_file::writer(file, header).expect("a header");
+        let mut writer = Writer::in_file(file, header).expect("a header");
         let mut at = Time::ZERO;
         let open = Open { method: ADS.into(), ..Open::default() };
         let request = Message::parse(

@@ -212,7 +212,7 @@ impl Running {
     /// Ends the streams and completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
-        Some((self.shared.recordings().pop().or(self.recording.clone())?, self.shared.recorded()))
+        self.shared.kept()
     }
 
     /// Ends the streams. Returns the collected frames, if [`Options::collect`] was set.

@@ -76,7 +76,7 @@ impl Running {
     /// Completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
-        Some((self.shared.recordings().pop().or(self.recording.clone())?, self.shared.recorded()))
+        self.shared.kept()
     }
 
     fn join(&mut self) {

@@ -20,7 +20,7 @@ use crate::wire::event::Time;
 
 use super::analysis::Analysis;
 use super::handover::{Handed, Handover, Part};
-use super::recorder::Recorder;
+use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
 use super::spool::Spool;
 
@@ -123,10 +123,26 @@ impl LiveState {
             *recordings = recorder.paths();
         }
         drop(recordings);
-        let news = recorder.take_news();
-        if !news.is_empty() {
-            self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(news);
-        }
+        self.add_news(recorder.take_news());
+    }
+
+    /// Completes the recording, and publishes what remains of it.
+    pub(super) fn finish_recording(&self, recorder: Recorder) {
+        let FinishedRecording { paths, bytes, news, error } = recorder.finish();
+        self.recorded.store(bytes, Ordering::Relaxed);
+        self.set_failed(error.map(|error| error.to_string()));
+        *self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = paths;
+        self.add_news(news);
+    }
+
+    fn add_news(&self, news: Vec<String>) {
+        self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(news);
+    }
+
+    /// Returns the last file of the session and the size of all of them; `None` without a recording,
+    /// or if the files were removed.
+    pub(super) fn kept(&self) -> Option<(PathBuf, u64)> {
+        Some((self.recordings().pop()?, self.recorded()))
     }
 
     /// Returns the error that stops the recording at present.
@@ -143,11 +159,7 @@ impl LiveState {
         *self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = trouble;
     }
 
-    pub(super) fn set_recorded(&self, bytes: u64) {
-        self.recorded.store(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn set_failed(&self, error: Option<String>) {
+    fn set_failed(&self, error: Option<String>) {
         *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = error;
     }
 
@@ -422,10 +434,7 @@ impl LiveSink {
 
     pub(super) fn finish(&mut self) {
         if let Some(recorder) = self.recorder.take() {
-            match recorder.finish() {
-                Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),
-                Err(error) => self.shared.set_failed(Some(error.to_string())),
-            }
+            self.shared.finish_recording(recorder);
         }
     }
 }

@@ -77,7 +77,7 @@ impl NamedRecording {
             source: source.to_owned(),
             clock: session.clock,
         };
-        let mut writer = recording_file::writer(file, header).map_err(failed)?;
+        let mut writer = record::Writer::in_file(file, header).map_err(failed)?;
         for frame in &session.frames {
             writer.write(frame, &session.catalog).map_err(failed)?;
         }

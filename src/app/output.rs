@@ -137,7 +137,6 @@ impl Shared {
             while state.waiting.is_empty() {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            taken.clear();
             std::mem::swap(&mut taken, &mut state.waiting);
             state.in_flight = taken.len();
             state.lines_in_flight = lines_in(&taken);
@@ -172,6 +171,9 @@ impl Shared {
             }
             let is_closed = state.is_closed;
             drop(state);
+            // A burst must not keep its memory.
+            taken.clear();
+            taken.shrink_to(BYTES_PER_WRITE);
             self.changed.notify_all();
             if is_closed {
                 return;

@@ -55,7 +55,7 @@ impl Recorder {
         let SessionFile { path, file, rotation } = session;
         recording_file::empty(&file)?;
         let files = SessionFiles::new(path, &file, rotation)?;
-        let writer = recording_file::writer(file, header.clone())?;
+        let writer = Writer::in_file(file, header.clone())?;
         let now = Instant::now();
         Ok(Recorder {
             files,
@@ -110,27 +110,27 @@ impl Recorder {
     pub fn flush(&mut self, now: Time) {
         self.writer.advance(now);
         match self.files.check() {
-            Some(FileChange::Removed) => self.tell(format!(
-                "{} was removed: recording goes on in a new file of this name",
-                self.files.path.display()
-            )),
-            Some(FileChange::Moved) => self.tell(format!(
-                "{} was moved or replaced: recording goes on in the moved file",
-                self.files.path.display()
+            Some(FileChange::Removed) => {
+                self.tell(format!("{} was removed, with the session so far", self.files.path.display()));
+            }
+            Some(FileChange::Moved(to)) => self.tell(format!(
+                "{} was moved or replaced: recording goes on in {}",
+                self.files.path.display(),
+                to.map_or("the moved file".to_owned(), |to| to.display().to_string())
             )),
             None => {}
         }
         if self.is_waiting() || !self.dirty || self.flushed.elapsed() < FLUSH_INTERVAL {
             return;
         }
-        let missing = self.writer.missing();
         let result = self.writer.flush();
         self.flushed = Instant::now();
         match result {
             Ok(()) => {
                 self.dirty = false;
                 if self.stopped.take().is_some() {
-                    let (path, missing) = (self.files.path.display(), plural(missing, "message"));
+                    let (path, missing) =
+                        (self.files.path.display(), plural(self.writer.take_missing(), "message"));
                     self.tell(format!("recording to {path} goes on: {missing} missing"));
                 }
             }
@@ -181,6 +181,9 @@ impl Recorder {
         let header = Header { created: created.unwrap_or(self.header.created), ..self.header.clone() };
         let handle = file.try_clone()?;
         self.writer.rotate(file, &header, catalog)?;
+        if self.files.is_removed {
+            self.tell(format!("recording goes on in {}", path.display()));
+        }
         if let Err(error) = self.files.take_next(path, handle, ended) {
             self.tell(error);
         }
@@ -197,29 +200,68 @@ impl Recorder {
         self.stopped.as_ref()
     }
 
-    /// Completes the file. Returns the size of all files of the session.
-    ///
-    /// # Errors
-    /// The file is not complete.
-    pub fn finish(self) -> Result<u64, RecordingStopped> {
-        let Recorder { files, writer, .. } = self;
-        let (path, ended) = (files.path, files.ended_bytes);
-        let size = writer.finish().and_then(|()| std::fs::metadata(&path)).map(|file| file.len());
-        size.map(|size| ended + size).map_err(|source| RecordingStopped { path, source })
+    /// Completes the file, and looks where it is.
+    pub fn finish(mut self) -> FinishedRecording {
+        let flushed = self.writer.flush();
+        let missing = self.writer.take_missing();
+        let Recorder { files, writer, mut news, .. } = self;
+        let path = files.path.clone();
+        let result = flushed.and_then(|()| writer.finish());
+        let place = files.place();
+        match place {
+            Place::Removed => news.push(format!("{} was removed: nothing of it is kept", path.display())),
+            _ if missing > 0 => {
+                news.push(format!("{} missing at the end of {}", plural(missing, "message"), path.display()));
+            }
+            _ => {}
+        }
+        let (mut paths, mut bytes) = (Vec::from(files.ended), files.ended_bytes);
+        let current = match place {
+            Place::AsNamed => Some(path.clone()),
+            Place::Moved(to) => to,
+            Place::Removed => None,
+        };
+        if let Some(current) = current {
+            paths.push(current);
+            bytes += files.handle.metadata().map_or(0, |file| file.len());
+        }
+        let error = result.err().map(|source| RecordingStopped { path, source });
+        FinishedRecording { paths, bytes, news, error }
     }
+}
+
+/// What remains of a recording that has ended.
+pub struct FinishedRecording {
+    /// The files of the session that are kept, in order.
+    pub paths: Vec<PathBuf>,
+    /// The size of these files.
+    pub bytes: u64,
+    /// Messages to the user about files.
+    pub news: Vec<String>,
+    /// Why the last file is not complete.
+    pub error: Option<RecordingStopped>,
 }
 
 /// A change of the file that its writer did not make.
 enum FileChange {
     Removed,
-    Moved,
+    /// The new path, if it is known.
+    Moved(Option<PathBuf>),
+}
+
+/// Where the current file is.
+enum Place {
+    AsNamed,
+    /// The new path, if it is known.
+    Moved(Option<PathBuf>),
+    Removed,
 }
 
 /// The files of a session: the current one, and those that are complete.
 struct SessionFiles {
     path: PathBuf,
-    /// A second handle on the current file; `None` for a pipe, which has neither size nor age.
-    handle: Option<File>,
+    /// A second handle on the current file.
+    handle: File,
     /// The path of the first file, after which the others are named.
     first: PathBuf,
     /// The number of the current file.
@@ -235,7 +277,7 @@ struct SessionFiles {
 
 impl SessionFiles {
     fn new(path: PathBuf, file: &File, rotation: Rotation) -> io::Result<SessionFiles> {
-        let handle = if file.metadata()?.is_file() { Some(file.try_clone()?) } else { None };
+        let handle = file.try_clone()?;
         let now = Instant::now();
         Ok(SessionFiles {
             first: path.clone(),
@@ -253,9 +295,8 @@ impl SessionFiles {
     }
 
     fn are_full(&self, bytes: u64) -> bool {
-        self.handle.is_some()
-            && (self.rotation.max_bytes.is_some_and(|max| bytes >= max)
-                || self.rotation.max_age.is_some_and(|max| self.begun.elapsed() >= max))
+        self.rotation.max_bytes.is_some_and(|max| bytes >= max)
+            || self.rotation.max_age.is_some_and(|max| self.begun.elapsed() >= max)
     }
 
     /// Checks from time to time whether the file is still at its path. Returns a change once.
@@ -264,21 +305,36 @@ impl SessionFiles {
             return None;
         }
         self.checked = Instant::now();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let own = self.handle.as_ref()?.metadata().ok()?;
-            if own.nlink() == 0 {
+        match self.place() {
+            Place::Removed => {
                 self.is_removed = true;
-                return Some(FileChange::Removed);
+                Some(FileChange::Removed)
             }
-            let there = std::fs::metadata(&self.path).ok();
-            let is_same = there.is_some_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()));
-            if !is_same && !std::mem::replace(&mut self.is_moved, true) {
-                return Some(FileChange::Moved);
+            Place::Moved(to) if !std::mem::replace(&mut self.is_moved, true) => Some(FileChange::Moved(to)),
+            Place::Moved(_) | Place::AsNamed => None,
+        }
+    }
+
+    /// Looks where the current file is.
+    fn place(&self) -> Place {
+        #[cfg(unix)]
+        if let Ok(own) = self.handle.metadata() {
+            use std::os::fd::AsRawFd;
+            use std::os::unix::fs::MetadataExt;
+            if own.nlink() == 0 {
+                return Place::Removed;
+            }
+            let is_own = |path: &Path| {
+                let there = std::fs::metadata(path);
+                there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
+            };
+            if !is_own(&self.path) {
+                // Linux knows the path of an open file.
+                let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+                return Place::Moved(std::fs::read_link(link).ok().filter(|path| is_own(path)));
             }
         }
-        None
+        Place::AsNamed
     }
 
     /// Creates the file after the current one: `session-2.xdsrec` after `session.xdsrec`.
@@ -310,7 +366,7 @@ impl SessionFiles {
             self.ended.push_back(before);
             self.ended_bytes += ended_bytes;
         }
-        (self.handle, self.begun, self.is_moved) = (Some(handle), Instant::now(), false);
+        (self.handle, self.begun, self.is_moved) = (handle, Instant::now(), false);
         let Some(keep) = self.rotation.keep else { return Ok(()) };
         while self.ended.len() + 1 > keep.max(1) {
             let Some(oldest) = self.ended.pop_front() else { break };

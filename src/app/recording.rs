@@ -80,10 +80,7 @@ impl Recording {
     }
 
     fn finish(self, shared: &LiveState) {
-        match self.recorder.finish() {
-            Ok(size) => shared.set_recorded(size),
-            Err(error) => shared.set_failed(Some(error.to_string())),
-        }
+        shared.finish_recording(self.recorder);
     }
 }
 

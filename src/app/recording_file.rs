@@ -1,11 +1,11 @@
-//! Recordings as files: creating and writing them.
+//! Recordings as files, and which files an output may replace.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::sources::record::{Header, MAGIC, RewritableFile, Writer};
+use crate::sources::record::{MAGIC, RewritableFile};
 
 impl RewritableFile for File {
     fn set_len(&mut self, len: u64) -> io::Result<()> {
@@ -38,13 +38,27 @@ pub struct Rotation {
     pub keep: Option<usize>,
 }
 
+/// What an output may take the place of. Nothing takes the place of a file that another xdscope
+/// writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaces {
+    /// An empty file.
+    Nothing,
+    /// A recording.
+    Recordings,
+    /// A file that is not a recording.
+    OtherFiles,
+    /// Any file.
+    AnyFile,
+}
+
 /// Creates the file of a recording, readable by its owner only (0600), and locks it.
 ///
 /// # Errors
 ///
 /// The file can't be created, is not empty, or another process writes it.
 pub fn create(path: &Path) -> io::Result<File> {
-    open(path, false)
+    open(path, Replaces::Nothing)
 }
 
 /// Creates the file of a recording, or opens it if it is one, and locks it. An old recording stays
@@ -54,7 +68,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 ///
 /// The file can't be created, is not a recording, or another process writes it.
 pub fn replace(path: &Path) -> io::Result<File> {
-    open(path, true)
+    open(path, Replaces::Recordings)
 }
 
 /// Removes the file of a run that did not start, if nothing was written to it.
@@ -65,12 +79,10 @@ pub fn remove_empty(path: &Path) {
     }
 }
 
-fn open(path: &Path, can_replace: bool) -> io::Result<File> {
-    let file = claim(path, can_replace)?;
+fn open(path: &Path, replaces: Replaces) -> io::Result<File> {
+    let file = claim(path, replaces)?;
     #[cfg(unix)]
-    if file.metadata()?.is_file() {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    }
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)
 }
 
@@ -80,19 +92,20 @@ fn open(path: &Path, can_replace: bool) -> io::Result<File> {
 ///
 /// The file can't be written.
 pub fn empty(mut file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-        file.rewind()?;
-    }
-    Ok(())
+    file.set_len(0)?;
+    file.rewind()
 }
 
-/// Opens the file of a recording and locks it, but leaves its content.
+/// Creates or opens a file that an output replaces and locks it, but leaves its content.
 ///
 /// # Errors
 ///
 /// The file can't be created, may not be replaced, or another process writes it.
-pub fn claim(path: &Path, can_replace: bool) -> io::Result<File> {
+pub fn claim(path: &Path, replaces: Replaces) -> io::Result<File> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let text = "the path is a pipe or a device, not a file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     #[cfg(unix)]
@@ -105,18 +118,41 @@ pub fn claim(path: &Path, can_replace: bool) -> io::Result<File> {
         },
         created => created?,
     };
-    if file.metadata()?.is_file() {
-        lock(&file)?;
-        let mut magic = Vec::new();
-        (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
-        let refused = |text| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
-        match (magic.is_empty(), magic == MAGIC, can_replace) {
-            (true, ..) | (_, true, true) => {}
-            (_, true, false) => return refused("the file holds a recording"),
-            (_, false, _) => return refused("the file exists and is not a recording"),
-        }
-    }
+    lock(&file)?;
+    check_content(&mut file, replaces)?;
     Ok(file)
+}
+
+/// Refuses a file whose content may not be replaced.
+fn check_content(file: &mut File, replaces: Replaces) -> io::Result<()> {
+    let mut magic = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    let text = match (replaces, magic == MAGIC) {
+        _ if magic.is_empty() => return Ok(()),
+        (Replaces::AnyFile, _) | (Replaces::Recordings, true) | (Replaces::OtherFiles, false) => {
+            return Ok(());
+        }
+        (_, true) => "the file holds a recording",
+        (Replaces::Recordings, false) => "the file exists and is not a recording",
+        (_, false) => "the file exists",
+    };
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
+}
+
+/// Refuses a file that another xdscope writes, a recording, and a link without a target.
+///
+/// # Errors
+///
+/// The path is such a file, or can't be read.
+pub fn check_not_recording(path: &Path) -> io::Result<()> {
+    check_link(path)?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    if is_in_use(path) {
+        return Err(in_use());
+    }
+    check_content(&mut File::open(path)?, Replaces::OtherFiles)
 }
 
 /// Locks a file that a recording is written to, until it is closed.
@@ -126,12 +162,14 @@ pub fn claim(path: &Path, can_replace: bool) -> io::Result<File> {
 /// Another process writes the file.
 pub(super) fn lock(file: &File) -> io::Result<()> {
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "another xdscope is writing the file"))
-        }
+        Err(TryLockError::WouldBlock) => Err(in_use()),
         // Some file systems have no locks.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
+}
+
+fn in_use() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "another xdscope is writing the file")
 }
 
 /// Returns whether a process writes this recording.
@@ -157,13 +195,4 @@ fn dangling(path: &Path, error: io::Error) -> io::Error {
     let Ok(target) = path.read_link() else { return error };
     let text = format!("the path is a link to {}, which does not exist", target.display());
     io::Error::new(io::ErrorKind::NotFound, text)
-}
-
-/// Writes the header of a recording to an empty file, or to a pipe.
-///
-/// # Errors
-///
-/// The file can't be written.
-pub fn writer(file: File, header: Header) -> io::Result<Writer> {
-    if file.metadata()?.is_file() { Writer::in_file(file, header) } else { Writer::new(file, header) }
 }

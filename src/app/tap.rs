@@ -417,8 +417,7 @@ impl Running {
         let deadline = Instant::now() + self.drain / 5 * 4;
         drop(self.tap);
         drop(self.backend);
-        let shared = self.live?.stop(deadline);
-        Some((shared.recordings().pop().or(self.recording)?, shared.recorded()))
+        self.live?.stop(deadline).kept()
     }
 }
 

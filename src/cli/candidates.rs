@@ -15,6 +15,7 @@ use crate::schema::Schema;
 use crate::sources::{self, Limit, Spec};
 use crate::tui::ScreenId;
 use crate::wire::event::{ApiVersion, Kind};
+use crate::wire::text::must_escape;
 
 use super::help;
 use super::target::GetTarget;
@@ -133,7 +134,9 @@ impl Candidates {
             Names::Conditions => ["synced", "nack"].map(str::to_owned).to_vec(),
             Names::Filters => self.filters(current),
         };
-        let fitting = all.into_iter().filter(|name| name.starts_with(current)).take(MAX_CANDIDATES);
+        // A shell prints control characters as they are, and what is escaped names nothing.
+        let is_shown = |name: &String| name.starts_with(current) && !name.contains(must_escape);
+        let fitting = all.into_iter().filter(is_shown).take(MAX_CANDIDATES);
         fitting.map(|name| self.quoted(name)).collect()
     }
 

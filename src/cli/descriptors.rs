@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
+use crate::app::recording_file::Replaces;
 use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::text::{count, display_safe, plural};
 
@@ -10,18 +11,17 @@ use super::args::{DescriptorFlags, DescriptorsArgs, DescriptorsVerb, Global, Sou
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::table::{Cell, Table};
-use super::{offline, schema_flags, source};
+use super::{offline, output_file, schema_flags, source};
 
 pub(super) fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.verb {
         DescriptorsVerb::List { descriptors, containing } => {
             list(descriptors, containing.as_deref(), global, io)
         }
-        DescriptorsVerb::Build { descriptors, output } => {
+        DescriptorsVerb::Build { descriptors, output, force } => {
             let set = schema_flags::descriptors(descriptors)?.descriptor_set();
-            std::fs::write(output, &set).map_err(|error| {
-                CliError::unreadable(format!("cannot write {}", output.display())).because(error)
-            })?;
+            let replaces = if *force { Replaces::AnyFile } else { Replaces::Nothing };
+            output_file::write(output, replaces, &set)?;
             if !global.quiet {
                 io.say(&format!("{} bytes written to {}", count(set.len() as u64), output.display()));
             }

@@ -13,6 +13,8 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
 use crate::app::output::{OutputQueue, Pushed};
+use crate::app::recording_file;
+use crate::wire::text::display_safe;
 
 use super::args::Global;
 use super::error::CliError;
@@ -41,10 +43,10 @@ pub(super) fn drain() {
     }
 }
 
-/// Prints a message to stderr.
+/// Prints a message to stderr, on one line.
 pub(super) fn say(text: &str) {
     // Ignore write errors: without stderr there is nobody to tell.
-    let _ = writeln!(Stderr, "xdscope: {text}");
+    let _ = writeln!(Stderr, "xdscope: {}", display_safe(text));
 }
 
 /// Starts logging. Only the first call of a process has an effect.
@@ -77,8 +79,12 @@ fn open(path: &Path) -> Result<File, CliError> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|error| {
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // A pipe without a reader would block.
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    recording_file::check_not_recording(path).and_then(|()| options.open(path)).map_err(|error| {
         CliError::usage(format!("--log-file: cannot write {}", path.display()))
             .because(error)
             .next("--log-file FILE, in a directory that exists")
@@ -143,4 +149,29 @@ impl Write for StderrBehindScreens {
 
 fn is_drawn() -> bool {
     crossterm::terminal::is_raw_mode_enabled().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::record::MAGIC;
+
+    #[test]
+    fn log_files_are_no_recordings_and_never_block() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let refused = |name: &str| {
+            let source = open(&at(name)).expect_err("refused").source;
+            source.expect("a reason").to_string()
+        };
+        std::fs::write(at("log"), "a line\n").expect("a file");
+        assert!(open(&at("log")).is_ok() && open(&at("new")).is_ok());
+        std::fs::write(at("a.xdsrec"), MAGIC).expect("a file");
+        assert!(refused("a.xdsrec").contains("the file holds a recording"));
+        std::os::unix::fs::symlink(at("nowhere"), at("link")).expect("a link");
+        assert!(refused("link").contains("nowhere"));
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), mode).expect("a pipe");
+        refused("pipe");
+    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::app::analysis::Analysis;
+use crate::app::recording_file::{self, Replaces};
 use crate::app::signals;
 use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::Store;
@@ -16,6 +17,7 @@ use super::args::{EndFlags, Format, Global};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::junit::{JunitCase, write_junit};
+use super::output_file;
 use super::wait::Condition;
 
 /// Time for clients to recover after a fault plan, unless `--max-time` says otherwise.
@@ -56,6 +58,12 @@ impl<'a> Ending<'a> {
                 Some(_) => Err(CliError::usage("--junit needs a run that ends").next("--until synced")),
                 None => Ok(None),
             };
+        }
+        if let Some(path) = &flags.junit {
+            // Fails now rather than at the end of the run.
+            recording_file::check_not_recording(path).map_err(|error| {
+                CliError::unreadable(format!("--junit: cannot write {}", path.display())).because(error)
+            })?;
         }
         let until = flags.until.as_deref().map(|text| Condition::read(text, global, io)).transpose()?;
         let (started, first_message) = (Instant::now(), None);
@@ -192,7 +200,6 @@ impl<'a> Ending<'a> {
         cases.extend(idle);
         let mut out = Vec::new();
         write_junit("faults", "xdscope.faults", &cases, &mut out)?;
-        std::fs::write(path, out)
-            .map_err(|error| CliError::unreadable(format!("cannot write {}", path.display())).because(error))
+        output_file::write(path, Replaces::OtherFiles, &out)
     }
 }

@@ -13,7 +13,7 @@ use crate::present::json;
 use crate::schema::{self, Schema};
 use crate::sources::ReplayPosition;
 use crate::wire::event::{ApiVersion, Kind, TypeUrl};
-use crate::wire::text::{display_safe, json_safe, plural, shell_word};
+use crate::wire::text::{display_safe, plural, shell_word};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -54,7 +54,11 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             let made = bootstrap::offline(&resources.by_kind(&mut notes), &node);
             notes.extend(made.notes);
             let is_json = output.as_ref().and_then(|path| path.extension()).is_some_and(|of| of == "json");
-            let text = if is_json { pretty(&made.value) } else { schema::to_yaml(&made.value) + "\n" };
+            let text = if is_json {
+                schema::to_pretty_json(&made.value)
+            } else {
+                schema::to_yaml(&made.value) + "\n"
+            };
             match output {
                 None => io.stdout.write_all(text.as_bytes())?,
                 Some(path) => {
@@ -211,11 +215,6 @@ fn file_name(name: &str) -> String {
         out.push_str(&format!("-{hash:016x}"));
     }
     out
-}
-
-/// Formats JSON with indentation.
-fn pretty(value: &Value) -> String {
-    format!("{value:#}").lines().map(|line| format!("{}\n", json_safe(line))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 
 use crate::present::report::Role;
+use crate::wire::text::display_safe;
 
 use super::args::{Color, Global, TimeFormat};
 use super::error::CliError;
@@ -53,10 +54,10 @@ impl Io<'_> {
             && (self.env)("TERM").is_none_or(|term| term != "dumb")
     }
 
-    /// Prints a message to stderr.
+    /// Prints a message to stderr, on one line.
     pub fn say(&mut self, text: &str) {
         // Ignore write errors: without stderr there is nobody to tell.
-        let _ = writeln!(self.stderr, "xdscope: {text}");
+        let _ = writeln!(self.stderr, "xdscope: {}", display_safe(text));
     }
 
     /// Returns the folder of kept sessions, `$XDG_STATE_HOME/xdscope`; `None` without a home.

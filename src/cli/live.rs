@@ -346,6 +346,7 @@ impl Run<'_> {
             };
             let (path, file) = created.map_err(|error| {
                 let next = match error.kind() {
+                    std::io::ErrorKind::AlreadyExists if self.flags.force => "--record OTHER-FILE",
                     std::io::ErrorKind::AlreadyExists => "--record OTHER-FILE, or --force",
                     _ => "--record FILE",
                 };

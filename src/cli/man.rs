@@ -6,9 +6,12 @@ use std::fs;
 use clap_mangen::Man;
 
 use super::args::ManArgs;
+use crate::app::recording_file::Replaces;
+
 use super::command_line;
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::output_file;
 use clap::Command;
 
 /// Last sections of every page.
@@ -34,13 +37,13 @@ pub(super) fn run(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         io.stdout.write_all(&page(&command, "xdscope")?)?;
         return Ok(Exit::Yes);
     };
-    let failed = |path: &std::path::Path| CliError::unreadable(format!("cannot write {}", path.display()));
-    fs::create_dir_all(dir).map_err(|error| failed(dir).because(error))?;
+    fs::create_dir_all(dir)
+        .map_err(|error| CliError::unreadable(format!("cannot write {}", dir.display())).because(error))?;
     let mut pages = vec![("xdscope".to_owned(), &command)];
     all(&command, "xdscope", &mut pages);
     for (name, command) in &pages {
         let path = dir.join(format!("{name}.1"));
-        fs::write(&path, page(command, name)?).map_err(|error| failed(&path).because(error))?;
+        output_file::write(&path, Replaces::OtherFiles, &page(command, name)?)?;
     }
     io.say(&format!(
         "{} pages in {}; man -l {}",

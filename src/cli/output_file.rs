@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::app::recording_file;
+use crate::app::recording_file::{self, Replaces};
 
 use super::args::ExportTo;
 use super::error::CliError;
@@ -27,6 +27,7 @@ const PART_SUFFIX: &str = ".part";
 /// A file that is written. It appears under its name when it is complete.
 pub(super) struct OutputFile {
     path: PathBuf,
+    replaces: Replaces,
     out: BufWriter<Destination>,
 }
 
@@ -35,10 +36,8 @@ enum Destination {
     Part {
         part: NamedTempFile,
         target: PathBuf,
-        /// Whether a file at the target may be replaced.
-        can_replace: bool,
-        /// The recording at the target, locked.
-        _replaced: Option<File>,
+        /// The file at the target that is replaced, locked.
+        replaced: Option<File>,
     },
     /// A pipe or a device.
     Direct(File),
@@ -54,41 +53,23 @@ impl OutputFile {
         force: bool,
         io: &Io<'_>,
     ) -> Result<OutputFile, CliError> {
-        // Other formats are replaced without a question.
-        let can_replace = force || to != ExportTo::Xdsrec;
-        let is_recording = to == ExportTo::Xdsrec;
-        OutputFile::begin(path, source, io, |target| Destination::beside(target, can_replace, is_recording))
-    }
-
-    /// Creates a page. Refuses to overwrite the source, or any file without `force`.
-    pub(super) fn create_page(
-        path: &Path,
-        source: &str,
-        force: bool,
-        io: &Io<'_>,
-    ) -> Result<OutputFile, CliError> {
-        OutputFile::begin(path, source, io, |target| Destination::beside(target, force, false))
-    }
-
-    fn begin(
-        path: &Path,
-        source: &str,
-        io: &Io<'_>,
-        open: impl FnOnce(&Path) -> io::Result<Destination>,
-    ) -> Result<OutputFile, CliError> {
         if is_source(path, source, io) {
             let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
             return Err(error.next("--output OTHER-FILE"));
         }
-        let out = open(path).map_err(|error| unwritable(path, error))?;
-        Ok(OutputFile { path: path.to_owned(), out: BufWriter::new(out) })
+        OutputFile::begin(path, replaced_by(to, force))
+    }
+
+    fn begin(path: &Path, replaces: Replaces) -> Result<OutputFile, CliError> {
+        let out = Destination::open(path, replaces).map_err(|error| unwritable(path, replaces, error))?;
+        Ok(OutputFile { path: path.to_owned(), replaces, out: BufWriter::new(out) })
     }
 
     /// Writes what is buffered, and gives the file its name.
     pub(super) fn finish(self) -> Result<(), CliError> {
-        let OutputFile { path, out } = self;
+        let OutputFile { path, replaces, out } = self;
         let finished = out.into_inner().map_err(io::IntoInnerError::into_error).and_then(Destination::finish);
-        finished.map_err(|error| unwritable(&path, error))
+        finished.map_err(|error| unwritable(&path, replaces, error))
     }
 }
 
@@ -103,15 +84,13 @@ impl Write for OutputFile {
 }
 
 impl Destination {
-    fn beside(path: &Path, can_replace: bool, is_recording: bool) -> io::Result<Destination> {
+    fn open(path: &Path, replaces: Replaces) -> io::Result<Destination> {
         let found = std::fs::metadata(path);
-        if found.as_ref().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            return OpenOptions::new().write(true).open(path).map(Destination::Direct);
-        }
         let (target, replaced) = match found {
-            Ok(_) if is_recording => (path.canonicalize()?, Some(recording_file::claim(path, can_replace)?)),
-            Ok(_) if can_replace => (path.canonicalize()?, None),
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists")),
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                return OpenOptions::new().write(true).open(path).map(Destination::Direct);
+            }
+            Ok(_) => (path.canonicalize()?, Some(recording_file::claim(path, replaces)?)),
             Err(_) => {
                 // Fails for a link without a target.
                 recording_file::check_link(path)?;
@@ -121,20 +100,17 @@ impl Destination {
         let folder =
             target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::metadata(folder)?;
-        if target.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
-        }
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(".");
         // The crate creates files that only their owner can read.
         let part = tempfile::Builder::new().prefix(&name).suffix(PART_SUFFIX).tempfile_in(folder)?;
-        Ok(Destination::Part { part, target, can_replace, _replaced: replaced })
+        Ok(Destination::Part { part, target, replaced })
     }
 
     fn finish(self) -> io::Result<()> {
         match self {
-            Destination::Part { part, target, can_replace: true, .. } => part.persist(target)?,
-            Destination::Part { part, target, .. } => part.persist_noclobber(target)?,
+            Destination::Part { part, target, replaced: Some(_) } => part.persist(target)?,
+            Destination::Part { part, target, replaced: None } => part.persist_noclobber(target)?,
             Destination::Direct(file) => file,
         };
         Ok(())
@@ -169,12 +145,25 @@ pub(super) fn to_file<T>(
     Ok(written)
 }
 
-/// Writes a text that is made to be passed on. Refuses to overwrite the source, or any file without
-/// `force`.
+/// Writes a text about a source. Refuses to overwrite the source, or any file without `force`.
 pub(super) fn save(path: &Path, force: bool, source: &str, text: &str, io: &Io<'_>) -> Result<(), CliError> {
-    let mut file = OutputFile::create_page(path, source, force, io)?;
-    file.write_all(text.as_bytes())?;
+    to_file(path, ExportTo::Md, source, force, io, |out| Ok(out.write_all(text.as_bytes())?))
+}
+
+/// Writes a file that has no source.
+pub(super) fn write(path: &Path, replaces: Replaces, content: &[u8]) -> Result<(), CliError> {
+    let mut file = OutputFile::begin(path, replaces)?;
+    file.write_all(content)?;
     file.finish()
+}
+
+/// Returns what an output of a format may replace.
+fn replaced_by(to: ExportTo, force: bool) -> Replaces {
+    match (force, to) {
+        (false, _) => Replaces::Nothing,
+        (true, ExportTo::Xdsrec) => Replaces::Recordings,
+        (true, _) => Replaces::AnyFile,
+    }
 }
 
 /// Creates or empties a file that only its owner can read.
@@ -187,10 +176,14 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
 }
 
 /// Describes why a file cannot be written.
-fn unwritable(path: &Path, error: io::Error) -> CliError {
+fn unwritable(path: &Path, replaces: Replaces, error: io::Error) -> CliError {
     let exists = error.kind() == io::ErrorKind::AlreadyExists;
     let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
-    if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
+    match replaces {
+        Replaces::Nothing if exists => failed.next("--output OTHER-FILE, or --force"),
+        Replaces::Recordings if exists => failed.next("--output OTHER-FILE"),
+        _ => failed,
+    }
 }
 
 /// Whether a path names the source.
@@ -215,7 +208,8 @@ mod tests {
     use super::*;
 
     fn write(path: &Path, can_replace: bool, text: &[u8]) -> io::Result<Destination> {
-        let mut out = Destination::beside(path, can_replace, false)?;
+        let replaces = if can_replace { Replaces::AnyFile } else { Replaces::Nothing };
+        let mut out = Destination::open(path, replaces)?;
         out.write_all(text).map(|()| out)
     }
 

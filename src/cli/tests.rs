@@ -13,6 +13,7 @@ mod lasting;
 mod log;
 mod memory;
 mod mended;
+mod outputs;
 mod places;
 mod quoting;
 mod reference;

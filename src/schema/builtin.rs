@@ -28,6 +28,13 @@ pub(super) fn v2() -> &'static Pool {
     POOL.get_or_init(|| load(V2))
 }
 
+/// Whether a built-in message has this name and can hold a secret.
+pub(super) fn can_hold_secret(name: &str) -> bool {
+    let holds = |pool: &Pool| pool.index_of(name).map(|place| pool.can_hold_secret(place));
+    // Only the Envoy API has a v2.
+    holds(v3()).or_else(|| name.starts_with("envoy.").then(v2).and_then(holds)).unwrap_or(false)
+}
+
 /// Decompresses data from the build script. Empty only if the executable is damaged.
 pub(super) fn unpack(packed: &[u8]) -> Vec<u8> {
     zstd::stream::decode_all(packed).unwrap_or_default()

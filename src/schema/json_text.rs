@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 use serde::de::Error as _;
+use serde_json::Value;
+
+use crate::wire::text::json_safe;
 
 /// Memory that the tree of any text may take, in bytes; longer texts may take more.
 const MIN_TREE_LIMIT: usize = 256 << 20;
@@ -69,10 +72,13 @@ fn text_len(rest: &[u8]) -> usize {
     rest.len()
 }
 
+/// Formats JSON with indentation. Escapes control characters and invisible ones.
+pub fn to_pretty_json(value: &Value) -> String {
+    format!("{value:#}").lines().map(|line| format!("{}\n", json_safe(line))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     #[test]

@@ -50,7 +50,7 @@ pub use encode::{EncodeError, LenientEncoding};
 pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType, MessageDocs, OneofDocs};
 pub use fault::{Fault, FaultAt};
 pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
-pub use json_text::{exceeds, read_json};
+pub use json_text::{exceeds, read_json, to_pretty_json};
 pub use parse_error::{without_values, yaml_error};
 pub use user::UserSetError;
 pub use validate::{
@@ -128,6 +128,11 @@ impl Schema {
         &self.names
     }
 
+    /// Whether a user or a server supplied types.
+    fn has_user_sets(&self) -> bool {
+        !self.user_pools.is_empty()
+    }
+
     fn v3(&self) -> &Pool {
         self.named.as_ref().map_or_else(|| builtin::v3(), |named| &named.v3)
     }
@@ -151,11 +156,19 @@ impl Schema {
 
     /// Returns the first pool that contains the message, and the index of the message in that pool.
     fn find_message(&self, name: &str) -> Option<(&Pool, u32)> {
+        self.find_in_user_sets(name).or_else(|| self.find_builtin(name))
+    }
+
+    /// Like [`Schema::find_message`], for types of users only.
+    fn find_in_user_sets(&self, name: &str) -> Option<(&Pool, u32)> {
+        self.user_pools.iter().find_map(|pool| Some((pool, pool.index_of(name)?)))
+    }
+
+    /// Like [`Schema::find_message`], for built-in types only.
+    fn find_builtin(&self, name: &str) -> Option<(&Pool, u32)> {
         let index = |pool| Pool::index_of(pool, name).map(|index| (pool, index));
-        let user = self.user_pools.iter().find_map(index);
         // Only the Envoy API has a v2.
-        user.or_else(|| index(self.v3()))
-            .or_else(|| name.starts_with("envoy.").then(|| self.v2()).and_then(index))
+        index(self.v3()).or_else(|| name.starts_with("envoy.").then(|| self.v2()).and_then(index))
     }
 
     /// Returns the descriptor of a message, by type URL or full name.

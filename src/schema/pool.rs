@@ -94,6 +94,11 @@ impl Pool {
         Pool { names, ..self }
     }
 
+    /// Whether the pool was supplied by a user or a server.
+    pub(super) fn is_user_set(&self) -> bool {
+        self.is_user_set
+    }
+
     pub(super) fn index_of(&self, name: &str) -> Option<u32> {
         self.index_by_name.get(name).copied()
     }
@@ -194,8 +199,9 @@ impl Pool {
         let mut reach = vec![false; self.messages.len()];
         let mut todo = Vec::new();
         for (message, place) in self.messages.iter().zip(0u32..) {
-            let mut marked =
-                JsonForm::of(message.full_name()).can_hold_anything() || NamedValue::of(message).is_some();
+            let mut marked = JsonForm::of(message.full_name()).can_hold_anything()
+                || NamedValue::of(message).is_some()
+                || self.is_user_set && builtin::can_hold_secret(message.full_name());
             for field in message.fields() {
                 // The keys of such maps are names.
                 marked |= self.is_secret(&field) || is_key_set(&field) || is_map_of_named_values(&field);

@@ -1,5 +1,9 @@
 //! Names that tell that a value is a secret: of headers, of keys, and of protobuf fields.
 
+use std::borrow::Cow;
+
+use crate::wire::text::must_escape;
+
 /// Names that a user adds to the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretNames {
@@ -88,7 +92,7 @@ const KEY_ENDINGS: [&str; 12] = [
 ];
 
 /// Last words of such keys, which other words may end with.
-const KEY_WORDS: [&str; 23] = [
+const KEY_WORDS: [&str; 24] = [
     "csrf",
     "dockerconfigjson",
     "keytab",
@@ -96,6 +100,7 @@ const KEY_WORDS: [&str; 23] = [
     "mnemonic",
     "oauth",
     "otp",
+    "pass",
     "pgpassword",
     "pin",
     "sig",
@@ -146,8 +151,12 @@ const KEY_KINDS: [&str; 28] = [
     "tls",
 ];
 
-/// Last words of a key that say how the value is written.
-const FORM_WORDS: [&str; 14] = [
+/// Last words of a key that say how the value is written, or which of several it is.
+const FORM_WORDS: [&str; 18] = [
+    "old",
+    "new",
+    "previous",
+    "current",
     "value",
     "data",
     "string",
@@ -225,7 +234,7 @@ impl SecretNames {
 
     /// Whether the value of a header is a secret.
     pub fn is_header(&self, name: &str) -> bool {
-        let name = ending(name).to_ascii_lowercase();
+        let name = shown_ending(name).to_ascii_lowercase();
         HEADERS.contains(&&*name)
             || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || HEADER_PARTS.iter().any(|part| name.contains(part))
@@ -236,11 +245,11 @@ impl SecretNames {
 
     /// Whether the value of a key in a `Struct`, a map or JSON is a secret.
     pub fn is_key(&self, name: &str) -> bool {
-        let name = ending(name);
-        if !self.keys.is_empty() && self.keys.contains(&joined(name)) {
+        let name = shown_ending(name);
+        if !self.keys.is_empty() && self.keys.contains(&joined(&name)) {
             return true;
         }
-        let words = words(name);
+        let words = words(&name);
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         if let [.., "connection", "string"] | [.., "account", "json"] | ["auth" | "session"] = words[..] {
             return true;
@@ -250,7 +259,8 @@ impl SecretNames {
         }
         match words[..] {
             [.., before, "token" | "tokens"] if COUNT_WORDS.contains(&before) => false,
-            [.., "access", "key", "id"] | [.., "session", "id"] | [.., "basic", "auth"] => true,
+            [.., "access", "key", "id"] | [.., "key", "material"] => true,
+            [.., "session", "id"] | [.., "basic", "auth"] => true,
             [.., kind, "key" | "keys"] if KEY_KINDS.contains(&kind) => true,
             [.., last] => KEY_WORDS.contains(&last) || KEY_ENDINGS.iter().any(|end| last.ends_with(end)),
             [] => false,
@@ -279,13 +289,17 @@ fn is_header_by_words(name: &str) -> bool {
     }
 }
 
-/// Returns the end of a name that is too long.
-fn ending(name: &str) -> &str {
+/// Returns the end of a name that is too long, without invisible characters.
+fn shown_ending(name: &str) -> Cow<'_, str> {
     let mut at = name.len().saturating_sub(MAX_NAME_BYTES);
     while !name.is_char_boundary(at) {
         at += 1;
     }
-    name.get(at..).unwrap_or_default()
+    let name = name.get(at..).unwrap_or_default();
+    match name.is_ascii() || !name.contains(must_escape) {
+        true => name.into(),
+        false => name.chars().filter(|c| !must_escape(*c)).collect::<String>().into(),
+    }
 }
 
 /// Returns the letters and digits of a name, in lower case.
@@ -328,6 +342,11 @@ mod tests {
     fn recognizes_keys_of_secrets() {
         let names = SecretNames::default();
         for name in [
+            "pass",
+            "dbPass",
+            "keyMaterial",
+            "passwordOld",
+            "pass\u{200b}word",
             "password",
             "dbPassword",
             "DB_PASSWORD_2",

@@ -30,7 +30,9 @@ impl Catalog {
 pub fn clean_open(open: &mut Open, redact: &dyn Redact) -> u64 {
     let mut values = 0;
     let texts = open.metadata.iter_mut().map(|(name, value)| (name.to_ascii_lowercase(), value));
-    for (name, value) in texts.chain([(":path".to_owned(), &mut open.method)]) {
+    let others = [Some((":path", &mut open.method)), open.peer.as_mut().map(|peer| ("peer", peer))];
+    let others = others.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
+    for (name, value) in texts.chain(others) {
         if let Some(clean) = redact.metadata(&name, value) {
             *value = clean;
             values += 1;

@@ -15,7 +15,7 @@ use xdscope::net::tap::CopyQueue;
 use xdscope::schema::{Schema, redact::Redactor};
 use xdscope::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use xdscope::sources::pcap;
-use xdscope::sources::record::{Header, Loaded};
+use xdscope::sources::record::{Header, Loaded, Writer};
 use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope::wire::event::{Clock, Dir, Side};
 use xdscope::wire::pb::put_len_field;
@@ -173,7 +173,7 @@ fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     pipeline = pipeline.with_rest(Schema::builtin());
     let header = Header { seed, clock, ..Header::default() };
     let mut writer =
-        recording_file::writer(recording_file::create(path).expect("a file"), header).expect("a header");
+        Writer::in_file(recording_file::create(path).expect("a file"), header).expect("a header");
     let mut frames = Vec::new();
     for copied in copies {
         let mut copied = copied.clone();

@@ -116,6 +116,11 @@ fn output(folder: &Path, args: &[&str], file: &Path) -> Output {
     output.expect("xdscope runs")
 }
 
+/// Returns what the first tap in a folder said.
+fn said(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("tap-1.log")).expect("a log")
+}
+
 /// Requested names up to `/`, and the number of messages that gaps stand for.
 fn content(folder: &Path, file: &Path) -> (Vec<String>, u64) {
     let log = output(folder, &["log", "-o", "jsonl"], file);
@@ -241,6 +246,12 @@ fn full_disk_costs_counted_messages() {
     }
     let info = output(folder.path(), &["info"], &file);
     assert_eq!(info.status.code(), Some(0), "{info:?}");
+    let said = said(folder.path());
+    let missing = said.lines().filter(|line| line.contains(" missing")).filter_map(|line| {
+        let (number, _) = line.split_once(" message")?;
+        number.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    assert_eq!(missing.sum::<u64>(), gaps, "{said}");
 }
 
 #[test]
@@ -260,6 +271,54 @@ fn removed_recording_is_begun_again() {
     assert_eq!(content(folder.path(), &file).0, ["second"]);
     let status = output(folder.path(), &["status"], &file);
     assert!(String::from_utf8_lossy(&status.stdout).contains("edge-1"), "{status:?}");
+    let said = said(folder.path());
+    assert!(said.contains(&format!("recording goes on in {}", file.display())), "{said}");
+}
+
+#[test]
+fn end_names_the_file_that_holds_the_session() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, moved) = (folder.path().join("session.xdsrec"), folder.path().join("moved.xdsrec"));
+    let mut run = Run::start(folder.path(), ":", &file, &[]);
+    run.request("first");
+    wait_for("the first request", || (content(folder.path(), &file).0 == ["first"]).then_some(()));
+    std::fs::rename(&file, &moved).expect("another name");
+    std::fs::write(&file, "another file").expect("a file");
+    run.child.interrupt();
+    assert!(said(folder.path()).contains(&format!("session kept: {} ", moved.display())));
+    assert_eq!(content(folder.path(), &moved).0, ["first"]);
+}
+
+#[test]
+fn end_says_that_a_removed_session_is_not_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("session.xdsrec");
+    let mut run = Run::start(folder.path(), ":", &file, &[]);
+    run.request("first");
+    wait_for("the first request", || (content(folder.path(), &file).0 == ["first"]).then_some(()));
+    std::fs::remove_file(&file).expect("a file");
+    std::os::unix::fs::symlink(folder.path().join("nowhere"), &file).expect("a link");
+    run.child.interrupt();
+    let said = said(folder.path());
+    assert!(said.contains("session.xdsrec was removed: nothing of it is kept"), "{said}");
+    assert!(!said.contains("session kept"), "{said}");
+}
+
+#[test]
+fn recordings_are_files_and_results_replace_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (pipe, old) = (folder.path().join("pipe"), folder.path().join("old.xdsrec"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .expect("a pipe");
+    for args in [&[][..], &["--force"]] {
+        let text = refused(folder.path(), &pipe, args);
+        assert!(text.contains("a pipe or a device, not a file"), "{text}");
+    }
+    let export = ["export", "--to", "xdsrec", "--output", old.to_str().expect("a path")];
+    assert!(output(folder.path(), &export, Path::new("examples/nack.xds")).status.success());
+    let new = folder.path().join("new.xdsrec");
+    let text = refused(folder.path(), &new, &["--until", "synced", "--junit", export[4]]);
+    assert!(text.contains("the file holds a recording"), "{text}");
 }
 
 #[test]

@@ -384,7 +384,7 @@ pub struct ExportArgs {
     /// File to write, or directory for `dir` [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Overwrite the recording that --output names
+    /// Overwrite the file that --output names
     #[arg(long)]
     pub force: bool,
     /// Select messages that match (`xdscope help filter`)
@@ -462,6 +462,9 @@ pub enum DescriptorsVerb {
         /// File to write
         #[arg(long, short_alias = 'o', value_name = "FILE")]
         output: PathBuf,
+        /// Overwrite the file that --output names
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         descriptors: DescriptorFlags,
     },

@@ -1,6 +1,6 @@
 //! Tests of `info`, and of files that are found by name.
 
-use super::{Environment, Exit, TOUR, objects, run, show};
+use super::{Environment, Exit, TOUR, objects, run, script_file, show};
 
 #[test]
 fn describes_a_file() {
@@ -21,6 +21,56 @@ fn describes_a_file_that_status_cannot_read() {
     assert_eq!((output.exit, output.out.as_str()), (Exit::Unreadable, ""), "{}", output.err);
     assert!(output.err.contains("can't be read"), "{}", output.err);
     assert_eq!(run(&["info", path]).exit, Exit::Yes, "what is known of it can be asked");
+}
+
+#[test]
+fn counts_messages_of_gaps_and_not_their_pieces() {
+    let gaps = |messages: &[u64]| {
+        let line = |(i, messages): (usize, &u64)| {
+            format!("{{\"dir\":\"gap\",\"t\":{i},\"stream\":1,\"messages\":{messages},\"bytes\":9}}\n")
+        };
+        let open = "{\"dir\":\"open\",\"t\":0,\"stream\":1,\"method\":\"/envoy.service.discovery.v3.\
+                    AggregatedDiscoveryService/StreamAggregatedResources\"}\n";
+        let text = format!("{open}{}", messages.iter().enumerate().map(line).collect::<String>());
+        let environment =
+            Environment { stdin: Box::new(std::io::Cursor::new(text)), ..Environment::default() };
+        environment.run(&["info", "-"]).out
+    };
+    let text = gaps(&[0, 0, 3, 0, 2, 0]);
+    assert!(text.contains("5 messages lost"), "{text}");
+    let text = gaps(&[0, 0]);
+    assert!(text.contains("1 message lost"), "{text}");
+}
+
+/// The cost does not depend on times.
+#[test]
+fn reads_times_at_the_end_of_time() {
+    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+    let request = "EgMKAW4aAWEiNHR5cGUuZ29vZ2xlYXBpcy5jb20vZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuQ2x1c3Rlcg==";
+    for late in ["1e12", "1e308", "18446744072", "9000000000"] {
+        let text = format!(
+            "{{\"dir\":\"open\",\"t\":0.0,\"stream\":1,\"method\":\"{method}\"}}\n\
+             {{\"dir\":\"c2s\",\"t\":1,\"stream\":1,\"raw\":\"{request}\"}}\n\
+             {{\"dir\":\"c2s\",\"t\":{late},\"stream\":1,\"raw\":\"{request}\"}}\n"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let (raw, recording) = (dir.path().join("x.jsonl"), dir.path().join("x.xdsrec"));
+        std::fs::write(&raw, text).unwrap();
+        let [raw, recording] = [&raw, &recording].map(|path| path.to_str().unwrap());
+        let output = run(&["export", raw, "--to", "xdsrec", "--output", recording]);
+        assert_eq!(output.exit, Exit::Yes, "{}", output.err);
+        for file in [raw, recording] {
+            for verb in ["status", "log", "lint", "info", "report"] {
+                assert_ne!(run(&[verb, file]).exit, Exit::Defect, "{verb} {late}");
+            }
+        }
+    }
+    let script = script_file(
+        "node n\nstream 1 ads\n+0s 1 > cds\n+9999999999s 1 < cds v=1 n=a [a]\n+9999999999s 1 > cds\n",
+    );
+    for verb in ["status", "log", "lint", "info"] {
+        assert_ne!(run(&[verb, script.path().to_str().unwrap()]).exit, Exit::Defect, "{verb}");
+    }
 }
 
 #[test]

@@ -28,7 +28,9 @@ struct Session {
 
 impl Session {
     fn open(path: &str, metadata: Value) -> Session {
-        let open = json!({"dir": "open", "t": 0, "stream": 1, "method": path, "metadata": metadata});
+        let peer = format!("192.0.2.1:1?token={HUNTER}");
+        let open =
+            json!({"dir": "open", "t": 0, "stream": 1, "method": path, "metadata": metadata, "peer": peer});
         Session { lines: vec![open] }
     }
 
@@ -90,10 +92,17 @@ fn session_with_secrets() -> String {
     let mut session = Session::open(
         ADS,
         json!({"authorization": format!("Bearer {HUNTER}"), "x-jwt-assertion": HUNTER, "x-vault-token": [HUNTER],
+            ":authority": format!("me:{HUNTER}@cp"), "host": format!("me:{HUNTER}@cp"),
             "x-session-id": HUNTER, "x-auth-user": HUNTER, "x-other": format!("Bearer {HUNTER}"), "x-forwarded-uri": format!("/a?access_token={HUNTER}")}),
     );
     let node = json!({"id": "n", "metadata": {"db": {"password": HUNTER}, "tokens": [HUNTER]}});
-    session.send("c2s", "DiscoveryRequest", json!({"type_url": CLUSTER, "node": node}));
+    let locator =
+        json!({"name": "l", "dynamic_parameters": {"token": HUNTER, "note": format!("password={HUNTER}")}});
+    let request = json!({"type_url": CLUSTER, "node": node, "resource_locators": [locator]});
+    session.send("c2s", "DiscoveryRequest", request);
+    let plane = json!({"identifier": format!("istiod, password={HUNTER}")});
+    let empty = json!({"type_url": CLUSTER, "version_info": "0", "nonce": "0", "control_plane": plane});
+    session.send("s2c", "DiscoveryResponse", empty);
     let socket = |config: Value| json!({"name": "x", "typed_config": config});
     let certificate = json!({"private_key": {"inline_string": HUNTER}});
     let stands = json!({"@type": "x/xds.type.v3.TypedStruct", "type_url": SECRET,

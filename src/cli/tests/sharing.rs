@@ -240,6 +240,11 @@ fn completions_offer_names_of_the_source() {
     assert!(fish(&["help", "exit"]).contains(&"exit-codes".to_owned()));
     assert!(fish(&["status", "tests/fixtures/cli/to"]).contains(&"tests/fixtures/cli/tour.xds".to_owned()));
     assert!(candidates("nosuch", &["stat"]).is_empty());
+    let hostile = script_file(
+        "node \"no\\u001b[31m\"\nstream 1 sotw cds\n> names=[\"na\\u202e\"]\nnode nod\nstream 2 sotw cds\n>\n",
+    );
+    let hostile = hostile.path().to_str().expect("a path").to_owned();
+    assert_eq!(fish(&["status", &hostile, "--node", "n"]), ["nod"]);
     assert!(fish(&["status", "no-such.xdsrec", "--node", ""]).is_empty());
 }
 

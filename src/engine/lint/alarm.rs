@@ -52,8 +52,11 @@ pub(super) struct Due {
 pub(super) struct AlarmQueue(BinaryHeap<Reverse<Due>>);
 
 impl AlarmQueue {
+    /// Sets a timer. A timer at the end of time would expire forever, and never expires.
     pub(super) fn set(&mut self, due: Due) {
-        self.0.push(Reverse(due));
+        if due.at < Time::MAX {
+            self.0.push(Reverse(due));
+        }
     }
 
     /// Returns when the next timer expires.

@@ -291,7 +291,7 @@ impl Engine {
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);
                 if cause.lacks_messages() {
-                    stream.gaps += (*messages).max(1);
+                    stream.gaps += *messages;
                     stream.lose_messages(Seq(self.messages), *at);
                 }
             }

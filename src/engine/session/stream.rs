@@ -308,6 +308,11 @@ impl Stream {
         self.tracks.iter_mut().for_each(Track::lose_messages);
     }
 
+    /// Returns the number of messages that were lost: at least one if anything was.
+    pub(crate) fn lost_messages(&self) -> u64 {
+        self.gaps.max(u64::from(self.lost.is_some()))
+    }
+
     /// Whether no message since that one is missing.
     pub(crate) fn has_all_since(&self, seq: Seq) -> bool {
         self.lost.is_none_or(|(lost, _)| lost < seq)

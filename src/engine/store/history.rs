@@ -6,10 +6,11 @@ use crate::engine::session::{
     EventEntry, MessageKind, Outcome, RequestClass, ResponseOutcome, SessionEvent, Wildcard,
 };
 use crate::wire::content::{Catalog, Packed};
+use crate::wire::discovery::ErrorDetail;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
 
-use super::line::{Names, Remark, TimelineLine, Which, which};
+use super::line::{Names, Remark, TimelineLine, Which, version_and_nonce, which};
 use super::row_note::{ResponseNote, RowNote};
 use super::rows::key_text;
 
@@ -425,5 +426,17 @@ fn weight(message: &Message) -> usize {
         Segment::Inline(bytes) => bytes.len() + 40,
         _ => 24,
     });
-    size_of::<Message>() + 160 + segments.sum::<usize>()
+    size_of::<Message>() + 160 + segments.sum::<usize>() + texts_weight(message)
+}
+
+/// Estimates the bytes of the texts that were read from a message, without names.
+fn texts_weight(message: &Message) -> usize {
+    let (version, nonce) = version_and_nonce(message);
+    let details = |error: &ErrorDetail| error.details.iter().map(|detail| detail.len()).sum::<usize>();
+    let error = |error: &ErrorDetail| error.message.len() + details(error);
+    let errors = message.response().map_or(&[][..], |response| response.resource_errors);
+    version.len()
+        + nonce.len()
+        + message.error_detail().map_or(0, error)
+        + errors.iter().map(|of| error(&of.detail)).sum::<usize>()
 }

@@ -324,7 +324,7 @@ impl Store {
 
     /// Returns the number of messages lost in the copy, on all streams.
     pub fn gaps(&self) -> u64 {
-        self.engine.streams().iter().map(|stream| stream.gaps).sum()
+        self.engine.streams().iter().map(Stream::lost_messages).sum()
     }
 
     /// Returns a stream and the open streams with an equal node id. With a closed stream, returns

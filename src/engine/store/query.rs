@@ -57,7 +57,7 @@ impl Store {
             messages: stream.messages,
             bytes_in: stream.bytes[0],
             bytes_out: stream.bytes[1],
-            gaps: stream.gaps,
+            gaps: stream.lost_messages(),
             not_kept: stream.not_kept.clone(),
             partial: stream.open.partial,
             last_message: stream.last_message,

@@ -99,7 +99,7 @@ impl Document {
     /// Writes the document in the language of the original, without its comments.
     pub fn to_text(&self) -> String {
         let text = match self.syntax {
-            Syntax::Json => format!("{:#}", self.root),
+            Syntax::Json => crate::schema::to_pretty_json(&self.root),
             Syntax::Yaml => crate::schema::to_yaml(&self.root),
         };
         text.trim_end().to_owned() + "\n"

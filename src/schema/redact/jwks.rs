@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Members of a key that are secret: of symmetric keys `k`, of private keys the others.
-const SECRET_MEMBERS: [&str; 7] = ["k", "d", "p", "q", "dp", "dq", "qi"];
+const SECRET_MEMBERS: [&str; 8] = ["k", "d", "p", "q", "dp", "dq", "qi", "oth"];
 
 /// Secret members that are replaced one by one. A set with more is replaced as a whole.
 const MAX_MEMBERS: usize = 64;
@@ -47,12 +47,22 @@ fn collect(json: &Value, found: &mut Vec<String>) {
         Value::Object(members) => {
             let is_key = members.contains_key("kty");
             for (name, value) in members {
-                match value {
-                    Value::String(text) if is_key && is_secret_member(name) => found.push(text.clone()),
-                    _ => collect(value, found),
+                match is_key && is_secret_member(name) {
+                    true => collect_texts(value, found),
+                    false => collect(value, found),
                 }
             }
         }
+        _ => {}
+    }
+}
+
+/// Collects all texts of a secret member: `oth` is a list of objects.
+fn collect_texts(json: &Value, found: &mut Vec<String>) {
+    match json {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, found)),
+        Value::Object(members) => members.values().for_each(|member| collect_texts(member, found)),
         _ => {}
     }
 }
@@ -74,5 +84,8 @@ mod tests {
         assert_eq!(clean(r#"{"kty":"oct","k":"escaped\u0041"}"#).as_deref(), Some("[gone]"));
         assert_eq!(clean("{\"kty\":\"oct\",\"k\":\"cut").as_deref(), Some("[gone]"));
         assert_eq!(clean("not JSON"), None);
+        let primes = r#"{"kty":"RSA","n":"pub","oth":[{"r":"one","d":"two","t":"three"}]}"#;
+        let wanted = r#"{"kty":"RSA","n":"pub","oth":[{"r":"[gone]","d":"[gone]","t":"[gone]"}]}"#;
+        assert_eq!(clean(primes).as_deref(), Some(wanted));
     }
 }

@@ -14,14 +14,15 @@ const TYPED_STRUCTS: [&str; 2] = ["xds.type.v3.TypedStruct", "udpa.type.v1.Typed
 
 impl Redactor {
     /// Returns the pool and index of the type of an `Any`, if the type is known.
-    fn payload_type(&self, any: &[u8]) -> Option<(&Pool, u32)> {
+    fn payload_type(&self, any: &[u8], depth: Depth) -> Option<(&Pool, u32)> {
         let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
-        self.schema.find_message(message_name(std::str::from_utf8(url.bytes()).ok()?))
+        self.find(message_name(std::str::from_utf8(url.bytes()).ok()?), depth)
     }
 
     /// Redacts an `Any`. Returns `None` if there is no secret.
     pub(super) fn any(&self, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
-        let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.can_hold_secret(*place))?;
+        let (pool, place) =
+            self.payload_type(bytes, depth).filter(|(pool, place)| pool.can_hold_secret(*place))?;
         // A locator in the form of the proposal is the text of a URI: docs/protocol.md#l-24
         let is_locator = pool.table(place).is_some_and(|table| &*table.name == LOCATOR);
         let clean = |field: &WireField<'_>| match field.value {
@@ -37,7 +38,7 @@ impl Redactor {
         if depth.is_exceeded() {
             return overwrite(bytes, 0);
         }
-        let table = pool.table(place)?;
+        let (pool, place, table) = self.definition(pool, place, depth)?;
         match table.form {
             JsonForm::Any => return self.any(bytes, depth),
             form if form.can_hold_anything() => return self.struct_form(form, bytes, depth),
@@ -101,7 +102,7 @@ impl Redactor {
         match &known.kind {
             kind if known.is_secret => self.secret(pool, kind, value, depth),
             kind if is_named_secret => self.named_secret(pool, kind, value, depth),
-            FieldKind::Message(inner) if known.is_key_set => self.key_set(pool, *inner, value),
+            FieldKind::Message(inner) if known.is_key_set => self.key_set(pool, *inner, value, depth),
             FieldKind::Message(inner) if depth.is_in_secret || pool.can_hold_secret(*inner) => {
                 self.message(pool, *inner, value, depth.below())
             }
@@ -140,7 +141,7 @@ impl Redactor {
         let FieldKind::Message(place) = kind else {
             return if is_scheme(value) { None } else { self.replace(value) };
         };
-        let table = pool.table(*place)?;
+        let (pool, _, table) = self.definition(pool, *place, depth)?;
         if table.form == JsonForm::Value {
             return self.struct_value(super::structs::Meaning::Secret, value, depth.below());
         }
@@ -158,8 +159,8 @@ impl Redactor {
     }
 
     /// Redacts the `DataSource` of a JSON Web Key Set.
-    fn key_set(&self, pool: &Pool, place: u32, source: &[u8]) -> Option<Vec<u8>> {
-        let table = pool.table(place)?;
+    fn key_set(&self, pool: &Pool, place: u32, source: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let (_, _, table) = self.definition(pool, place, depth)?;
         let clean = |field: &WireField<'_>| match (field.value, table.field(field.number)) {
             (Value::Len(_), Some(known)) if is_data_source_location(table, &known.name) => None,
             (Value::Len(set), _) => jwks::clean(set, &|secret| self.replace(secret)),
@@ -191,7 +192,7 @@ impl Redactor {
             FieldKind::String | FieldKind::Bytes => self.replace(value),
             FieldKind::Message(_) | FieldKind::Map(_) if depth.is_exceeded() => overwrite(value, 0),
             FieldKind::Message(place) => {
-                let table = pool.table(*place)?;
+                let (pool, _, table) = self.definition(pool, *place, depth)?;
                 if table.form == JsonForm::Any {
                     return self.secret_any(value, depth);
                 }
@@ -223,7 +224,7 @@ impl Redactor {
 
     /// Redacts an `Any` that is a secret, except for the type URL.
     fn secret_any(&self, any: &[u8], depth: Depth) -> Option<Vec<u8>> {
-        let known = self.payload_type(any);
+        let known = self.payload_type(any, depth);
         let clean = |field: &WireField<'_>| match (field.number, field.value, known) {
             (1, ..) => None,
             (2, Value::Len(value), Some((pool, place))) => {
@@ -245,9 +246,11 @@ impl Redactor {
         if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names()) {
             return None;
         }
-        let table = kind.and_then(|(pool, place)| Some((pool, pool.table(place)?)));
+        let table = kind
+            .and_then(|(pool, place)| self.definition(pool, place, depth))
+            .map(|(pool, _, table)| (pool, table));
         let payload = match table {
-            Some((_, table)) if table.form == JsonForm::Any => self.payload_type(bytes),
+            Some((_, table)) if table.form == JsonForm::Any => self.payload_type(bytes, depth),
             _ => None,
         };
         let clean = |field: &WireField<'_>| {

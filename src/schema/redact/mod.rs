@@ -18,11 +18,14 @@ mod text;
 mod texts;
 mod url;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use regex::Regex;
 use twox_hash::XxHash3_64;
 
+use super::pool::Pool;
+use super::table::MessageTable;
 use super::walk::redacted;
 use super::{MAX_DEPTH, Schema};
 use crate::wire::content::Redact;
@@ -44,8 +47,16 @@ pub struct Redactor {
 /// Fields of a `DataSource` with the location of a secret rather than the secret.
 const LOCATION_FIELDS: [&str; 3] = ["filename", "environment_variable", "watched_directory"];
 
-/// The number of `metadata` in a `Resource`.
+/// Numbers of `resource_name` and `metadata` in a `Resource`.
+const WRAPPER_NAME: u32 = 8;
 const WRAPPER_METADATA: u32 = 9;
+
+/// The number of the parameters in a `ResourceLocator`, and of their constraints in a
+/// `ResourceName`.
+const PARAMETERS: u32 = 2;
+
+/// Headers with the authority of a URL, which may have a password.
+const AUTHORITY_HEADERS: [&str; 2] = [":authority", "host"];
 
 /// Levels that redaction may still descend, and whether the message is part of a secret.
 #[derive(Clone, Copy)]
@@ -53,10 +64,21 @@ struct Depth {
     levels: u32,
     /// Unknown fields are secret: a newer API may put a secret there.
     is_in_secret: bool,
+    definitions: Definitions,
+}
+
+/// The definition of a type that redaction follows if several sets define the type.
+#[derive(Clone, Copy)]
+enum Definitions {
+    /// The built-in one: a set from a user or a server may define a built-in type without its
+    /// secrets.
+    BuiltIn,
+    /// That of a user: a newer API may have further secret fields.
+    User,
 }
 
 impl Depth {
-    const TOP: Depth = Depth { levels: MAX_DEPTH, is_in_secret: false };
+    const TOP: Depth = Depth { levels: MAX_DEPTH, is_in_secret: false, definitions: Definitions::BuiltIn };
 
     fn below(self) -> Depth {
         Depth { levels: self.levels.saturating_sub(1), ..self }
@@ -107,7 +129,11 @@ impl Redactor {
 
     /// Overwrites secrets that a text shows by their form. Returns `None` if there are none.
     fn shown(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let found = shown::find(text, self.names(), false);
+        self.overwritten(text, shown::find(text, self.names(), false))
+    }
+
+    /// Overwrites parts of a text. Returns `None` if there are none.
+    fn overwritten(&self, text: &[u8], found: Vec<Range<usize>>) -> Option<Vec<u8>> {
         if found.is_empty() {
             return None;
         }
@@ -122,9 +148,42 @@ impl Redactor {
 
     /// Redacts a message whose type has this full name.
     fn typed(&self, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
-        let (pool, place) = self.schema.find_message(name)?;
-        let clean = self.message(pool, place, bytes, Depth::TOP);
+        let (pool, place) = self.find(name, Depth::TOP)?;
+        let mut clean = self.message(pool, place, bytes, Depth::TOP);
+        if self.schema.has_user_sets() {
+            let depth = Depth { definitions: Definitions::User, ..Depth::TOP };
+            let (pool, place) = self.find(name, depth)?;
+            clean = self.message(pool, place, clean.as_deref().unwrap_or(bytes), depth).or(clean);
+        }
         self.shown_secrets(Some((pool, place)), clean.as_deref().unwrap_or(bytes), Depth::TOP).or(clean)
+    }
+
+    /// Returns the pool and index of the type with this full name, if the type is known.
+    fn find(&self, name: &str, depth: Depth) -> Option<(&Pool, u32)> {
+        match depth.definitions {
+            Definitions::BuiltIn => {
+                self.schema.find_builtin(name).or_else(|| self.schema.find_in_user_sets(name))
+            }
+            Definitions::User => self.schema.find_message(name),
+        }
+    }
+
+    /// Returns the definition to follow for a message in a pool.
+    fn definition<'a>(
+        &'a self,
+        pool: &'a Pool,
+        place: u32,
+        depth: Depth,
+    ) -> Option<(&'a Pool, u32, &'a MessageTable)> {
+        let table = pool.table(place)?;
+        let builtin = match depth.definitions {
+            Definitions::BuiltIn if pool.is_user_set() => self.schema.find_builtin(&table.name),
+            _ => None,
+        };
+        match builtin {
+            Some((pool, place)) => Some((pool, place, pool.table(place)?)),
+            None => Some((pool, place, table)),
+        }
     }
 }
 
@@ -157,10 +216,19 @@ impl Redact for Redactor {
 
     fn wrapper(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let clean = |field: &WireField<'_>| match (field.number, field.value) {
+            (WRAPPER_NAME, Value::Len(name)) => self.parameters(name),
             (WRAPPER_METADATA, Value::Len(metadata)) => {
                 let clean = self.typed("envoy.config.core.v3.Metadata", metadata);
                 self.raw(clean.as_deref().unwrap_or(metadata)).or(clean)
             }
+            _ => None,
+        };
+        rebuild(bytes, clean, |_| None)
+    }
+
+    fn parameters(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let clean = |field: &WireField<'_>| match (field.number, field.value) {
+            (PARAMETERS, Value::Len(entry)) => self.texts(entry, Depth::TOP),
             _ => None,
         };
         rebuild(bytes, clean, |_| None)
@@ -174,8 +242,12 @@ impl Redact for Redactor {
         if redacted(value.as_bytes()).is_some() {
             return None;
         }
-        if !self.names().is_header(&name.to_ascii_lowercase()) {
-            return String::from_utf8(self.shown(value.as_bytes())?).ok();
+        let name = name.to_ascii_lowercase();
+        if !self.names().is_header(&name) {
+            let text = value.as_bytes();
+            let mut found = shown::find(text, self.names(), false);
+            found.extend(shown::authority_password(text).filter(|_| AUTHORITY_HEADERS.contains(&&*name)));
+            return String::from_utf8(self.overwritten(text, found)?).ok();
         }
         let mut known = self.known();
         known.add(value.as_bytes());

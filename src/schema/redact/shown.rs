@@ -40,6 +40,15 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a pattern of ours")
 });
 
+/// Names with a value as elements of a list or as arguments of a call: `["authorization", "..."]`.
+static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    let quote = r#"\\{0,3}["']"#;
+    Regex::new(&format!(
+        r"(?-u)[\[({{][ \t]{{0,8}}{quote}([A-Za-z0-9_.-]{{2,64}}){quote}[ \t]{{0,8}},\s{{0,8}}({quote})"
+    ))
+    .expect("a pattern of ours")
+});
+
 /// The beginning of a PEM block in base64.
 static PEM: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?-u)LS0tLS1CRUdJTi[A-Za-z0-9+/_\r\n-]+=*").expect("a pattern of ours"));
@@ -48,7 +57,7 @@ static PEM: LazyLock<Regex> =
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let schemes = SCHEMES.join("|");
     Regex::new(&format!(
-        r#"(?i-u)(?:{schemes})[ \t]|(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}[\\"' \t]{{0,12}}[:=]|LS0tLS1CRUdJTi"#
+        r#"(?i-u)(?:{schemes})[ \t]|(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}[\\"' \t]{{0,12}}[:=]|["'][ \t]{{0,8}},\s{{0,8}}\\{{0,3}}["']|LS0tLS1CRUdJTi"#
     ))
     .expect("a pattern of ours")
 });
@@ -102,8 +111,10 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
             .rev()
             .find(|byte| !b" \t-\"'".contains(byte))
             .is_none_or(|byte| *byte == b'\n');
-        let is_yaml = separator.as_bytes() == b":" && starts_line && !is_sentence;
-        if let Some(value) = value(text, all.end(), is_yaml, is_sentence) {
+        let is_member = separator.as_bytes() == b":" && starts_line;
+        let is_yaml = is_member && !is_sentence;
+        let block = block(text, all.end()).filter(|_| is_member);
+        if let Some(value) = block.or_else(|| value(text, all.end(), is_yaml, is_sentence)) {
             // The credential behind a scheme was found above.
             let is_scheme =
                 SCHEMES.iter().any(|scheme| text[value.clone()].eq_ignore_ascii_case(scheme.as_bytes()));
@@ -111,6 +122,12 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
                 from = value.end;
                 found.push(value);
             }
+        }
+    }
+    for pair in PAIR.captures_iter(text) {
+        let (Some(name), Some(quote)) = (pair.get(1), pair.get(2)) else { continue };
+        if std::str::from_utf8(name.as_bytes()).is_ok_and(|name| names.is_header(name)) {
+            found.extend(value(text, quote.start(), false, false));
         }
     }
     let is_key = |block: &regex::bytes::Match<'_>| {
@@ -122,6 +139,40 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
     found.extend(PEM.find_iter(text).filter(is_key).map(|block| block.range()));
     found.retain(|place| !is_filled(&text[place.clone()]));
     found
+}
+
+/// Returns the password of an authority, such as `user:password@host`.
+pub(super) fn authority_password(text: &[u8]) -> Option<Range<usize>> {
+    url::password(text, 0).filter(|place| !is_filled(&text[place.clone()]))
+}
+
+/// Whether a value only says that a block of YAML follows.
+pub(super) fn is_block_indicator(value: &str) -> bool {
+    let rest = value.strip_prefix(['|', '>']);
+    rest.is_some_and(|rest| rest.len() <= 2 && rest.chars().all(|c| matches!(c, '-' | '+' | '1'..='9')))
+}
+
+/// Returns the block of YAML whose indicator, such as `|`, is at `at`: the lines behind it that are
+/// indented more than the line of their name.
+fn block(text: &[u8], at: usize) -> Option<Range<usize>> {
+    if !matches!(text.get(at), Some(b'|' | b'>')) {
+        return None;
+    }
+    let is_indent = |byte: &&u8| matches!(byte, b' ' | b'-');
+    let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
+    let indent = text[line..at].iter().take_while(is_indent).count();
+    let begin = at + memchr::memchr(b'\n', &text[at..])? + 1;
+    let mut end = begin;
+    for line in text[begin..].split_inclusive(|byte| *byte == b'\n') {
+        let is_in_block = line.iter().take_while(|byte| **byte == b' ').count() > indent;
+        if !is_in_block && !line.trim_ascii().is_empty() {
+            break;
+        }
+        end += line.len();
+    }
+    let content = text[begin..end].trim_ascii();
+    let from = begin + text[begin..end].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    (!content.is_empty()).then(|| from..from + content.len())
 }
 
 /// Returns the value behind a name and a separator: up to its closing quote, or one word, or the

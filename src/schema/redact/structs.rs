@@ -40,7 +40,7 @@ impl Redactor {
     /// Redacts a `TypedStruct`: the type URL is field 1, the `Struct` field 2.
     pub(super) fn typed_struct(&self, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let url = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1).last();
-        let means = url.map_or(Meaning::Unknown, |url| self.meaning_of(&url.text()));
+        let means = url.map_or(Meaning::Unknown, |url| self.meaning_of(&url.text(), depth));
         let clean = |field: &WireField<'_>| match field.value {
             Value::Len(value) if field.number == 2 => self.structure(means, value, depth.below()),
             _ => None,
@@ -48,8 +48,8 @@ impl Redactor {
         rebuild(bytes, clean, |rest| overwrite_rest(rest, |number| number == 2))
     }
 
-    fn meaning_of(&self, type_url: &str) -> Meaning<'_> {
-        let found = self.schema.find_message(message_name(type_url));
+    fn meaning_of(&self, type_url: &str, depth: Depth) -> Meaning<'_> {
+        let found = self.find(message_name(type_url), depth);
         found.map_or(Meaning::Unknown, |(pool, place)| Meaning::Message(pool, place))
     }
 
@@ -61,7 +61,7 @@ impl Redactor {
         let facts = self.facts(bytes);
         let means = match (means, &facts.type_url) {
             (Meaning::Secret, _) | (_, None) => means,
-            (_, Some(url)) => self.meaning_of(url),
+            (_, Some(url)) => self.meaning_of(url, depth),
         };
         let clean = |field: &WireField<'_>| match field.value {
             Value::Len(entry) if field.number == FIELDS => self.member(means, &facts, entry, depth),
@@ -107,7 +107,7 @@ impl Redactor {
         // The last of several keys counts, but each may tell of a secret.
         let mut means = Meaning::Unknown;
         for key in keys {
-            means = match (means, self.member_meaning(of, facts, &key.text())) {
+            means = match (means, self.member_meaning(of, facts, &key.text(), depth)) {
                 (Meaning::Secret, _) => Meaning::Secret,
                 (_, newer) => newer,
             };
@@ -119,7 +119,13 @@ impl Redactor {
         rebuild(entry, clean, |rest| overwrite_rest(rest, |number| number == 2))
     }
 
-    fn member_meaning<'a>(&self, of: Meaning<'a>, facts: &StructFacts, key: &str) -> Meaning<'a> {
+    fn member_meaning<'a>(
+        &'a self,
+        of: Meaning<'a>,
+        facts: &StructFacts,
+        key: &str,
+        depth: Depth,
+    ) -> Meaning<'a> {
         let is_secret = || {
             self.names().is_key(key)
                 || facts.names_secret && VALUE_FIELDS.iter().any(|name| same_name(name, key))
@@ -134,7 +140,8 @@ impl Redactor {
                 _ => Meaning::Plain,
             },
             Meaning::Message(pool, place) => {
-                let table = pool.table(place);
+                let definition = self.definition(pool, place, depth);
+                let (pool, table) = definition.map_or((pool, None), |(pool, _, table)| (pool, Some(table)));
                 let is_open = table.is_none_or(|table| table.form.can_hold_anything());
                 let field = table.and_then(|table| {
                     table.fields.iter().find(|field| *field.name == *key || *field.json_name == *key)

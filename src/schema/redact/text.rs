@@ -37,7 +37,7 @@ static PAIRS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Secret members of a JSON Web Key.
 static KEY_MEMBERS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"\\?"(?:k|d|p|q|dp|dq|qi)\\?"\s*:"#).expect("a pattern of ours"));
+    LazyLock::new(|| Regex::new(r#"\\?"(?:k|d|p|q|dp|dq|qi|r|t)\\?"\s*:"#).expect("a pattern of ours"));
 
 /// Returns a pattern of the names that a user added.
 pub(super) fn added_names(names: &SecretNames) -> Option<Regex> {
@@ -98,7 +98,7 @@ pub(super) fn clean(
         end_of_block = found.end_of_block;
         for place in found.places {
             let secret = &text[place.clone()];
-            if !secret.is_empty() && !secret.starts_with("[redacted ") {
+            if !secret.is_empty() && !secret.starts_with("[redacted ") && !shown::is_block_indicator(secret) {
                 holes.push((place, mark(secret.as_bytes())));
             }
         }

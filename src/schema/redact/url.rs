@@ -73,7 +73,7 @@ fn parameter(text: &[u8], at: usize, names: &SecretNames) -> Option<Range<usize>
 }
 
 /// Returns the password of the URL whose authority begins at `at`.
-fn password(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn password(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let is_user = |byte: &u8| is_in_url(*byte) && !b"/?".contains(byte);
     let authority = rest.iter().take(MAX_USER_BYTES).take_while(|byte| is_user(byte)).count();

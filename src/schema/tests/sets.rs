@@ -195,6 +195,67 @@ fn reflected_set_comes_after_user_sets_and_keeps_secrets_redacted() {
 }
 
 #[test]
+fn sets_cannot_make_secrets_of_built_in_types_plain() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tls = r#"syntax = "proto3"; package envoy.extensions.transport_sockets.tls.v3;
+        message Secret { string name = 1; bytes generic_secret = 5; }"#;
+    let cluster = r#"syntax = "proto3"; package envoy.config.cluster.v3;
+        message Cluster { bytes transport_socket = 24; }"#;
+    let own = r#"syntax = "proto3"; package acme.v1; import "tls.proto"; import "cluster.proto";
+        message Wrap {
+          envoy.extensions.transport_sockets.tls.v3.Secret secret = 1;
+          map<string, envoy.config.cluster.v3.Cluster> clusters = 2;
+        }"#;
+    let files = [("tls.proto", tls), ("cluster.proto", cluster), ("own.proto", own)];
+    let files = files.map(|(name, text)| write(&folder, name, text));
+    let set = |files: &[PathBuf]| {
+        let schema = Schema::with(&[], files, &[folder.path().to_owned()]).expect("it compiles");
+        ("x".to_owned(), schema.user_pools[0].descriptors.encode_to_vec())
+    };
+    let (own, reflected) = (set(&files[1..]), set(&files[..1]));
+
+    let builtin = Schema::builtin();
+    let encode = |name: &str, value: serde_json::Value| builtin.encode(name, &value).expect("known");
+    let secret_type = "envoy.extensions.transport_sockets.tls.v3.Secret";
+    let value = json!({"name": "a", "generic_secret": {"secret": {"inline_string": "hunter2-of-the-tests"}}});
+    let secret = encode(secret_type, value.clone());
+    let context = json!({"@type": "x/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        "common_tls_context": {"tls_certificates": [{"password": {"inline_string": "hunter2-of-the-tests"}}]}});
+    let socket = json!({"transport_socket": {"name": "x", "typed_config": context}});
+    let cluster = encode("envoy.config.cluster.v3.Cluster", socket);
+    let stands = json!({"type_url": format!("x/{secret_type}"), "value": value});
+    let mut wrap = super::field(1, &secret);
+    wrap.extend(super::field(2, &[super::field(1, b"k"), super::field(2, &cluster)].concat()));
+    let schema = Schema::with_reflected(&[own], &[], &[], Some(&reflected)).expect("sets");
+    assert!(schema.message_to_json(secret_type, &secret)["generic_secret"].is_string(), "bytes, in base64");
+    for (name, message) in [
+        (secret_type, secret),
+        ("envoy.config.cluster.v3.Cluster", cluster),
+        ("acme.v1.Wrap", wrap),
+        ("xds.type.v3.TypedStruct", encode("xds.type.v3.TypedStruct", stands)),
+    ] {
+        let any = packed(name, &message);
+        assert!(super::holds(&any, "hunter2"), "{name}");
+        let clean = Redactor::new(schema.clone(), 1).resource(&any).expect("a secret");
+        assert!(!super::holds(&clean, "hunter2"), "{name}");
+    }
+}
+
+#[test]
+fn sets_add_secrets_to_built_in_types() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"syntax = "proto3"; package envoy.config.cluster.v3;
+        import "udpa/annotations/sensitive.proto";
+        message Cluster { string name = 1; string door = 999 [(udpa.annotations.sensitive) = true]; }"#;
+    let schema = Schema::with(&[], &[write(&folder, "newer.proto", text)], &[]).expect("it compiles");
+    let cluster =
+        [super::field(1, b"name-of-the-tests"), super::field(999, b"hunter2-of-the-tests")].concat();
+    let any = packed("envoy.config.cluster.v3.Cluster", &cluster);
+    let clean = Redactor::new(schema, 1).resource(&any).expect("a secret");
+    assert!(super::holds(&clean, "name-of-the-tests") && !super::holds(&clean, "hunter2"));
+}
+
+#[test]
 fn proto_errors_have_position_and_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let compile = |text: &str| {

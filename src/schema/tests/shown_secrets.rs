@@ -1,10 +1,13 @@
 //! Secrets that texts of resources, details and wrappers show by their form.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
 use super::{bytes, field, holds, packed, redactor};
 use crate::schema::{Schema, base64};
-use crate::wire::content::Redact;
+use crate::wire::content::{Catalog, MemoryBodies, Redact};
+use crate::wire::{Message, MessageShape};
 
 const HUNTER: &str = "hUnter2-of-the-tests";
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
@@ -41,6 +44,11 @@ fn texts() -> Vec<(String, String)> {
         "password=HERE user=a",
         "Endpoint=sb://a/;SharedAccessKey=HERE",
         "local token = \"HERE\"",
+        "[[\"authorization\",\"HERE\"],[\"x-zone\",\"a\"]]",
+        "headers:add(\"authorization\", \"HERE\")",
+        "headers:replace('x-api-key', 'HERE')",
+        "a: b\npassword: |\n  HERE\nc: d",
+        "- db:\n    password: >-\n      HERE\n    zone: a",
     ]
     .into_iter()
     .map(|text| (text.replace("HERE", HUNTER), text.replace("HERE", stars)))
@@ -169,6 +177,27 @@ fn removes_secrets_of_details_of_any_type() {
     }
     let plain = any("google.rpc.ErrorInfo", [field(1, b"REASON"), field(2, b"acme.test")].concat());
     assert_eq!(redactor.detail(&plain), None);
+}
+
+#[test]
+fn removes_secrets_of_parameters_and_keeps_names() {
+    let schema = Schema::builtin();
+    let constraint = json!({"constraint": {"key": "token", "value": HUNTER}});
+    let name = json!({"name": "c?token=x", "dynamic_parameter_constraints": {"or_constraints": {"constraints": [constraint]}}});
+    let wrapper = json!({"version": "1", "resource_name": name});
+    let bytes = schema.encode("envoy.service.discovery.v3.Resource", &wrapper).expect("a resource");
+    let after = redactor().wrapper(&bytes).expect("a secret");
+    assert!(!holds(&after, HUNTER) && holds(&after, "c?token=x"));
+    assert_eq!(redactor().wrapper(&after), None);
+
+    let locator = json!({"name": "c?token=x", "dynamic_parameters": {"token": HUNTER, "zone": "a"}});
+    let bytes = schema.encode("envoy.service.discovery.v3.ResourceLocator", &locator).expect("a locator");
+    let after = redactor().parameters(&bytes).expect("a secret");
+    assert!(!holds(&after, HUNTER) && holds(&after, "c?token=x") && holds(&after, "zone"));
+    let request = field(8, &bytes);
+    let mut catalog = Catalog::new(1, Some(Arc::new(redactor())), Box::new(MemoryBodies::default()));
+    let message = Message::parse(MessageShape::DeltaRequest, &request, &mut catalog);
+    assert!(message.redacted && !holds(&message.bytes(&catalog).expect("kept"), HUNTER));
 }
 
 #[test]

@@ -29,6 +29,10 @@ pub(super) struct Missing {
     streams: BTreeMap<StreamId, LostStream>,
     /// Messages of streams that began and ended while frames were lost.
     forgotten: u64,
+    /// Lost messages whose gaps are encoded but not written.
+    gaps_at_risk: u64,
+    /// Lost messages whose gaps are written.
+    gaps_written: u64,
 }
 
 impl LostFrame {
@@ -51,13 +55,20 @@ impl Missing {
         self.at_risk.extend(LostFrame::of(frame).map(|lost| (frame.stream, lost)));
     }
 
+    /// Notes that a gap for lost messages is encoded but not written.
+    pub(super) fn risk_gap(&mut self, messages: u64) {
+        self.gaps_at_risk += messages;
+    }
+
     /// Everything encoded is written.
     pub(super) fn settle(&mut self) {
         self.at_risk.clear();
+        self.gaps_written += std::mem::take(&mut self.gaps_at_risk);
     }
 
     /// The frames at risk are lost.
     pub(super) fn lose_all(&mut self) {
+        self.gaps_at_risk = 0;
         for (stream, lost) in std::mem::take(&mut self.at_risk) {
             self.count(stream, lost);
         }
@@ -87,9 +98,10 @@ impl Missing {
         false
     }
 
-    /// Returns the number of lost messages that no gap in the output stands for.
-    pub(super) fn messages(&self) -> u64 {
-        self.forgotten + self.streams.values().map(|lost| lost.messages).sum::<u64>()
+    /// Returns the number of messages that were lost since the last call.
+    pub(super) fn take_messages(&mut self) -> u64 {
+        let waiting: u64 = self.streams.values().map(|lost| lost.messages).sum();
+        waiting + std::mem::take(&mut self.forgotten) + std::mem::take(&mut self.gaps_written)
     }
 
     /// The output names all open streams by itself.
@@ -99,11 +111,7 @@ impl Missing {
 
     /// Takes the losses of the next stream.
     pub(super) fn pop(&mut self) -> Option<(StreamId, LostStream)> {
-        let next = self.streams.pop_first();
-        if next.is_none() {
-            self.forgotten = 0;
-        }
-        next
+        self.streams.pop_first()
     }
 
     /// Puts back losses that could not be written.

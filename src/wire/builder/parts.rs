@@ -246,8 +246,9 @@ impl MessageParts {
             }
         }
         self.end_entries(catalog);
-        if matches!(known, Some(DiscoveryField::ErrorDetail | DiscoveryField::ResourceErrors)) {
-            let clean = clean_status(payload, known == Some(DiscoveryField::ResourceErrors), catalog);
+        let clean = known.and_then(|known| clean_field(known, payload, &**catalog.redactor()?));
+        let is_error = matches!(known, Some(DiscoveryField::ErrorDetail | DiscoveryField::ResourceErrors));
+        if is_error || clean.is_some() {
             self.payload(shape, field.number, clean.as_deref().unwrap_or(payload), catalog);
             match clean {
                 Some(clean) => {
@@ -430,15 +431,38 @@ fn clean_short_node(node: &[u8], redact: &dyn Redact) -> Option<Vec<u8>> {
     if redact.raw(node).is_some() && is_malformed() { None } else { redact.node(node) }
 }
 
-/// Removes secrets from a status, or from the status in a `resource_errors` entry if `nested`.
-///
-/// Returns `None` if there are none.
-fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
-    let redact = catalog.redactor()?;
+/// Removes secrets from a field that is neither a node nor a resource. Returns `None` if there are
+/// none.
+fn clean_field(known: DiscoveryField, payload: &[u8], redact: &dyn Redact) -> Option<Vec<u8>> {
+    match known {
+        DiscoveryField::ErrorDetail => clean_status(payload, redact),
+        DiscoveryField::ResourceErrors => {
+            let clean = |field: &WireField<'_>| match (field.number, field.value) {
+                (resource_error::RESOURCE_NAME, Value::Len(name)) => redact.parameters(name),
+                (resource_error::ERROR_DETAIL, Value::Len(detail)) => clean_status(detail, redact),
+                _ => None,
+            };
+            rebuild(payload, clean, |rest| redact.raw(rest))
+        }
+        DiscoveryField::ControlPlane => {
+            let clean = |field: &WireField<'_>| match (field.number, field.value) {
+                (fields::NAME, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
+                _ => None,
+            };
+            rebuild(payload, clean, |_| None)
+        }
+        DiscoveryField::Locators | DiscoveryField::LocatorsUnsubscribe | DiscoveryField::RemovedNames => {
+            redact.parameters(payload)
+        }
+        _ => None,
+    }
+}
+
+/// Removes secrets from a status. Returns `None` if there are none.
+fn clean_status(payload: &[u8], redact: &dyn Redact) -> Option<Vec<u8>> {
     let clean = |field: &WireField<'_>| match (field.number, field.value) {
-        (resource_error::ERROR_DETAIL, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
         (status::MESSAGE, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
-        (status::DETAILS, Value::Len(any)) if !nested => redact.detail(any),
+        (status::DETAILS, Value::Len(any)) => redact.detail(any),
         _ => None,
     };
     rebuild(payload, clean, |rest| redact.raw(rest))

@@ -6,6 +6,9 @@ impl Time {
     /// The zero of the source.
     pub const ZERO: Time = Time(0);
 
+    /// The end of time: later times are cut to it.
+    pub const MAX: Time = Time(u64::MAX);
+
     /// Returns a time in seconds as nanoseconds; zero if negative.
     pub fn from_secs_f64(secs: f64) -> Time {
         Time((secs.max(0.0) * 1e9) as u64)

@@ -44,7 +44,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     // The client may withhold its verdict until the server has sent what the resources need.
     let warming = ctx.store.warming_of_track(ctx.stream, track);
     if warming.iter().any(|fact| fact.withheld.is_some() && !fact.is_owed_by_client()) {
-        return ctx.arm(Alarm::Unanswered, ctx.at.after(limit));
+        // The steps grow, so that their number does not depend on the length of the wait.
+        let step = limit.max(ctx.at.since(waited.at) / 16);
+        return ctx.arm(Alarm::Unanswered, ctx.at.after(step));
     }
     let what = match ctx.store.pushed_version(ctx.stream, waited) {
         PushedVersion::Whole(version) => super::support::version_or_none(&version).to_owned(),

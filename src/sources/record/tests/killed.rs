@@ -122,7 +122,7 @@ fn reads_file_that_is_being_written() {
     let frames = deltas(&mut catalog, 700);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
-    let mut writer = recording_file::writer(recording_file::create(&path).unwrap(), header()).unwrap();
+    let mut writer = Writer::in_file(recording_file::create(&path).unwrap(), header()).unwrap();
     let mut early = None;
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::app::recording_file::{create, replace};
+use crate::app::recording_file::{create, empty, replace};
 use crate::sources::open_recording as open;
 use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
@@ -232,7 +232,9 @@ fn creates_private_files_and_overwrites_recordings_only() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
     for create in [create, replace] {
-        let writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+        let file = create(&path).unwrap();
+        empty(&file).unwrap();
+        let writer = Writer::in_file(file, header()).unwrap();
         writer.finish().unwrap();
         assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
     }

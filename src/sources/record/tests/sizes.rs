@@ -1,7 +1,8 @@
 //! Sizes that a recording must keep to; each against the bytes that went by.
 
 use super::sample::*;
-use crate::app::recording_file::{create, writer};
+use crate::app::recording_file::create;
+use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::{Frame, FramePayload, Message, MessageShape};
 
@@ -106,7 +107,7 @@ fn deltas(every: usize, clusters: u64) -> f64 {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deltas.xdsrec");
-    let mut writer = writer(create(&path).unwrap(), header()).unwrap();
+    let mut writer = Writer::in_file(create(&path).unwrap(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();
         if i % every == 0 {

@@ -24,9 +24,10 @@ impl Writer {
         }
     }
 
-    /// Returns the number of lost messages that no gap in the output stands for yet.
-    pub fn missing(&self) -> u64 {
-        self.missing.messages()
+    /// Returns the number of messages that the output lacks, since the last call. Call it after a
+    /// flush.
+    pub fn take_missing(&mut self) -> u64 {
+        self.missing.take_messages()
     }
 
     /// Writes gaps for lost frames.
@@ -47,6 +48,7 @@ impl Writer {
             let (messages, bytes) = (lost.messages, lost.bytes);
             let what = FramePayload::Gap { messages, bytes, cause: GapCause::Lost };
             self.put_frame(&Frame { at, stream, what }, None)?;
+            self.missing.risk_gap(messages);
         } else if let Some(open) = self.open.get(&stream).filter(|_| lost.is_new).cloned() {
             self.put_frame(&Frame { at, stream, what: FramePayload::Open(open) }, None)?;
         }
