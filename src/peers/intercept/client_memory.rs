@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::contents::{Alteration, WireContents};
+use super::contents::{Alteration, AlteredNames, WireContents};
 use crate::engine::filter::WireStream;
 use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{Kind, TypeUrl};
@@ -18,9 +18,6 @@ const MAX_NAMES: usize = 100_000;
 
 /// Versions that are remembered of one type of a client.
 const MAX_VERSIONS: usize = 64;
-
-/// Names that a server has never sent, each with the fault or person who made it up.
-pub(super) type MadeUpNames = BTreeMap<Arc<str>, Arc<str>>;
 
 /// A request without what only xdscope has told the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +45,7 @@ type AlteredTypes = BTreeMap<(Arc<str>, TypeUrl), AlteredType>;
 #[derive(Default)]
 struct AlteredType {
     /// Resources that differ, and the fault or person.
-    names: BTreeMap<Arc<str>, Arc<str>>,
+    names: AlteredNames,
     /// Those among them that the server has never sent.
     foreign: BTreeSet<Arc<str>>,
     /// SotW: versions that the client was told, newest last.
@@ -152,9 +149,9 @@ impl ClientMemory {
 
     /// Returns the clusters of a client that the server has never sent, each with the fault or
     /// person. The client requests endpoints by their names.
-    pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> MadeUpNames {
+    pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> AlteredNames {
         let types = self.types();
-        let Some(altered) = clusters_of(&types, node) else { return MadeUpNames::new() };
+        let Some(altered) = clusters_of(&types, node) else { return AlteredNames::new() };
         let names = altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name));
         names.map(|(name, by)| (name.clone(), by.clone())).collect()
     }

@@ -20,6 +20,9 @@ use crate::wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
 /// Number of a field that no discovery message has.
 const PADDING: u32 = 1000;
 
+/// Names of resources, each with the fault or person that has altered or made it up.
+pub(super) type AlteredNames = BTreeMap<Arc<str>, Arc<str>>;
+
 /// A decoded message with the texts that filters and nonces need.
 #[derive(Clone, Debug)]
 pub(super) struct WireContents {
@@ -329,9 +332,9 @@ impl WireContents {
     pub(super) fn without_claims<'a>(
         &self,
         altered_by: impl Fn(&str) -> Option<&'a Arc<str>>,
-    ) -> Option<(Bytes, BTreeMap<Arc<str>, Arc<str>>)> {
+    ) -> Option<(Bytes, AlteredNames)> {
         let number = DiscoveryField::InitialVersions.number(self.shape)?;
-        let (mut out, mut left_out) = (Vec::new(), BTreeMap::new());
+        let (mut out, mut left_out) = (Vec::new(), AlteredNames::new());
         for field in Fields::new(&self.bytes).map_while(Result::ok) {
             let mut entry = Fields::new(field.bytes()).map_while(Result::ok);
             let key = (field.number == number).then(|| entry.find(|part| part.number == map_entry::KEY));

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::client_memory::MadeUpNames;
-use super::contents::WireContents;
+use super::contents::{AlteredNames, WireContents};
 use super::track::Track;
 
 /// A request in which names are left out.
@@ -25,7 +24,7 @@ impl Track {
     pub(super) fn without_made_up(
         &mut self,
         request: &WireContents,
-        made_up: &MadeUpNames,
+        made_up: &AlteredNames,
     ) -> Option<CutRequest> {
         let is_delta = request.is_delta();
         let is_new = |name: &&Arc<str>| made_up.contains_key(*name) && (is_delta || !self.has_sent(name));
