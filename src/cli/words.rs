@@ -60,6 +60,8 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
         return ("missing".to_owned(), Role::Warn);
     }
     let role = match fact.state {
+        _ if fact.owed_again.is_some_and(|owed| owed.is_late) => Role::Warn,
+        _ if fact.owed_again.is_some() || fact.is_removal_unanswered => Role::Pending,
         ResourceState::Present if fact.is_ignored() => Role::Muted,
         ResourceState::Present | ResourceState::Kept => Role::Ok,
         ResourceState::Waiting => Role::Pending,
@@ -70,6 +72,10 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     let owed = if fact.unclassified.is_some() { ", pending reclassification" } else { "" };
+    let again = fact.owed_again.as_ref().map(|owed| format!(", {}", report::owed_again(owed)));
+    let again = again.unwrap_or_default();
+    let removal = fact.is_removal_unanswered.then(|| format!(", {}", report::NOT_ANSWERED));
+    let removal = removal.unwrap_or_default();
     let closed = if fact.is_stream_down { format!(", {}", report::CLOSED) } else { String::new() };
-    (format!("{word}{by}{owed}{closed}"), role)
+    (format!("{word}{removal}{by}{owed}{again}{closed}"), role)
 }

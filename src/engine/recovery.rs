@@ -195,81 +195,15 @@ impl Disturbance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::content::Catalog;
-    use crate::wire::discovery::encode::{RequestFields, ResponseFields};
-    use crate::wire::event::Clock;
-    use crate::wire::{Frame, FramePayload, Intervention, Message, MessageShape, Open};
+    use crate::engine::session::interventions::tests::Session;
+    use crate::wire::event::Dir;
 
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-    const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
-    /// A session of one client, with a message each second.
-    struct Session {
-        store: Store,
-        stream: u32,
-    }
-
-    impl Session {
-        fn new() -> Session {
-            let clock = Clock { epoch: None, untimed: false };
-            let store = Store::new(Catalog::in_memory(), clock, crate::engine::store::Options::default());
-            let mut session = Session { store, stream: 0 };
-            session.open("");
-            session
-        }
-
-        fn handle(&mut self, what: FramePayload) {
-            let at = self.store.now().after(Duration::from_secs(1));
-            self.store.handle(Frame { at, stream: StreamId(self.stream), what });
-        }
-
-        fn open(&mut self, version: &str) {
-            self.stream += 1;
-            self.handle(FramePayload::Open(Box::new(Open { method: ADS.into(), ..Open::default() })));
-            self.request(version, "");
-        }
-
-        fn request(&mut self, version_info: &str, response_nonce: &str) {
-            // The id of the node.
-            let node = [0x0a, 1, b'x'];
-            let fields = RequestFields {
-                version_info,
-                node: Some(&node),
-                type_url: CDS,
-                response_nonce,
-                ..RequestFields::default()
-            };
-            let bytes = fields.encode(false);
-            let message = Message::parse(MessageShape::SotwRequest, &bytes, self.store.catalog_mut());
-            self.handle(FramePayload::Message(Arc::new(message)));
-        }
-
-        fn push(&mut self, version: &str, nonce: &str) {
-            let fields = ResponseFields { version, type_url: CDS, nonce, ..ResponseFields::default() };
-            let bytes = fields.encode::<&[u8]>(false, []);
-            let message = Message::parse(MessageShape::SotwResponse, &bytes, self.store.catalog_mut());
-            self.handle(FramePayload::Message(Arc::new(message)));
-        }
-
-        fn intercept(&mut self, interference: Interference) {
-            let facts = InterventionFacts {
-                interference,
-                dir: Dir::Resp,
-                is_delta: false,
-                type_url: CDS.into(),
-                version: "2".into(),
-                nonce: "n2".into(),
-                by: "fault 1".into(),
-            };
-            let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Resp };
-            self.handle(FramePayload::Intercepted(Box::new(what)));
-        }
-
-        fn recovery(&self) -> RecoveryFact {
-            let mut all = recoveries(&self.store);
-            assert_eq!(all.len(), 1);
-            all.remove(0)
-        }
+    fn recovery(session: &Session) -> RecoveryFact {
+        let mut all = recoveries(&session.0);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
     }
 
     #[test]
@@ -277,7 +211,7 @@ mod tests {
         let mut session = Session::new();
         session.push("1", "n1");
         session.request("1", "n1");
-        assert!(recoveries(&session.store).is_empty());
+        assert!(recoveries(&session.0).is_empty());
     }
 
     #[test]
@@ -285,23 +219,23 @@ mod tests {
         let mut session = Session::new();
         session.push("1", "n1");
         session.request("1", "n1");
-        session.intercept(Interference::Dropped);
-        assert!(!session.recovery().is_recovered());
+        session.intercept(Interference::Dropped, Dir::Resp);
+        assert!(!recovery(&session).is_recovered());
         session.push("3", "n3");
         session.request("3", "n3");
-        let fact = session.recovery();
+        let fact = recovery(&session);
         assert!(fact.is_recovered());
         assert_eq!((&*fact.node, fact.interventions, fact.nacks, fact.reconnects), ("x", 1, 0, 0));
-        assert_eq!(fact.longest, Some(Duration::from_secs(2)));
+        assert_eq!(fact.longest, Some(Duration::from_millis(20)));
     }
 
     #[test]
     fn changed_push_is_no_recovery() {
         let mut session = Session::new();
-        session.intercept(Interference::Changed);
+        session.intercept(Interference::Changed, Dir::Resp);
         session.push("2", "n2");
         session.request("2", "n2");
-        let open = session.recovery().open;
+        let open = recovery(&session).open;
         assert_eq!(open.iter().map(|of| of.type_url.as_str()).collect::<Vec<_>>(), [CDS]);
     }
 
@@ -311,9 +245,9 @@ mod tests {
             let mut session = Session::new();
             session.push("1", "n1");
             session.request("1", "n1");
-            session.intercept(Interference::Ended);
-            session.open(version);
-            let fact = session.recovery();
+            session.intercept(Interference::Ended, Dir::Resp);
+            session.reconnect(version);
+            let fact = recovery(&session);
             assert_eq!((fact.is_recovered(), fact.reconnects), (is_recovered, 1));
         }
     }

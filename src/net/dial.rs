@@ -13,6 +13,7 @@ use super::tap::{Address, Leg};
 use super::tls;
 use crate::sources::observe::ConnectStep;
 use crate::wire::Secured;
+use crate::wire::text::shell_word;
 
 /// A server and the settings of connections to it.
 pub(super) struct Dial<'a> {
@@ -46,7 +47,7 @@ impl DialError {
 
 /// The command that examines the server further.
 fn doctor(address: &Address) -> Option<String> {
-    Some(format!("xdscope doctor {address}"))
+    Some(format!("xdscope doctor {}", shell_word(&address.to_string())))
 }
 
 const TLS_HINT: &str = "https:// before the address: the server speaks TLS";
@@ -205,4 +206,16 @@ pub(super) fn causes(status: &Status) -> String {
         cause = error.source();
     }
     what
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggested_command_quotes_a_path_for_the_shell() {
+        let command = |address: &str| doctor(&address.parse().unwrap()).unwrap();
+        assert_eq!(command("cp.mesh:15010"), "xdscope doctor cp.mesh:15010");
+        assert_eq!(command("unix:/run/my xds.sock"), "xdscope doctor 'unix:/run/my xds.sock'");
+    }
 }

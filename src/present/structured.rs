@@ -44,18 +44,21 @@ pub fn members(members: &Members) -> String {
     }
 }
 
-/// Formats the number of members of a glob: `3, 1 deeper`.
+/// Formats the number of members of a glob: `3, 1 deeper`, `2, 1 refused`.
 pub fn glob_members(members: GlobMembers) -> String {
-    match members.deeper {
-        0 => count(members.total()),
-        deeper => format!("{}, {} deeper", count(members.total()), count(deeper)),
+    let mut text = count(members.total());
+    for (n, word) in [(members.deeper, "deeper"), (members.refused, "refused")] {
+        if n > 0 {
+            text.push_str(&format!(", {} {word}", count(n)));
+        }
     }
+    text
 }
 
 /// Formats how many members of a collection the client has: `3`, `2 of 3`.
 pub fn present_members(members: &Members) -> String {
     match members {
-        Members::Glob(glob) => count(glob.total()),
+        Members::Glob(glob) => count(glob.in_use()),
         Members::List(list) => format!("{} of {}", count(list.inline + list.present), count(list.entries)),
     }
 }

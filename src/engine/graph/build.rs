@@ -78,9 +78,7 @@ impl GraphBuilder {
         self.done = self.done.saturating_add(most);
         match self.stage {
             Stage::Nodes => match self.snapshot.read(store, most) {
-                Some(facts) => {
-                    facts.into_iter().for_each(|(fact, requested)| self.graph.add(fact, requested))
-                }
+                Some(facts) => facts.into_iter().for_each(|(fact, request)| self.graph.add(fact, request)),
                 None => {
                     self.graph.forget_others(known);
                     self.stage = Stage::Edges { next: 0, end: self.graph.nodes.len() };
@@ -92,6 +90,8 @@ impl GraphBuilder {
                     let links = self.graph.references_of(id, known);
                     self.graph.connect_all(id, links.as_deref().unwrap_or_default(), known);
                     self.graph.note_changes(id, links.as_deref().unwrap_or_default(), known);
+                    let earlier = self.graph.earlier_references(id, known);
+                    self.graph.connect_all(id, earlier.as_deref().unwrap_or_default(), known);
                 }
                 self.stage = if to < end { Stage::Edges { next: to, end } } else { Stage::States(0) };
             }
@@ -126,10 +126,11 @@ impl Graph {
         if known.0.len() > 2 * self.nodes.len() + 1024 {
             let contents = self.nodes.iter().flat_map(|node| {
                 let refused = node.refused.as_ref().and_then(|update| update.content);
-                let unanswered = node.unanswered.as_ref().map(|update| update.content);
+                let unanswered = node.unanswered.as_ref().and_then(|update| update.content);
                 [node.content, refused, unanswered].into_iter().flatten()
             });
-            let used: HashSet<BlobId> = contents.collect();
+            let earlier = self.warming.values().filter_map(|fact| fact.earlier);
+            let used: HashSet<BlobId> = contents.chain(earlier).collect();
             known.0.retain(|id, _| used.contains(id));
         }
     }

@@ -57,9 +57,8 @@ impl Graph {
     fn is_unavailable(&self, node: &GraphNode) -> bool {
         let is_absent = match &node.state {
             NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
-            NodeState::Waiting { has_older: false, .. } | NodeState::Missing { .. } | NodeState::Gone(_) => {
-                true
-            }
+            NodeState::Waiting { again, .. } | NodeState::Missing { again, .. } => again.is_none(),
+            NodeState::Gone(_) => true,
             NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
             NodeState::NotAsked | NodeState::Ignored | NodeState::Dangling => self.sent.contains(&Kind::Cds),
             _ => false,
@@ -77,6 +76,8 @@ impl Graph {
                     | NodeState::Sent { in_force: true }
                     | NodeState::Refused { in_force: true }
                     | NodeState::RefusedPush { in_force: true, .. }
+                    | NodeState::Waiting { again: Some(_), .. }
+                    | NodeState::Missing { again: Some(_), .. }
             );
         let is_route = match node.kind {
             Kind::Rds | Kind::Vhds => true,

@@ -88,10 +88,7 @@ impl Graph {
                 let is_served = self.nodes.get(found).is_some_and(|node| node.state.is_present());
                 let first = self.find_referenced(link.kind, name).filter(|_| is_served);
                 if let Some(first) = first.and_then(|first| self.nodes.get_mut(first))
-                    && matches!(
-                        first.state,
-                        NodeState::NotAsked | NodeState::Waiting { has_older: false, .. }
-                    )
+                    && matches!(first.state, NodeState::NotAsked | NodeState::Waiting { again: None, .. })
                 {
                     first.state = NodeState::Replaced;
                 }

@@ -25,12 +25,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::engine::session::{is_structured, resource_type, respelled};
-use crate::engine::store::{ResourceFact, ResourceState, Store, WarmingFact};
+use crate::engine::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
 use crate::schema::links::{Link, OtherSource};
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
 use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
@@ -160,6 +160,8 @@ pub struct Graph {
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
+    /// Nodes to which an update without a verdict refers: they are no orphans.
+    awaited: HashSet<NodeId>,
     /// The warming resources, until the nodes have them.
     warming: HashMap<(Kind, Arc<str>), Box<WarmingFact>>,
     /// Number of present resources by type.
@@ -184,7 +186,8 @@ pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::hash::DefaultHasher::new();
     for fact in streams.iter().flat_map(|stream| store.summaries_of(*stream)) {
-        let counts = (fact.missing, fact.overdue, fact.names, fact.resources, fact.refused);
+        let owed = (fact.missing, fact.overdue, fact.owed_again);
+        let counts = (owed, fact.names, fact.resources, fact.refused);
         (fact.stream, &fact.type_url, fact.state, counts).hash(&mut hasher);
         store.mark(fact.stream, &fact.type_url).hash(&mut hasher);
     }
@@ -225,7 +228,7 @@ impl Graph {
         building.finish().0
     }
 
-    fn add(&mut self, fact: ResourceFact, requested: Option<(Time, Seq)>) {
+    fn add(&mut self, fact: ResourceFact, request: Option<PendingRequest>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
         // The client works with new content that warms, although it may withhold its verdict. Of an
         // update the content in force stays in use meanwhile.
@@ -235,7 +238,7 @@ impl Graph {
         let aliases = fact.aliases.clone();
         let node = GraphNode {
             kind,
-            state: NodeState::of(&fact, requested),
+            state: NodeState::of(&fact, request),
             content: if warms { fact.content } else { fact.content_in_use() },
             unanswered: UnansweredUpdate::of(&fact).filter(|_| !warms),
             refused: RefusedUpdate::of(&fact),
@@ -288,6 +291,20 @@ impl Graph {
         }
         self.unread.push(content);
         None
+    }
+
+    /// Returns the references of the content that stays in use while the update of a node warms.
+    fn earlier_references(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
+        let node = self.nodes.get(id)?;
+        let warming = self.warming.get(&(node.kind, node.name.clone()))?;
+        let content = warming.earlier.filter(|content| Some(*content) != node.content)?;
+        match known.links(content) {
+            Some(links) => Some(links.clone()),
+            None => {
+                self.unread.push(content);
+                None
+            }
+        }
     }
 
     fn connect_named(&mut self, from: NodeId, link: &Link) {

@@ -25,12 +25,12 @@ pub struct RefusedUpdate {
     pub changes: Vec<ChangedReference>,
 }
 
-/// An update of a resource that the client has neither accepted nor refused, while an earlier
-/// version is in force.
+/// An update or the removal of a resource that the client has neither accepted nor refused, while
+/// an earlier version is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnansweredUpdate {
-    /// The content.
-    pub content: BlobId,
+    /// The content. `None` for a removal.
+    pub content: Option<BlobId>,
     /// References that the update would add or drop, the first 64.
     pub changes: Vec<ChangedReference>,
 }
@@ -60,8 +60,9 @@ impl RefusedUpdate {
 impl UnansweredUpdate {
     /// Returns the unanswered update of a resource, without the changed references.
     pub(super) fn of(fact: &ResourceFact) -> Option<Box<UnansweredUpdate>> {
-        let content = fact.content.filter(|_| fact.is_unanswered && fact.in_force.is_some())?;
-        Some(Box::new(UnansweredUpdate { content, changes: Vec::new() }))
+        let content = fact.content.filter(|_| fact.is_unanswered && fact.in_force.is_some());
+        let is_update = content.is_some() || fact.is_removal_unanswered;
+        is_update.then(|| Box::new(UnansweredUpdate { content, changes: Vec::new() }))
     }
 }
 
@@ -70,12 +71,20 @@ impl Graph {
     /// `used` are the references in force.
     pub(super) fn note_changes(&mut self, id: NodeId, used: &[Link], known: &References) {
         let Some(node) = self.nodes.get_mut(id).filter(|node| is_read(node.kind)) else { return };
+        let is_unanswered = node.refused.is_none();
         let refused = node.refused.as_mut().and_then(|update| Some((update.content?, &mut update.changes)));
-        let unanswered = node.unanswered.as_mut().map(|update| (update.content, &mut update.changes));
+        let unanswered = node.unanswered.as_mut();
+        let unanswered = unanswered.and_then(|update| Some((update.content?, &mut update.changes)));
         let Some((content, changes)) = refused.or(unanswered) else { return };
         match known.links(content) {
             Some(links) => *changes = ChangedReference::between(used, links),
-            None => self.unread.push(content),
+            None => return self.unread.push(content),
+        }
+        if is_unanswered {
+            let added: Vec<_> = changes.iter().filter(|change| change.is_added).cloned().collect();
+            let nodes = added.iter().filter_map(|change| self.find_referenced(change.kind, &change.name));
+            let nodes: Vec<NodeId> = nodes.collect();
+            self.awaited.extend(nodes);
         }
     }
 }

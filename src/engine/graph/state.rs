@@ -1,7 +1,9 @@
+use std::collections::HashSet;
+
 use crate::engine::nack::RestUse;
-use crate::engine::store::{AbsentBy, ResourceFact, ResourceState};
+use crate::engine::store::{AbsentBy, OwedAgainFact, PendingRequest, ResourceFact, ResourceState};
 use crate::schema::links::usual_referring_kinds;
-use crate::wire::event::{Kind, Seq, Time};
+use crate::wire::event::{Kind, Time};
 
 use super::{Graph, NodeId};
 
@@ -41,15 +43,17 @@ pub enum NodeState {
     },
     /// Requested and not sent.
     Waiting {
-        /// Whether the client goes on with an older version, of which the server owes a newer one.
-        has_older: bool,
-        /// Time and number of the request, if known.
-        since: Option<(Time, Seq)>,
+        /// The debt of the server, if the client has the resource already.
+        again: Option<OwedAgainFact>,
+        /// The request, if known.
+        request: Option<PendingRequest>,
     },
     /// Requested and not sent within the time limit.
     Missing {
-        /// Time and number of the request, if known.
-        since: Option<(Time, Seq)>,
+        /// The debt of the server, if the client has the resource already.
+        again: Option<OwedAgainFact>,
+        /// The request, if known.
+        request: Option<PendingRequest>,
     },
     /// Reported as nonexistent, or removed.
     Gone(ResourceState),
@@ -107,8 +111,8 @@ impl NodeState {
 
     /// Returns the state of a resource, without regard to references.
     ///
-    /// `requested` is the time and number of the pending request.
-    pub(super) fn of(fact: &ResourceFact, requested: Option<(Time, Seq)>) -> NodeState {
+    /// `request` is the pending request.
+    pub(super) fn of(fact: &ResourceFact, request: Option<PendingRequest>) -> NodeState {
         let in_force = fact.in_force.is_some();
         if fact.is_ignored() {
             return NodeState::Ignored;
@@ -119,13 +123,17 @@ impl NodeState {
                 false => NodeState::RefusedPush { in_force, rest: refusal.rest },
             };
         }
+        let again = fact.owed_again;
         match fact.state {
+            _ if again.is_some_and(|owed| owed.is_late) => NodeState::Missing { again, request },
+            _ if again.is_some() => NodeState::Waiting { again, request },
+            _ if fact.is_removal_unanswered => NodeState::Sent { in_force },
             ResourceState::Present if fact.is_unanswered => NodeState::Sent { in_force },
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
-            ResourceState::Waiting => NodeState::Waiting { has_older: fact.has_older, since: requested },
+            ResourceState::Waiting => NodeState::Waiting { again: None, request },
             // The client's own timer has expired without a response.
             ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
-                NodeState::Missing { since: requested }
+                NodeState::Missing { again: None, request }
             }
             state => NodeState::Gone(state),
         }
@@ -139,7 +147,8 @@ impl NodeState {
             NodeState::Ready
                 | NodeState::Orphan
                 | NodeState::Sent { .. }
-                | NodeState::Waiting { has_older: true, .. }
+                | NodeState::Waiting { again: Some(_), .. }
+                | NodeState::Missing { again: Some(_), .. }
                 | NodeState::Refused { in_force: true }
                 | NodeState::RefusedPush { in_force: true, .. }
                 | NodeState::Warming { .. }
@@ -220,7 +229,7 @@ impl Graph {
             node.state = NodeState::Gone(ResourceState::Released);
         } else if let Some(warming) = node.warming.as_ref().filter(|_| node.state.is_present()) {
             node.state = NodeState::Warming { since: Some(warming.since) };
-        } else if !is_used && node.state == NodeState::Ready {
+        } else if !is_used && !self.awaited.contains(&id) && node.state == NodeState::Ready {
             // The reference may be in the bootstrap if the client gets no resources that could
             // refer to this one.
             let has_possible_users =
@@ -238,12 +247,28 @@ impl Graph {
         }
         let is_ignored = node.state == NodeState::Ignored;
         if node.state.is_present() || node.state.is_problem() || is_redirect || is_ignored {
-            match node.kind {
-                Kind::Lds if node.list.is_none() => self.roots.push(id),
-                _ if !is_used => self.unreferenced.push(id),
+            match node.kind == Kind::Lds && node.list.is_none() {
+                true if !self.is_below_listener(id) => self.roots.push(id),
+                false if !is_used => self.unreferenced.push(id),
                 _ => {}
             }
         }
+    }
+
+    /// Whether a listener is the target of another one, which the tree shows above it.
+    fn is_below_listener(&self, id: NodeId) -> bool {
+        let (mut queue, mut seen) = (vec![id], HashSet::from([id]));
+        while let Some(node) = queue.pop().and_then(|at| self.nodes.get(at)) {
+            let users = node.users.iter().copied();
+            let above = users.filter(|user| self.nodes.get(*user).is_some_and(|of| of.kind == Kind::Lds));
+            for user in above.filter(|user| seen.insert(*user)) {
+                if self.nodes.get(user).is_some_and(|user| user.users.is_empty()) {
+                    return true;
+                }
+                queue.push(user);
+            }
+        }
+        false
     }
 
     /// Marks the nodes with a problem and the nodes above them.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::engine::store::{NeededResource, Options};
 use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::event::{Seq, Time};
 
 /// An empty store with the built-in types.
 struct World {
@@ -92,6 +93,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         since: Time(1),
         response: Seq(1),
         is_update: false,
+        earlier: None,
         withheld: None,
         needs: vec![need],
         caused_by: None,
@@ -110,7 +112,7 @@ fn names(graph: &Graph, view: &TreeView) -> Vec<String> {
 }
 
 fn mesh() -> Graph {
-    let missing = NodeState::Missing { since: None };
+    let missing = NodeState::Missing { again: None, request: None };
     graph(&[
         (Kind::Lds, "web", NodeState::Ready, &[(Kind::Rds, "edge")]),
         (Kind::Rds, "edge", NodeState::Ready, &[(Kind::Cds, "a"), (Kind::Cds, "b")]),
@@ -181,7 +183,7 @@ fn folds_many_healthy_children_into_one_row() {
 /// Rows that stand for others say which of them are not ready.
 #[test]
 fn folded_rows_know_pending_states_below() {
-    let waiting = NodeState::Waiting { has_older: false, since: None };
+    let waiting = NodeState::Waiting { again: None, request: None };
     let clusters: Vec<String> = (0..20).map(|i| format!("c{i}")).collect();
     let uses: Vec<(Kind, &str)> = clusters.iter().map(|name| (Kind::Cds, name.as_str())).collect();
     let mut nodes: Vec<(Kind, &str, NodeState, &[(Kind, &str)])> =

@@ -316,6 +316,14 @@ impl Findings {
         self.all.len().checked_sub(1)
     }
 
+    /// Goes on with a finding on a later stream of the client.
+    pub(super) fn go_on(&mut self, index: usize, stream: StreamId, draft: FindingDraft<'_>) {
+        if let Some(finding) = self.all.get_mut(index) {
+            (finding.stream, finding.over, finding.text) = (stream, None, draft.text);
+            finding.severity = draft.severity.unwrap_or(finding.rule.severity);
+        }
+    }
+
     /// Updates a finding about a series that goes on.
     pub(super) fn restate(&mut self, index: usize, restated: Restated) {
         if let Some(finding) = self.all.get_mut(index) {

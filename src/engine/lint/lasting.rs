@@ -2,7 +2,7 @@
 //!
 //! Such a finding is over once the state has ended for all of its names. Its text says so then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
 
 /// Lasting findings that are followed.
 const MAX_FOLLOWED: usize = 1024;
+/// Findings of streams that have ended, which later streams may go on with.
+const MAX_INTERRUPTED: usize = 64;
 
 /// The state that a finding is about.
 #[derive(Clone, Debug)]
@@ -121,6 +123,9 @@ pub(super) struct LastingFindings {
     followed: Vec<Followed>,
     /// Number of names of all of them, at the time of their report.
     names: usize,
+    /// Findings about warming resources whose stream has ended, newest last: a later stream of the
+    /// client may go on with them.
+    interrupted: VecDeque<Followed>,
     /// The newest message that broke a rule which a later message mends, by stream and track.
     broken_last: HashMap<((usize, usize), &'static str), Seq>,
 }
@@ -169,6 +174,25 @@ impl LastingFindings {
         self.followed.iter_mut()
     }
 
+    /// Keeps a finding of a stream that has ended, for a later stream of the client.
+    fn interrupt(&mut self, followed: Followed) {
+        if matches!(followed.state, LastingState::Warming(_)) {
+            self.interrupted.push_back(followed);
+            if self.interrupted.len() > MAX_INTERRUPTED {
+                self.interrupted.pop_front();
+            }
+        }
+    }
+
+    /// Takes out the finding about the wait of a client for these resources on an earlier stream.
+    fn take_interrupted(&mut self, client: &Arc<str>, since: Time, names: &SymSet) -> Option<usize> {
+        let is_same = |of: &Followed| {
+            of.client == *client && of.since == since && names.iter().all(|name| of.names.contains(name))
+        };
+        let at = self.interrupted.iter().position(is_same)?;
+        self.interrupted.remove(at).map(|of| of.finding)
+    }
+
     /// Follows a finding no longer.
     fn drop_finding(&mut self, finding: usize) {
         self.followed.retain(|followed| followed.finding != finding);
@@ -192,7 +216,7 @@ impl LastingFindings {
 
     /// Marks the names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        for followed in &self.followed {
+        for followed in self.followed.iter().chain(&self.interrupted) {
             followed.names.iter().for_each(|name| mark_key(used, *name));
             followed.state.needs().into_iter().flatten().for_each(|name| mark_key(used, *name));
             if let LastingState::Content { contents, .. } = &followed.state {
@@ -207,6 +231,7 @@ impl LastingFindings {
     /// Forgets findings whose streams were dropped.
     pub(super) fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
+        self.interrupted.retain(|followed| dropped.kept.contains(&followed.place.0));
         self.broken_last.retain(|((stream, _), _), _| dropped.kept.contains(stream));
     }
 }
@@ -235,10 +260,20 @@ impl RuleContext<'_> {
             true => [Sym::EMPTY].into_iter().collect(),
             false => draft.names.iter().copied().collect(),
         };
-        let Some(finding) = self.report(rule, draft) else { return };
         // A file that cannot be read has no type.
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
+        let is_warming = matches!(state, LastingState::Warming(_));
+        let lasting = &mut self.source_state.lasting;
+        let interrupted = if is_warming { lasting.take_interrupted(&client, since, &names) } else { None };
+        let finding = match interrupted {
+            Some(finding) => {
+                self.findings.go_on(finding, self.stream.id, draft);
+                Some(finding)
+            }
+            None => self.report(rule, draft),
+        };
+        let Some(finding) = finding else { return };
         let (has_come, is_given_up) = (true, false);
         let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
         self.source_state.lasting.follow(followed);
@@ -358,7 +393,10 @@ impl RuleContext<'_> {
         };
         let over =
             self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
-        over.into_iter().for_each(|over| self.end_lasting(&over, "the stream ended after {}"));
+        for over in over {
+            self.end_lasting(&over, "the stream ended after {}");
+            self.source_state.lasting.interrupt(over);
+        }
     }
 
     /// Ends findings whose state is over after a message of a track about these names.

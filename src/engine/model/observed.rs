@@ -85,7 +85,9 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
     owed.sort_unstable();
     let open = track.verdicts.open_nack();
     let refused: Vec<Sym> = track.refused.names().collect();
+    let owed_again = track.names_owed_again(catalog);
     TrackFacts {
+        owed_again: all(catalog, &owed_again),
         state: track.condition(time(now), limits).state,
         wildcard: wanted.wildcard,
         names: wanted.names,

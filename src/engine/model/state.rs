@@ -22,6 +22,8 @@ pub(super) struct TrackFacts {
     pub(super) in_force: Option<Text>,
     /// Names, with the request that asked first, and whether the client may have the resource.
     pub(super) owed: Vec<(Text, u64, bool)>,
+    /// Names of resources that the client has, and the server owes again.
+    pub(super) owed_again: Vec<Text>,
     pub(super) resources: Vec<ResourceFacts>,
     /// Number of resources that the client has.
     pub(super) present: usize,
@@ -65,6 +67,7 @@ impl Track {
             pending: pending.map(|response| response.seq).collect(),
             in_force: newest_accepted.map(|response| response.push.version),
             owed: sorted(self.owed.iter().map(|owed| (owed.name, owed.since, owed.held)).collect()),
+            owed_again: sorted(self.owed_again()),
             present: resources.iter().filter(|fact| self.uses(fact)).count(),
             resources: sorted(resources),
             refused: sorted(self.refused()),
@@ -98,7 +101,8 @@ impl Track {
     fn state(&self, now: u64) -> TypeState {
         let mut pending = self.responses.iter().filter(|response| response.status == Status::Pending);
         let oldest_pending = pending.next().map(|response| response.at);
-        let owed = self.owed.iter().filter(|owed| !owed.held).map(|owed| owed.at);
+        // A delta server sends what is requested again (docs/protocol.md#f-14).
+        let owed = self.owed.iter().filter(|owed| !owed.held || self.delta).map(|owed| owed.at);
         let owed_since = owed.chain(self.wildcard_owed).min();
         let for_long = |since: Option<u64>, limit: u64| since.is_some_and(|since| now - since >= limit);
         let is_accepted = |status: Status| status == Status::Acked;
@@ -125,15 +129,21 @@ impl Track {
         }
     }
 
-    /// Whether the client has the resource, perhaps at an older version.
+    /// Resources at an older version than the newest one (docs/protocol.md#f-17), and those that
+    /// the client requests again (docs/protocol.md#f-14).
+    fn owed_again(&self) -> Vec<Text> {
+        let older = self.known.iter().filter(|known| self.has_older(known)).map(|known| known.name);
+        let again = self.owed.iter().filter(|owed| owed.held && self.delta).map(|owed| owed.name);
+        older.chain(again).collect()
+    }
+
+    /// Whether the client has the resource.
     fn uses(&self, fact: &ResourceFacts) -> bool {
         // The client ignores what it has not requested (docs/protocol.md#e-35).
         if self.names_known && self.unrequested.contains(&fact.name) && !self.wants.covers(fact.name) {
             return false;
         }
-        let is_older = || self.find(fact.name).is_some_and(|known| self.has_older(known));
         ["present", "kept"].contains(&fact.state)
-            || (["waiting", "absent"].contains(&fact.state) && is_older())
     }
 
     /// All names that the server has mentioned or owes.
@@ -193,10 +203,6 @@ impl Track {
             Fate::Released => (ResourceState::Released, None),
             // docs/protocol.md#f-23
             Fate::Sent | Fate::Kept if unwanted => (ResourceState::Released, None),
-            // docs/protocol.md#f-17
-            Fate::Kept if self.has_older(known) => {
-                owed_since(owed.map(|owed| owed.at).or(self.wildcard_owed))
-            }
             Fate::Kept => (ResourceState::Kept, None),
             Fate::Sent => (ResourceState::Present, None),
         }

@@ -184,7 +184,7 @@ impl Track {
     /// The version in force at the end of a stream, if it is known.
     fn last_version(&self) -> Option<Text> {
         let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
-        let stated = if self.refused_version() == Some(self.reported) { "" } else { self.reported };
+        let stated = if self.refused_version() == Some(self.stated) { "" } else { self.stated };
         let version = accepted.map_or(stated, |response| response.push.version);
         let is_known = self.nonces_known && (accepted.is_some() || !version.is_empty());
         is_known.then_some(version)

@@ -100,8 +100,9 @@ pub(super) struct Track {
     pub(super) partial: bool,
     /// All names to which the client subscribes are known.
     pub(super) names_known: bool,
-    /// SotW: the version in the newest request.
-    pub(super) reported: Text,
+    /// SotW: the version in the newest request, unless its nonce is certainly not of this type
+    /// (docs/protocol.md#e-11).
+    pub(super) stated: Text,
     pub(super) requests: usize,
     pub(super) responses: Vec<Response>,
     /// The newest response whose nonce the client has used (docs/protocol.md#e-09).
@@ -169,7 +170,7 @@ impl Track {
             delta,
             partial,
             names_known: !partial,
-            reported: "",
+            stated: "",
             requests: 0,
             responses: Vec::new(),
             frontier: None,
@@ -250,7 +251,9 @@ impl Track {
         if self.delta {
             self.change_delta_names(stamp, ask, prior, &mut facts);
         } else {
-            self.reported = ask.version;
+            if reading.class != Some(RequestClass::UnknownNonce) {
+                self.stated = ask.version;
+            }
             self.replace_names(stamp, ask, stale, prior, &mut facts);
         }
         let is_wild = |wants: &Wants| !matches!(wants.wildcard, Wildcard::None | Wildcard::Unknown);

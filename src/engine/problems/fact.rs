@@ -284,6 +284,10 @@ pub struct OwedResources {
     pub requests: Option<RequestSpan>,
     /// The client goes on with another version of the first resource than the server sent last.
     pub has_older: bool,
+    /// The request on an earlier stream with which the wait for the first name began.
+    pub earlier: Option<Seq>,
+    /// The client has the resources, and has requested them again.
+    pub is_resend: bool,
     /// The server has not sent a response of this type on the stream.
     pub is_first: bool,
     /// The newest response since the request that cannot be decoded, or whose type is unknown.

@@ -122,7 +122,7 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         first: series.since,
         is_resent: series.times > 1 && series.nacks.iter().all(|earlier| earlier.is_same_content(nack)),
         in_force,
-        knows_in_force: !stream.open.partial && nack.refused.is_some(),
+        knows_in_force: stream.knows_in_force(track) && nack.refused.is_some(),
         message: Some(explained.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),

@@ -106,6 +106,8 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             more: 0,
             requests: None,
             has_older: false,
+            earlier: None,
+            is_resend: false,
             is_first: track.traffic.pushes == 0,
             unreadable: stream.unreadable.filter(|seq| *seq > n),
             limit,
@@ -120,7 +122,10 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
     let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
+    let is_resend = |name: &Sym| track.waiting.get(*name).is_some_and(|request| request.is_resend);
     let owed = OwedResources {
+        earlier: first.earlier,
+        is_resend: names.iter().all(is_resend),
         names: names.iter().take(MAX_LISTED_NAMES).map(|name| store.text(*name)).collect(),
         more: names.len().saturating_sub(MAX_LISTED_NAMES),
         requests: (state == TypeState::Miss || has_older).then(|| request_span(stream, track, first)),
@@ -132,8 +137,9 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         broken: None,
         is_guess: false,
     };
-    let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
-    let start = Start { state, at: first.since, n: first.first };
+    let messages =
+        owed.requests.map_or_else(Vec::new, |span| sorted(vec![first.began_with(), span.first, span.last]));
+    let start = Start { state, at: first.since, n: first.began_with() };
     let owed = fact(stream, track, start, Problem::Owed(owed));
     Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
 }

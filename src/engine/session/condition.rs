@@ -19,6 +19,15 @@ pub(crate) struct Limits {
     pub(crate) stale_after: Option<Duration>,
 }
 
+/// A resource that the client has, and the server owes again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwedAgain {
+    /// The server owes a newer version (docs/protocol.md#f-17), else the resource once more
+    /// (docs/protocol.md#f-14).
+    pub(crate) is_newer: bool,
+    pub(crate) since: Time,
+}
+
 /// The state of a type on an open stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition {
@@ -29,12 +38,11 @@ pub(crate) struct Condition {
 impl Track {
     /// Returns the state of the track at `now`: the worst of those that apply.
     pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
-        let owed = self.owed(now, limits);
         let pending = self.responses.pending().next().map(|response| response.at);
         let due_for = |at: Time| now.since(self.verdict_due_from(at));
         let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
         let wildcard = self.subscription.wildcard_owed.map(|(at, _)| at);
-        let owed_since = match (owed.since, wildcard) {
+        let owed_since = match (self.waiting.owed(None, None).since, wildcard) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
@@ -91,13 +99,42 @@ impl Track {
         self.carried.owes_newer && self.carried.claims.is_empty() && self.subscription.wildcard_owed.is_some()
     }
 
-    /// Names that the client asked for and was never sent.
-    pub(crate) fn owed(&self, now: Time, limits: Limits) -> Owed {
+    /// Counts the names that the server owes.
+    pub(crate) fn owed(&self, catalog: &Catalog, now: Time, limits: Limits) -> Owed {
         let limit = limits.resource_timeout.and_then(|timeout| {
             let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
             now.0.checked_sub(timeout).map(Time)
         });
-        self.waiting.owed(limit)
+        let has_older = |name: Sym| self.is_owed_anew(name, self.sent.get(catalog, name).as_ref());
+        let mut owed = self.waiting.owed(limit, self.carried.owes_newer.then_some(&has_older));
+        if self.owes_all_anew() {
+            owed.again = self.names_owed_again(catalog).len() as u64;
+        }
+        owed
+    }
+
+    /// Returns the names of resources that the client has, and the server owes again.
+    pub(crate) fn names_owed_again(&self, catalog: &Catalog) -> Vec<Sym> {
+        if !self.waiting.has_requested_again() && !self.carried.owes_newer {
+            return Vec::new();
+        }
+        let is_again = |name: &Sym| self.owed_again(*name, self.sent.get(catalog, *name).as_ref()).is_some();
+        match self.owes_all_anew() {
+            true => self.sent.slots(catalog).iter().map(|(name, _)| *name).filter(is_again).collect(),
+            false => self.waiting.iter().map(|(name, _)| name).filter(is_again).collect(),
+        }
+    }
+
+    /// Returns what the server owes of a resource that the client has.
+    pub(crate) fn owed_again(&self, name: Sym, slot: Option<&ResourceEntry>) -> Option<OwedAgain> {
+        let request = self.waiting.get(name).filter(NameRequest::is_owed);
+        if self.is_owed_anew(name, slot) {
+            let all = self.subscription.wildcard_owed.map(|(at, _)| at);
+            let since = request.map(|request| request.since).or(all)?;
+            return Some(OwedAgain { is_newer: true, since });
+        }
+        let request = request.filter(|request| request.is_resend)?;
+        Some(OwedAgain { is_newer: false, since: request.since })
     }
 
     /// Returns the state of a resource at `now`.
@@ -123,9 +160,15 @@ impl Track {
                 (ResourceState::Waiting, None)
             }
         };
+        let is_unclassified = || self.subscription.unclassified.contains_key(&name);
         let waiting = || match request {
+            None if is_unclassified() => (ResourceState::Released, None),
             Some(request) if request.is_malformed => (ResourceState::Absent, None),
-            Some(request) if request.has_resource && slot.is_none() => (ResourceState::Kept, None),
+            Some(request) if request.has_resource && slot.is_none() => {
+                // A glob has no entry of its own: its members do.
+                let is_glob = request.is_resend && self.subscription.globs.contains(catalog, name);
+                (if is_glob { ResourceState::Present } else { ResourceState::Kept }, None)
+            }
             Some(request) if !request.is_served => owed_since(request.since),
             _ => (ResourceState::Waiting, None),
         };
@@ -136,11 +179,6 @@ impl Track {
         };
         let state = match slot.state {
             Presence::Again => return waiting(),
-            Presence::Kept if self.is_owed_anew(name, Some(slot)) => {
-                let all = self.subscription.wildcard_owed.map(|(at, _)| at);
-                let since = request.map(|request| request.since).or(all);
-                return since.map_or((ResourceState::Waiting, None), owed_since);
-            }
             Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
@@ -215,8 +253,11 @@ impl Track {
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let claimed = match self.waiting.has_requested_again() {
             true => {
-                let bare = |name| self.sent.get(catalog, name).is_none();
-                self.waiting.iter().filter(|(name, request)| request.has_resource && bare(*name)).count()
+                let is_glob = |name| self.subscription.globs.contains(catalog, name);
+                let is_bare = |(name, request): &(Sym, &NameRequest)| {
+                    self.sent.get(catalog, *name).is_none() && !(request.is_resend && is_glob(*name))
+                };
+                self.waiting.iter().filter(is_bare).filter(|(_, request)| request.has_resource).count()
             }
             false => 0,
         };

@@ -178,7 +178,7 @@ impl Track {
         let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
         let has_resource = self.sent.is_present(ctx.catalog, canonical)
             || (is_glob(ctx.catalog.text(canonical)) && has_members());
-        let request = NameRequest { has_resource, ..self.name_request(ctx) };
+        let request = NameRequest { has_resource, is_resend: has_resource, ..self.name_request(ctx) };
         self.wait_for(ctx, if has_resource { canonical } else { name }, request);
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant};
 
 use super::compare::key;
 use super::divergence::Divergence;
@@ -88,6 +88,7 @@ impl Engine {
             waiting: found.missing_since(catalog),
             diverged: found.diverged.clone().filter(Divergence::has_lost_resources),
             ended: found.ended,
+            batches: found.warming.clone(),
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })
     }
@@ -139,16 +140,16 @@ impl Track {
             let names = batch.names().iter().copied();
             let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
             let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };
-            self.warming.go_on(batch, names, since);
+            self.warming.go_on(batch, names, (&prior.batches, since));
         }
     }
 
     /// Returns the names that the server owes and that the client does not have in another version,
-    /// with the times at which the client began to wait.
-    fn missing_since(&self, catalog: &Catalog) -> SymMap<Time> {
+    /// with the times and requests with which the client began to wait.
+    fn missing_since(&self, catalog: &Catalog) -> SymMap<(Time, Seq)> {
         let owed = self.waiting.iter().filter(|(_, request)| request.is_owed());
         let owed = owed.filter(|(name, _)| !self.sent.is_present(catalog, *name));
-        owed.map(|(name, request)| (name, request.since)).collect()
+        owed.map(|(name, request)| (name, (request.since, request.began_with()))).collect()
     }
 
     /// Waits for the names of a first request. The wait for a name goes on from the stream before
@@ -158,27 +159,28 @@ impl Track {
         ctx: &mut Context<'_>,
         names: Vec<Sym>,
         request: NameRequest,
-        earlier: &SymMap<Time>,
+        earlier: &SymMap<(Time, Seq)>,
     ) {
-        let since = |name: &Sym| earlier.get(name).copied().unwrap_or(request.since).min(request.since);
+        let of = |name: &Sym| match earlier.get(name) {
+            Some((since, n)) if *since < request.since => {
+                NameRequest { since: *since, earlier: Some(*n), ..request }
+            }
+            _ => request,
+        };
+        let since = |name: &Sym| (of(name).since, of(name).began_with());
         let mut names = names;
         let mut malformed = Vec::new();
         if ctx.specials.structured {
             (malformed, names) = names.into_iter().partition(|name| is_malformed(ctx.catalog.text(*name)));
         }
         names.sort_by_key(since);
-        match (names.first().map(since), names.last().map(since)) {
-            (Some(first), Some(last)) if first == last => {
-                self.waiting.add_all(names, NameRequest { since: first, ..request }, ctx.runs);
+        match (names.first(), names.last()) {
+            (Some(first), Some(last)) if since(first) == since(last) => {
+                let request = of(first);
+                self.waiting.add_all(names, request, ctx.runs);
             }
-            _ => {
-                for name in names {
-                    self.waiting.add(name, NameRequest { since: since(&name), ..request });
-                }
-            }
+            _ => names.iter().for_each(|name| self.waiting.add(*name, of(name))),
         }
-        for name in malformed {
-            self.wait_for(ctx, name, NameRequest { since: since(&name), ..request });
-        }
+        malformed.iter().for_each(|name| self.wait_for(ctx, *name, of(name)));
     }
 }

@@ -80,7 +80,7 @@ pub use words::{
 pub(crate) use answer_verdict::kind_of_change;
 pub(crate) use claims::Claim;
 pub(crate) use compare::{hollow, key, mark_key, nameless};
-pub(crate) use condition::{Condition, Limits};
+pub(crate) use condition::{Condition, Limits, OwedAgain};
 pub(crate) use end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
 pub(crate) use engine::Engine;
 pub(crate) use engine_memory::DroppedStreams;

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::wire::event::{DenseHash, Sym, Time, VersionInfo};
+use crate::wire::event::{DenseHash, Seq, Sym, Time, VersionInfo};
 
 use super::Context;
 use super::divergence::Divergence;
@@ -10,7 +10,7 @@ use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::resource_set::ResourceSet;
 use super::track::EarlierNacks;
-use super::warming_batches::WarmingBatch;
+use super::warming_batches::{WarmingBatch, WarmingBatches};
 
 /// Resources of a type at the end of the previous stream of the session.
 #[derive(Default)]
@@ -35,8 +35,10 @@ pub(crate) struct Prior {
     pub(super) nacks: Option<EarlierNacks>,
     /// Resources that still warmed.
     pub(super) warming: Vec<WarmingBatch>,
-    /// When the client began to wait for the names that were still missing.
-    pub(super) waiting: SymMap<Time>,
+    /// All batches, with the contents that the client used meanwhile.
+    pub(super) batches: WarmingBatches,
+    /// When, and with which request, the client began to wait for names that were still missing.
+    pub(super) waiting: SymMap<(Time, Seq)>,
     /// Delta: xdscope has changed or withheld resources, which were not sent again.
     pub(super) diverged: Option<Divergence>,
     /// When the stream ended.

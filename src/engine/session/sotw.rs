@@ -82,6 +82,9 @@ impl Track {
         );
         self.traffic.first_version.get_or_insert_with(|| request.version_info.clone());
         self.traffic.reported_version = Some(request.version_info.clone());
+        if class != Some(RequestClass::UnknownNonce) {
+            self.traffic.stated_version = Some(request.version_info.clone());
+        }
         let stale = matches!(
             class,
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)

@@ -177,6 +177,15 @@ impl Stream {
         self.has_response || self.open.partial
     }
 
+    /// Whether it is known what the client uses of a type: it had nothing before the first message
+    /// that is known, or has accepted all resources of the type since (docs/protocol.md#e-32).
+    pub(crate) fn knows_in_force(&self, track: &Track) -> bool {
+        let is_delta = self.variant().is_some_and(Variant::is_delta);
+        let is_replaced =
+            !is_delta && track.kind.is_some_and(Kind::full_state) && track.verdicts.in_force.is_some();
+        is_replaced || !(self.open.partial || track.carried.claimed_version.is_some())
+    }
+
     /// Whether the server owes a resource that the client requests.
     pub(crate) fn is_owed(&self) -> bool {
         self.tracks_shown().any(Track::is_owed)

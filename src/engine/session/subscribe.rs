@@ -15,10 +15,12 @@ impl Track {
         NameRequest {
             since: ctx.at,
             first: ctx.seq,
+            earlier: None,
             last: ctx.seq,
             askings_before: self.traffic.askings,
             count: 1,
             has_resource: false,
+            is_resend: false,
             is_served: false,
             is_malformed: false,
         }
@@ -49,13 +51,16 @@ impl Track {
                 if was_ignored {
                     self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
                 }
-                self.wait_for(ctx, canonical, NameRequest { has_resource: !was_ignored, ..request });
+                let is_resend = !was_ignored && delta;
+                let request = NameRequest { has_resource: !was_ignored, is_resend, ..request };
+                self.wait_for(ctx, canonical, request);
             }
             Some(slot) if slot.is_present() && covered => {
                 // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
                 // client has the member of the wildcard that it names now.
                 if delta {
-                    self.wait_for(ctx, canonical, NameRequest { has_resource: true, ..request });
+                    let request = NameRequest { has_resource: true, is_resend: true, ..request };
+                    self.wait_for(ctx, canonical, request);
                 }
             }
             // The client has released the resource.

@@ -43,6 +43,8 @@ pub(crate) struct NameRequest {
     pub(crate) since: Time,
     /// The first request.
     pub(crate) first: Seq,
+    /// The first request on an earlier stream, if the client waits since then.
+    pub(crate) earlier: Option<Seq>,
     /// The newest request that names it (delta only: a SotW request restates all names).
     pub(crate) last: Seq,
     /// Number of requests of the track before the first one that were not a mere ACK or NACK.
@@ -52,6 +54,9 @@ pub(crate) struct NameRequest {
     /// The client has the resource and requests it again: it is not missing
     /// (docs/protocol.md#e-36, docs/protocol.md#f-14).
     pub(crate) has_resource: bool,
+    /// The server has to send the resource although the client has it: delta only
+    /// (docs/protocol.md#f-14).
+    pub(crate) is_resend: bool,
     /// The client has an alternative of the resource (docs/protocol.md#k-29).
     pub(crate) is_served: bool,
     /// No resource can have the name (docs/protocol.md#k-02).
@@ -59,10 +64,15 @@ pub(crate) struct NameRequest {
 }
 
 impl NameRequest {
+    /// Returns the request with which the wait began.
+    pub(crate) fn began_with(&self) -> Seq {
+        self.earlier.unwrap_or(self.first)
+    }
+
     /// Whether the server owes the resource: the name can be that of a resource, and the client has
-    /// neither that nor an alternative.
+    /// neither that nor an alternative, or has requested it again.
     pub(crate) fn is_owed(&self) -> bool {
-        !self.has_resource && !self.is_served && !self.is_malformed
+        (!self.has_resource || self.is_resend) && !self.is_served && !self.is_malformed
     }
 }
 
@@ -198,16 +208,18 @@ impl PendingNames {
         shared.chain(self.single.iter().map(|(name, request)| (*name, request)))
     }
 
-    /// Counts the names that the client does not have; those requested at or before `limit` are
-    /// overdue.
-    pub(crate) fn owed(&self, limit: Option<Time>) -> Owed {
+    /// Counts the names that the server owes; those requested at or before `limit` are overdue.
+    /// `has_older`: whether the client has an older version of a resource.
+    pub(crate) fn owed(&self, limit: Option<Time>, has_older: Option<&dyn Fn(Sym) -> bool>) -> Owed {
         let mut owed = Owed::default();
         if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| request.is_owed()) {
-            owed.count(request, limit, names.len() as u64);
+            let older = has_older.map_or(0, |is_older| names.iter().filter(|name| is_older(**name)).count());
+            owed.count(request, limit, (names.len() as u64, older as u64));
         }
-        for request in self.single.values() {
+        for (name, request) in &self.single {
             if request.is_owed() {
-                owed.count(request, limit, 1);
+                let is_again = request.is_resend || has_older.is_some_and(|is_older| is_older(*name));
+                owed.count(request, limit, (1, u64::from(is_again)));
             }
             owed.malformed += u64::from(request.is_malformed);
         }
@@ -218,19 +230,25 @@ impl PendingNames {
 /// Counts of the names that the server has not sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Owed {
+    /// Names whose resource the client does not have.
     pub(crate) names: u64,
+    /// Those of the names that are overdue.
     pub(crate) overdue: u64,
+    /// Names whose resource the client has, and the server owes again: a newer version, or after a
+    /// second request.
+    pub(crate) again: u64,
     /// Other names, which no resource can have.
     pub(crate) malformed: u64,
-    /// When the first of the names was requested.
+    /// When the first name that the server owes was requested.
     pub(crate) since: Option<Time>,
 }
 
 impl Owed {
-    fn count(&mut self, request: &NameRequest, limit: Option<Time>, names: u64) {
-        self.names += names;
+    fn count(&mut self, request: &NameRequest, limit: Option<Time>, (names, again): (u64, u64)) {
+        self.names += names - again;
+        self.again += again;
         if limit.is_some_and(|limit| request.since <= limit) {
-            self.overdue += names;
+            self.overdue += names - again;
         }
         self.since = Some(self.since.map_or(request.since, |since| since.min(request.since)));
     }

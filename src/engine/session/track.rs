@@ -203,14 +203,32 @@ impl Track {
         slots.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
     }
 
-    /// Returns the number of resources that the names of the subscription stand for.
+    /// Returns the number of resources that the names of the subscription stand for. Several
+    /// resources may have an alias in common (docs/protocol.md#f-30).
     pub(crate) fn named_resources(&self, catalog: &Catalog) -> u64 {
         let names = &self.subscribed.names;
-        let count = match self.aliases.is_empty() {
-            true => names.len(),
-            false => names.iter().map(|name| self.canonical(catalog, name)).collect::<SymSet>().len(),
-        };
-        count as u64
+        if self.aliases.is_empty() {
+            return names.len() as u64;
+        }
+        let mut named: SymSet = names.iter().map(|name| self.canonical(catalog, name)).collect();
+        let is_named =
+            |slot: &(Sym, ResourceEntry)| slot.1.is_present() && self.names(catalog, slot.0, Some(&slot.1));
+        named.extend(self.sent.slots(catalog).into_iter().filter(is_named).map(|(name, _)| name));
+        named.len() as u64
+    }
+
+    /// Whether a name without a resource is known: the client waits for it, or for its
+    /// reclassification (docs/protocol.md#f-26).
+    pub(crate) fn is_awaited(&self, name: Sym) -> bool {
+        self.waiting.get(name).is_some() || self.subscription.unclassified.contains_key(&name)
+    }
+
+    /// Returns the names that are known and were never sent.
+    pub(crate) fn names_never_sent(&self, catalog: &Catalog) -> impl Iterator<Item = Sym> {
+        let unclassified = self.subscription.unclassified.keys().copied();
+        let unclassified = unclassified.filter(|name| self.waiting.get(*name).is_none());
+        let names = self.waiting.iter().map(|(name, _)| name).chain(unclassified);
+        names.filter(|name| self.sent.get(catalog, *name).is_none())
     }
 
     /// Returns the name of the resource that an alias stands for, or the name itself.

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::wire::content::UsedContent;
+use crate::wire::content::{BlobId, UsedContent};
 use crate::wire::event::{Seq, Sym, Time};
+
+use super::compare::mark_key;
+use super::names::SymMap;
 
 /// Names of one type that can warm at a time; of more, the oldest are forgotten.
 pub(super) const MAX_NAMES: usize = 1 << 14;
@@ -34,6 +37,8 @@ impl WarmingBatch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WarmingBatches {
     pub(super) batches: VecDeque<WarmingBatch>,
+    /// The contents that the client uses while updates of them warm.
+    earlier: SymMap<BlobId>,
     /// When names have warmed last.
     pub(super) settled: Time,
     /// Number of batches at which all of them are searched for finished ones.
@@ -48,6 +53,28 @@ impl WarmingBatches {
     /// Marks the names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.batches.iter().for_each(|batch| used.run(&batch.names));
+        self.earlier.iter().for_each(|(name, blob)| {
+            mark_key(used, *name);
+            used.blob(*blob);
+        });
+    }
+
+    /// Returns the content that the client uses while the update of a resource warms.
+    pub(crate) fn earlier(&self, name: Sym) -> Option<BlobId> {
+        self.earlier.get(&name).copied()
+    }
+
+    /// Notes the content that the client uses until the update of a resource has warmed. A resource
+    /// that warms already goes on with what it has, if anything.
+    pub(super) fn note_earlier(&mut self, name: Sym, in_force: BlobId) {
+        if !self.batches.iter().any(|batch| batch.names().contains(&name)) {
+            self.earlier.insert(name, in_force);
+        }
+    }
+
+    fn forget_earlier(&mut self) {
+        let batches = &self.batches;
+        self.earlier.retain(|name, _| batches.iter().any(|batch| batch.names().contains(name)));
     }
 
     /// The response that started the newest batch.
@@ -74,11 +101,20 @@ impl WarmingBatches {
             }
         }
         self.batches.retain(|batch| !batch.names().is_empty());
+        self.forget_earlier();
     }
 
-    /// Adds the names of a batch of the stream before, which still warm.
-    pub(super) fn go_on(&mut self, batch: &WarmingBatch, names: Arc<[Sym]>, at: Time) {
+    /// Adds the names of a batch of the stream before, which still warm. `before` are the batches
+    /// of that stream.
+    pub(super) fn go_on(
+        &mut self,
+        batch: &WarmingBatch,
+        names: Arc<[Sym]>,
+        (before, at): (&WarmingBatches, Time),
+    ) {
         if !names.is_empty() {
+            let earlier = names.iter().filter_map(|name| Some((*name, before.earlier(*name)?)));
+            self.earlier.extend(earlier);
             self.push(WarmingBatch { at, names, from: 0, ..*batch });
         }
     }
@@ -113,5 +149,6 @@ impl WarmingBatches {
         if progress.is_sweep {
             self.sweep_at = self.batches.len() * 2;
         }
+        self.forget_earlier();
     }
 }

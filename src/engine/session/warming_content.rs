@@ -101,9 +101,35 @@ impl Track {
                     waiting.push(*name);
                 }
             }
+            for name in waiting.iter().filter(|_| is_update) {
+                if let Some(blob) = self.in_force(catalog, *name).and_then(|slot| slot.blob) {
+                    self.warming.note_earlier(*name, blob);
+                }
+            }
             if !waiting.is_empty() {
                 let names = runs.intern(waiting);
                 self.warming.push(WarmingBatch { seq, at, is_update, names, from: 0 });
+            }
+        }
+    }
+
+    /// Ends the batches of resources whose content in force was sent again before the client
+    /// refused the one between: nothing changes for the client.
+    pub(super) fn end_warming_in_force(&mut self, catalog: &Catalog) {
+        if self.warming.is_empty() {
+            return;
+        }
+        let names: Vec<Sym> = self.refused.names().collect();
+        for name in names {
+            let sent = self.sent.get(catalog, name).filter(ResourceEntry::is_present);
+            let (Some(sent), Some(known)) = (sent, self.in_force(catalog, name)) else { continue };
+            let is_later = self.refused.get(name).is_some_and(|refusal| refusal.order < sent.order);
+            if is_later
+                && has_payload(catalog, &sent, known.blob)
+                && !self.responses.has_pending_before(sent.order)
+            {
+                let unused: Vec<Seq> = self.warming.seqs().filter(|n| !self.is_from(&known, *n)).collect();
+                self.warming.end(name, &unused);
             }
         }
     }

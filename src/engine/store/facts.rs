@@ -195,8 +195,10 @@ pub struct StateFact {
     pub effective: Option<Vec<Arc<str>>>,
     /// Requested names that were never sent.
     pub missing: Vec<Arc<str>>,
-    /// Number of names that the server has not sent in time.
+    /// Number of missing names that the server has not sent in time.
     pub overdue: u64,
+    /// Names of resources that the client has, and the server owes again.
+    pub owed_again: Vec<Arc<str>>,
     /// Requested names that no resource can have (docs/protocol.md#k-02).
     pub malformed: u64,
     /// Requested names that the server has removed or reported as missing.
@@ -371,8 +373,8 @@ pub struct ResourceFact {
     /// Whether the client has the resource while its stream is closed and no later stream has taken
     /// over (docs/protocol.md#g-01).
     pub is_stream_down: bool,
-    /// Whether the client goes on with an older version, of which the server owes a newer one.
-    pub has_older: bool,
+    /// The debt of the server, if the client has the resource and waits for it again.
+    pub owed_again: Option<OwedAgainFact>,
     /// Whether the newest content was refused, by a NACK that names the resource or names none.
     pub refused: bool,
     /// The refused push with the newest content, or with the removal, of the resource.
@@ -383,8 +385,10 @@ pub struct ResourceFact {
     pub in_force: Option<InForceFact>,
     /// Whether the newest content cannot be decoded as its type.
     pub is_unreadable: bool,
-    /// Whether the client has not answered the newest content yet.
+    /// Whether the client has not answered the newest content, or its newest version, yet.
     pub is_unanswered: bool,
+    /// Whether the server has removed the resource, and the client, which has it, has not answered.
+    pub is_removal_unanswered: bool,
     /// The source of the information that the resource is absent.
     pub absent_by: Option<AbsentBy>,
     /// The request that unsubscribed the name under a wildcard, and its time: the server owes the
@@ -408,6 +412,18 @@ pub struct ResourceFact {
     pub content: Option<BlobId>,
 }
 
+/// A resource that the client has, and the server owes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwedAgainFact {
+    /// The server owes a newer version than the client has (docs/protocol.md#f-17), else the
+    /// resource once more, because the client has requested it again (docs/protocol.md#f-14).
+    pub is_newer: bool,
+    /// When the client began to wait.
+    pub since: Time,
+    /// Whether the time limit is over.
+    pub is_late: bool,
+}
+
 /// A refused push, and what its NACK says about one of the resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalFact {
@@ -421,6 +437,9 @@ pub struct RefusalFact {
     pub is_removal: bool,
     /// Whether the client uses the resources that the NACK does not name.
     pub rest: RestUse,
+    /// Whether the client uses nothing if no version is in force; else it may use one from before
+    /// the stream.
+    pub knows_in_force: bool,
     /// Whether the nonce of the NACK fits another push too, so that the refused one is a guess.
     pub is_guess: bool,
     /// The refused version; empty for a removal.
@@ -476,6 +495,11 @@ impl ResourceFact {
         matches!(self.state, ResourceState::Waiting | ResourceState::Absent) && is_malformed(&self.name)
     }
 
+    /// Whether the server owes a newer version than the client has.
+    pub fn has_older(&self) -> bool {
+        self.owed_again.is_some_and(|owed| owed.is_newer)
+    }
+
     /// Whether the resource was requested and not sent in time.
     pub fn is_missing(&self) -> bool {
         self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)
@@ -487,6 +511,7 @@ impl ResourceFact {
         let in_force = self.in_force.as_ref().and_then(|known| known.content);
         match (&self.refusal, self.state) {
             (Some(_), _) => in_force,
+            (None, _) if self.is_removal_unanswered => in_force,
             (None, ResourceState::Kept) => in_force.or(self.content),
             (None, ResourceState::Present) if self.is_unanswered => in_force.or(self.content),
             (None, _) => self.content,
@@ -541,6 +566,8 @@ pub struct SummaryFact {
     pub missing: u64,
     /// Missing names that are overdue.
     pub overdue: u64,
+    /// Resources that the client has, and the server owes again.
+    pub owed_again: u64,
     /// Requested names that no resource can have (docs/protocol.md#k-02).
     pub malformed: u64,
     /// Number of subscribed names.

@@ -16,12 +16,19 @@ pub struct GlobMembers {
     /// Members further below. Whether a glob spans several levels is left open by the protocol
     /// (docs/protocol.md#k-19).
     pub deeper: u64,
+    /// Members in refused pushes of which no version is in force.
+    pub refused: u64,
 }
 
 impl GlobMembers {
     /// Returns the number of members.
     pub fn total(self) -> u64 {
         self.direct + self.deeper
+    }
+
+    /// Returns the number of members that the client uses, or has yet to accept or refuse.
+    pub fn in_use(self) -> u64 {
+        self.total() - self.refused
     }
 }
 
@@ -97,6 +104,7 @@ impl Store {
                 let Some(count) = counts.get_mut(&glob) else { continue };
                 let is_direct = depth(catalog.text(name)) == depth(catalog.text(glob));
                 *if is_direct { &mut count.direct } else { &mut count.deeper } += 1;
+                count.refused += u64::from(track.is_out_of_use(catalog, name));
             }
         }
         counts.into_iter().map(|(glob, count)| (self.text(glob), count)).collect()

@@ -51,7 +51,7 @@ pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
 pub use refused_by::RefusedBy;
 pub use row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
-pub use snapshot::{StreamsSnapshot, Waited};
+pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
 pub use unreachable::UnreachablePeer;
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;

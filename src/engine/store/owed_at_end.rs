@@ -185,7 +185,7 @@ impl Store {
         let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.text(name)).collect();
         let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
         let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
-        self.owed_answer(stream, track, (first.since, first.first), debt)
+        self.owed_answer(stream, track, (first.since, first.began_with()), debt)
     }
 
     fn owed_answer(

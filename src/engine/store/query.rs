@@ -1,17 +1,18 @@
 //! Facts of streams, states and resources.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::session::{
-    Claim, Condition, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track,
+    Claim, Condition, OwedAgain, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track,
 };
 use crate::wire::Open;
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
-    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, ReconnectCounts, ReconnectFact,
-    RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store,
-    StreamFact, SummaryFact, TtlFact, TypeState,
+    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact, ReconnectCounts,
+    ReconnectFact, RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact, ResourceState, StateFact,
+    Store, StreamFact, SummaryFact, TtlFact, TypeState,
 };
 
 /// Names in the list of resources that a client left behind.
@@ -148,7 +149,7 @@ impl Store {
     pub(super) fn summary_fact(&self, stream: &Stream, track: &Track) -> SummaryFact {
         let CurrentState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
-        let owed = track.owed(now, self.limits);
+        let owed = track.owed(&self.catalog, now, self.limits);
         SummaryFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -161,6 +162,7 @@ impl Store {
             last_nack: track.verdicts.open_nack().map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
+            owed_again: owed.again,
             malformed: owed.malformed,
             names: track.subscribed.names.len() as u64,
             resources: track.in_use(&self.catalog, self.now, self.limits),
@@ -175,8 +177,10 @@ impl Store {
         let last = track.responses.last();
         let nonces = track.responses.pending().map(|response| &response.nonce);
         let text = |text: &str| Arc::<str>::from(text);
-        let (missing, absent) = self.missing_and_absent(track, now);
-        let owed = track.owed(now, self.limits);
+        let owed_again = track.names_owed_again(&self.catalog).into_iter();
+        let owed_again: Vec<_> = owed_again.map(|name| self.text(name)).collect();
+        let (missing, absent) = self.missing_and_absent(track, &owed_again);
+        let owed = track.owed(&self.catalog, now, self.limits);
         StateFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -203,6 +207,7 @@ impl Store {
             }),
             missing,
             overdue: owed.overdue,
+            owed_again,
             malformed: owed.malformed,
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),
@@ -253,19 +258,26 @@ impl Store {
         subscribed.names.iter().map(|name| self.text(name)).collect()
     }
 
+    fn owed_again(
+        &self,
+        track: &Track,
+        name: Sym,
+        slot: Option<&ResourceEntry>,
+        now: Time,
+    ) -> Option<OwedAgainFact> {
+        let OwedAgain { is_newer, since } = track.owed_again(name, slot)?;
+        let ended = track.ended.map_or(now, |at| now.min(at));
+        let is_late = self.limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
+        Some(OwedAgainFact { is_newer, since, is_late })
+    }
+
     /// Returns the requested names that were never sent, and those that do not exist or were
-    /// removed.
-    ///
-    /// A resource that the client has at an outdated version is missing once its time is over.
-    fn missing_and_absent(&self, track: &Track, now: Time) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let is_late =
-            |since: Time| self.limits.resource_timeout.is_some_and(|limit| now.since(since) >= limit);
-        let has_outdated = |name: Sym| track.is_owed_anew(name, track.sent.get(&self.catalog, name).as_ref());
-        let waited = track
-            .waiting
-            .iter()
-            .filter(|(name, request)| request.is_owed() && (is_late(request.since) || !has_outdated(*name)));
-        let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
+    /// removed. `again` are names of resources that the client has, and the server owes again.
+    fn missing_and_absent(&self, track: &Track, again: &[Arc<str>]) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let again: HashSet<&Arc<str>> = again.iter().collect();
+        let waited = track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let waited = waited.map(|(name, _)| self.text(name));
+        let mut missing: Vec<_> = waited.filter(|name| !again.contains(name)).collect();
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {
             let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
@@ -288,11 +300,8 @@ impl Store {
         let slots = track.sent.slots(&self.catalog);
         let mut facts: Vec<_> =
             slots.iter().map(|(name, slot)| self.resource_fact(stream, track, *name, Some(slot))).collect();
-        for (name, _) in track.waiting.iter() {
-            if track.sent.get(&self.catalog, name).is_none() {
-                facts.push(self.resource_fact(stream, track, name, None));
-            }
-        }
+        let never_sent = track.names_never_sent(&self.catalog);
+        facts.extend(never_sent.map(|name| self.resource_fact(stream, track, name, None)));
         facts
     }
 
@@ -312,7 +321,7 @@ impl Store {
         let name = track.canonical(&self.catalog, name);
         let slot = track.sent.get(&self.catalog, name);
         let is_glob = track.subscription.globs.contains(&self.catalog, name);
-        if slot.is_none() && track.waiting.get(name).is_none() && !is_glob {
+        if slot.is_none() && !track.is_awaited(name) && !is_glob {
             return None;
         }
         let fact = self.resource_fact(stream, track, name, slot.as_ref());
@@ -338,7 +347,7 @@ impl Store {
             let name = track.canonical(&self.catalog, crate::engine::session::named(&self.catalog, text)?);
             let slot = track.sent.get(&self.catalog, name);
             let is_glob = track.subscription.globs.contains(&self.catalog, name);
-            if slot.is_none() && track.waiting.get(name).is_none() && !is_glob {
+            if slot.is_none() && !track.is_awaited(name) && !is_glob {
                 return None;
             }
             Some(wanted(&self.fact_without_hash((stream, track), name, slot.as_ref(), self.now)))
@@ -377,13 +386,17 @@ impl Store {
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, slot) {
-            true => (None, self.refusal_fact(track, name).map(Box::new)),
-            false => (self.refusal_fact(track, name), None),
+            true => (None, self.refusal_fact(stream, track, name).map(Box::new)),
+            false => (self.refusal_fact(stream, track, name), None),
         };
         let in_force = self.used_in_state(track, name, state);
         let in_force = in_force.map(|entry| self.in_force_fact(&entry));
-        let has_content = in_force.as_ref().is_some_and(|known| known.content == content);
         let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
+        let version = version.map(|version| self.text(version));
+        // A version is accepted as a whole: content that the client has is sent anew with the next.
+        let is_accepted = in_force
+            .as_ref()
+            .is_some_and(|known| known.content == content && Some(&known.version) == version.as_ref());
         let is_file = stream.variant() == Some(Variant::File);
         let is_down = stream.closed.is_some() && track.replaced.is_none() && !is_file;
         ResourceFact {
@@ -392,13 +405,15 @@ impl Store {
             type_url: track.type_url.clone(),
             name: self.text(name),
             aliases: entry.map_or(&[][..], |entry| entry.aliases).iter().map(|a| self.text(*a)).collect(),
-            version: version.map(|version| self.text(version)),
+            version,
             acked_version: accepted.map(|slot| self.text(slot.version)),
             state,
             is_stream_down: is_down && matches!(state, ResourceState::Present | ResourceState::Kept),
-            has_older: track.is_owed_anew(name, slot),
+            owed_again: self.owed_again(track, name, slot, now),
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
-            is_unanswered: is_pending && refusal.is_none() && !has_content,
+            is_unanswered: is_pending && refusal.is_none() && !is_accepted,
+            is_removal_unanswered: refusal.as_ref().is_none_or(|refusal| !refusal.is_removal)
+                && track.is_removal_unanswered(&self.catalog, name, slot),
             is_unreadable: slot.and_then(|slot| slot.blob).is_some_and(|id| self.catalog.is_unreadable(id)),
             refusal,
             earlier_refusal,
@@ -425,13 +440,14 @@ impl Store {
     }
 
     /// Returns the refusal of the newest content of a resource, or of its removal.
-    fn refusal_fact(&self, track: &Track, name: Sym) -> Option<RefusalFact> {
+    fn refusal_fact(&self, stream: &Stream, track: &Track, name: Sym) -> Option<RefusalFact> {
         let fact = |refusal: Refusal, is_removal: bool| RefusalFact {
             nack: refusal.nack,
             push: refusal.response,
             is_named: refusal.is_named,
             is_removal,
             rest: refusal.rest,
+            knows_in_force: stream.knows_in_force(track),
             is_guess: track.verdicts.nack(refusal.nack).is_some_and(|nack| nack.may_refuse.is_some()),
             version: self.text(refusal.version),
             content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),

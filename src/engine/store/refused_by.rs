@@ -135,7 +135,7 @@ impl Store {
             version: self.text(first.version),
             is_removal: first.rank == Rank::Removal,
             in_force: in_force.map(|entry| self.text(entry.version)),
-            knows_in_force: !stream.open.partial,
+            knows_in_force: stream.knows_in_force(track),
             more: first.more,
         }
     }

@@ -15,8 +15,19 @@ pub struct StreamsSnapshot {
     left: Option<std::vec::IntoIter<(Sym, Option<ResourceEntry>)>>,
 }
 
-/// A resource; if it is missing, time and number of the first request.
-pub type Waited = (ResourceFact, Option<(Time, Seq)>);
+/// The first request on a stream for a name that was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingRequest {
+    /// Time of the request.
+    pub at: Time,
+    /// The request.
+    pub n: Seq,
+    /// When the stream ended, and the wait with it.
+    pub ended: Option<Time>,
+}
+
+/// A resource; if it is missing, the request for it.
+pub type Waited = (ResourceFact, Option<PendingRequest>);
 
 impl Store {
     /// Takes a snapshot of streams.
@@ -69,14 +80,16 @@ impl StreamsSnapshot {
             };
             let left = self.left.get_or_insert_with(|| {
                 let slots = track.sent.slots(catalog).into_iter().map(|(name, slot)| (name, Some(slot)));
-                let bare = |name: &Sym| track.sent.get(catalog, *name).is_none();
-                let waiting = track.waiting.iter().map(|(name, _)| name).filter(bare);
-                slots.chain(waiting.map(|name| (name, None))).collect::<Vec<_>>().into_iter()
+                let never_sent = track.names_never_sent(catalog).map(|name| (name, None));
+                slots.chain(never_sent).collect::<Vec<_>>().into_iter()
             });
             let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
                 let fact = store.fact_without_hash((stream, track), name, slot.as_ref(), self.now);
-                let requested =
-                    track.waiting.get(name).map(|request| (track.requested(&request), request.first));
+                let requested = track.waiting.get(name).map(|request| PendingRequest {
+                    at: track.requested(&request),
+                    n: request.first,
+                    ended: track.ended,
+                });
                 (fact, requested)
             };
             let facts: Vec<Waited> = left.by_ref().take(most).map(fact).collect();

@@ -260,9 +260,8 @@ impl Store {
     ) -> Vec<Arc<str>> {
         let Some(TrackPlace { track, .. }) = self.place(stream, url) else { return Vec::new() };
         let sent = track.sent.slots(&self.catalog);
-        let waiting = track.waiting.iter().map(|(name, _)| name);
-        let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
-        let names = sent.iter().map(|(name, _)| *name).chain(waiting).skip(from).take(most);
+        let never_sent = track.names_never_sent(&self.catalog);
+        let names = sent.iter().map(|(name, _)| *name).chain(never_sent).skip(from).take(most);
         let mut names: Vec<Arc<str>> = names.map(|name| self.text(name)).collect();
         // Globs come last, once the other names end.
         let room = most.saturating_sub(names.len());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingName, WarmingView};
 use crate::wire::InterventionFacts;
+use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
@@ -33,6 +34,8 @@ pub struct WarmingFact {
     pub response: Seq,
     /// Whether the client had the resource before: an earlier version stays in use meanwhile.
     pub is_update: bool,
+    /// The content that stays in use meanwhile, if it is known.
+    pub earlier: Option<BlobId>,
     /// The response without a verdict that the client withholds until the warming is over.
     pub withheld: Option<Seq>,
     /// The resources that are waited for, the longest wait first. At least one.
@@ -186,6 +189,7 @@ impl Store {
             since: warming.batch.at,
             response: warming.batch.seq,
             is_update: warming.batch.is_update,
+            earlier: track.warming.earlier(warming.name).and_then(|blob| self.catalog.entry(blob).payload),
             withheld: track.withheld_since(warming.batch.seq),
             needs,
             caused_by,

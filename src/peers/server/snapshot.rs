@@ -409,8 +409,7 @@ impl MergedType {
         let catalog = store.catalog();
         for fact in store.resources(stream, url) {
             match fact.state {
-                ResourceState::Waiting if !fact.has_older => continue,
-                ResourceState::Empty => continue,
+                ResourceState::Waiting | ResourceState::Empty => continue,
                 ResourceState::Removed | ResourceState::Absent | ResourceState::Expired => {
                     self.sent = true;
                     let own = |(of, _): &(Option<String>, SnapshotResource)| of.as_deref() == node;

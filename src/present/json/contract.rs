@@ -222,6 +222,17 @@ const RECLASSIFICATION: &[Field] = &[
     field(Always, "time", Time, "when the request was sent"),
 ];
 
+const OWED_AGAIN: &[Field] = &[
+    field(
+        Always,
+        "newer",
+        Bool,
+        "the server owes a newer version, else the resource that was requested again",
+    ),
+    field(Always, "since", Time, "when the client began to wait"),
+    field(Always, "overdue", Bool, "whether the time limit is over"),
+];
+
 const EVENT: &[Field] = &[
     field(Always, "event", Words(|| EventKind::WORDS.to_vec()), "kind of the event"),
     field(
@@ -336,6 +347,7 @@ const STATE: &[Field] = &[
     field(Always, "names", TEXTS, "requested names"),
     field(Maybe, "effective", TEXTS, "names that the server goes by, if they differ; * is a wildcard"),
     field(Always, "missing", TEXTS, "requested names that were never sent"),
+    field(Maybe, "owed_again", TEXTS, "resources that the client has, and the server owes again"),
     field(Always, "absent", TEXTS, "requested names that do not exist according to the server"),
     field(Always, "resources", Count, "resources that the client uses, or has yet to accept or refuse"),
     field(

@@ -218,6 +218,9 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
         out.list("effective", effective);
     }
     out.list("missing", &fact.missing);
+    if !fact.owed_again.is_empty() {
+        out.list("owed_again", &fact.owed_again);
+    }
     out.list("absent", &fact.absent);
     out.put("resources", fact.resources);
     out.put("refused", fact.refused);
@@ -518,6 +521,10 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
     let owed = fact.unclassified.map(|(n, at)| json!({ "n": n.0, "time": time(at, clock) }));
     out.some("pending_reclassification", owed);
+    let again = fact.owed_again.map(
+        |owed| json!({ "newer": owed.is_newer, "since": time(owed.since, clock), "overdue": owed.is_late }),
+    );
+    out.some("owed_again", again);
     out.some("unreadable", fact.is_unreadable.then_some(true));
     out.some("stream_down", fact.is_stream_down.then_some(true));
     out.put("origin", fact.origin.word());

@@ -42,6 +42,7 @@ fn glob_members(members: GlobMembers) -> Object {
     out.put("present", members.total());
     out.put("direct", members.direct);
     out.put("deeper", members.deeper);
+    out.some("refused", (members.refused > 0).then_some(members.refused));
     out
 }
 

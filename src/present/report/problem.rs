@@ -291,12 +291,18 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
         [] => text.push_str("for the wildcard"),
         names => text.push_str(&listed_names(names, owed.more as u64)),
     }
+    if owed.is_resend {
+        text.push_str(" again");
+    }
     match &owed.requests {
         Some(span) if owed.has_older => {
             text.push_str(&format!(": the client stated another version in #{}", span.first.0));
         }
         _ if is_asked => {}
-        Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
+        Some(span) => {
+            let earlier = owed.earlier.map(|n| format!("in #{}, and on this stream ", n.0));
+            text.push_str(&format!(", asked {}{}", earlier.unwrap_or_default(), asked_times(span)));
+        }
         None if owed.is_first && owed.unreadable.is_none() => text.push_str(", nothing sent yet"),
         None => {}
     }

@@ -43,7 +43,7 @@ pub struct RefusedState {
     /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (guess)` if the refused
     /// push is a guess.
     pub what: &'static str,
-    /// `41 in force`, `none in force`, `accepted`.
+    /// `41 in force`, `none in force`, `version in force unknown`, `accepted`.
     pub in_force: String,
     /// How the text looks.
     pub role: Role,
@@ -76,6 +76,7 @@ impl RefusedState {
             },
             (None, false, RestUse::Unknown) => "may be accepted".to_owned(),
             (Some(good), _, _) => format!("{good} in force"),
+            (None, _, _) if !refusal.knows_in_force => "version in force unknown".to_owned(),
             (None, _, _) => "none in force".to_owned(),
         };
         RefusedState { what, in_force, role }
@@ -96,7 +97,8 @@ pub fn sent_after_refusal(fact: &ResourceFact) -> Option<String> {
         false if refusal.version.is_empty() => "an earlier version",
         false => &refusal.version,
     };
-    let in_force = fact.in_force.as_ref().map_or("none", |known| version(&known.version));
+    let none = if refusal.knows_in_force { "none" } else { "unknown version" };
+    let in_force = fact.in_force.as_ref().map_or(none, |known| version(&known.version));
     Some(format!("sent ({refused} refused, {in_force} in force)"))
 }
 
@@ -129,9 +131,11 @@ pub fn refused_update(update: &RefusedUpdate, nack: Option<&Nack>, name: &str) -
 }
 
 /// Returns `2 not answered yet, 1 in force`: the newest and the used version of a resource whose
-/// update has no verdict.
+/// update has no verdict; `removal not answered yet, 1 in force`.
 pub fn unanswered_update(node: &GraphNode) -> String {
-    let newest = node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("newest version");
+    let is_removal = node.unanswered.as_ref().is_some_and(|update| update.content.is_none());
+    let version_of_update = node.version.as_deref().filter(|version| !version.is_empty());
+    let newest = if is_removal { "removal" } else { version_of_update.unwrap_or("newest version") };
     let in_force = node.in_force.as_deref().map(|known| format!(", {} in force", version(known)));
     format!("{newest} not answered yet{}", in_force.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::engine::session::is_glob;
-use crate::engine::store::{ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
+use crate::engine::store::{OwedAgainFact, ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
 use crate::wire::event::Variant;
 use crate::wire::text::{count, plural, shown_name};
 
@@ -12,6 +12,12 @@ pub const CLOSED: &str = "closed";
 
 /// The words for the state of a resource whose name cannot be that of a resource.
 pub const MALFORMED_NAME: &str = "malformed name";
+
+/// The words for a response, a resource or a removal without a verdict.
+pub const NOT_ANSWERED: &str = "not answered yet";
+
+/// The words for resources that a client has, and the server owes again.
+pub const OWED_AGAIN: &str = "owed again";
 
 /// The words for a message or a resource that cannot be decoded as its type.
 pub const UNREADABLE: &str = "cannot be read";
@@ -94,8 +100,10 @@ pub(super) const LOST_SEVERITY: u8 = 2;
 pub struct Counts {
     /// Rejected responses that no later ACK supersedes.
     pub open_nacks: u64,
-    /// Requested names whose resources are overdue.
+    /// Requested names whose resources are overdue, and that the client does not have.
     pub missing: u64,
+    /// Resources that the client has, and the server owes again.
+    pub owed_again: u64,
     /// Requested names.
     pub names: u64,
     /// Resources from a file, which no client acknowledges (docs/protocol.md#c-04).
@@ -105,15 +113,16 @@ pub struct Counts {
 impl From<&SummaryFact> for Counts {
     fn from(fact: &SummaryFact) -> Counts {
         let file = fact.variant == Variant::File;
-        Counts { open_nacks: fact.open_nacks, missing: fact.overdue, names: fact.names, file }
+        let (missing, owed_again) = (fact.overdue, fact.owed_again);
+        Counts { open_nacks: fact.open_nacks, missing, owed_again, names: fact.names, file }
     }
 }
 
 impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
-        let (missing, names) = (fact.overdue, fact.names.len() as u64);
-        let file = fact.variant == Variant::File;
-        Counts { open_nacks: fact.open_nacks, missing, names, file }
+        let (missing, owed_again) = (fact.overdue, fact.owed_again.len() as u64);
+        let (names, file) = (fact.names.len() as u64, fact.variant == Variant::File);
+        Counts { open_nacks: fact.open_nacks, missing, owed_again, names, file }
     }
 }
 
@@ -128,9 +137,9 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
         TypeState::Synced if counts.file => "APPLIED".to_owned(),
         TypeState::Nack if counts.file => "REJECTED".to_owned(),
         TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
+        // The client has all resources, some of them at an older version.
+        TypeState::Miss if counts.missing == 0 && counts.owed_again > 0 => word.to_owned(),
         TypeState::Miss if counts.missing == 0 => format!("{word} *"),
-        // The client has the resources of a wildcard at other versions.
-        TypeState::Miss if counts.missing > counts.names => format!("{word} {}", count(counts.missing)),
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
     }
@@ -163,14 +172,30 @@ pub fn subscribed(fact: &StateFact) -> String {
 }
 
 /// Returns the number of resources that the client uses, with the number of names if each stands
-/// for one resource: `2 of 3`. A wildcard or a glob stands for any number.
+/// for one resource, `2 of 3`, and with the number of those that the server owes again, `2, 1 owed
+/// again`. A wildcard or a glob stands for any number.
 pub fn resource_count(fact: &StateFact) -> String {
     let has_names_only = fact.wildcard == Wildcard::None
         && !fact.names.is_empty()
         && !fact.names.iter().any(|name| is_glob(name));
-    match has_names_only {
+    let used = match has_names_only {
         true => format!("{} of {}", count(fact.resources), count(fact.named_resources)),
         false => count(fact.resources),
+    };
+    match fact.owed_again.len() {
+        0 => used,
+        again => format!("{used}, {} {OWED_AGAIN}", count(again as u64)),
+    }
+}
+
+/// Returns what the server owes of a resource that the client has: `waiting for resend`,
+/// `update missing`.
+pub fn owed_again(owed: &OwedAgainFact) -> &'static str {
+    match (owed.is_newer, owed.is_late) {
+        (true, false) => "waiting for update",
+        (true, true) => "update missing",
+        (false, false) => "waiting for resend",
+        (false, true) => "resend missing",
     }
 }
 

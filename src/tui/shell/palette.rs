@@ -5,7 +5,7 @@ use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::Destination;
 use crate::wire::event::TypeUrl;
-use crate::wire::text::type_label;
+use crate::wire::text::{shell_word, type_label};
 
 use super::effect::Effect;
 use super::model::{Model, remember};
@@ -173,7 +173,7 @@ fn open_place(model: &mut Model, data: &dyn Data, place: Place) -> Vec<Effect> {
             model.screens.resources.go_to(&TypeUrl::from(type_url.as_str()), None);
         }
         Place::Session(name) => {
-            let line = format!("xdscope replay {name}");
+            let line = format!("xdscope replay {}", shell_word(&name));
             model.say(format!("to open it: {line}"));
             return vec![Effect::Copy(line)];
         }

@@ -61,7 +61,7 @@ pub(crate) fn analyse_armed(text: &str, acts: &[(u64, InterventionFacts)]) -> (S
 }
 
 /// A session of one client with one type, and a message each 10 ms.
-pub(crate) struct Session(pub(crate) Store);
+pub(crate) struct Session(pub(crate) Store, u32);
 
 impl Session {
     pub(crate) fn new() -> Session {
@@ -72,10 +72,21 @@ impl Session {
 
     fn of(method: &str) -> Session {
         let clock = Clock { epoch: None, untimed: false };
-        let mut session = Session(Store::new(Catalog::in_memory(), clock, Options::default()));
-        let method = format!("{ADS}{method}");
-        session.handle(FramePayload::Open(Box::new(Open { method, ..Open::default() })));
+        let mut session = Session(Store::new(Catalog::in_memory(), clock, Options::default()), 0);
+        session.open(method);
         session
+    }
+
+    fn open(&mut self, method: &str) {
+        self.1 += 1;
+        let method = format!("{ADS}{method}");
+        self.handle(FramePayload::Open(Box::new(Open { method, ..Open::default() })));
+    }
+
+    /// Opens another stream, whose first request states a version.
+    pub(crate) fn reconnect(&mut self, version: &str) {
+        self.open("StreamAggregatedResources");
+        self.request(version, "");
     }
 
     /// A session whose client has a changed push, and has never got a dropped and a bounced one.
@@ -91,7 +102,7 @@ impl Session {
 
     pub(crate) fn handle(&mut self, what: FramePayload) {
         let at = self.0.now().after(std::time::Duration::from_millis(10));
-        self.0.handle(Frame { at, stream: StreamId(1), what });
+        self.0.handle(Frame { at, stream: StreamId(self.1), what });
     }
 
     fn message(&mut self, shape: MessageShape, bytes: &[u8]) {
@@ -100,8 +111,10 @@ impl Session {
     }
 
     pub(crate) fn request(&mut self, version_info: &str, response_nonce: &str) {
+        // The id of the node.
+        let node = Some(&[0x0a, 1, b'x'][..]);
         let fields =
-            RequestFields { version_info, type_url: CDS, response_nonce, ..RequestFields::default() };
+            RequestFields { version_info, node, type_url: CDS, response_nonce, ..RequestFields::default() };
         self.message(MessageShape::SotwRequest, &fields.encode(false));
     }
 

@@ -1,7 +1,8 @@
 //! Resources of a track that the client uses.
 
 use crate::engine::session::condition::Limits;
-use crate::engine::session::resource_set::ResourceEntry;
+use crate::engine::session::names::SymSet;
+use crate::engine::session::resource_set::{Presence, ResourceEntry};
 use crate::engine::session::{Refusal, ResourceState};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time, VersionInfo};
@@ -24,7 +25,7 @@ impl Track {
         let is_in_use = |version: &&VersionInfo| {
             !version.is_empty() && refused.is_none_or(|nack| *nack.version != *version.as_str())
         };
-        accepted.or_else(|| self.traffic.reported_version.as_ref().filter(is_in_use))
+        accepted.or_else(|| self.traffic.stated_version.as_ref().filter(is_in_use))
     }
 
     /// Whether the client can have a version that it states: from before the first message of the
@@ -71,6 +72,14 @@ impl Track {
         is_refused && removal && content
     }
 
+    /// Whether a refused push keeps the newest content of a resource out of use, and no other
+    /// version is in force.
+    pub(crate) fn is_out_of_use(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.refused.contains(name)
+            && self.in_force(catalog, name).is_none()
+            && !self.is_refusal_superseded(name, self.sent.get(catalog, name).as_ref())
+    }
+
     /// Returns the number of resources whose newest content the client refuses, in NACKs that name
     /// them or name none.
     pub(crate) fn refused_newest(&self, catalog: &Catalog) -> usize {
@@ -97,12 +106,34 @@ impl Track {
         if is_other { self.refused.names_after(ack).collect() } else { Vec::new() }
     }
 
+    /// Whether the server has removed a resource that the client wants and uses, and the client has
+    /// not answered yet (docs/protocol.md#e-44).
+    pub(crate) fn is_removal_unanswered(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        slot: Option<&ResourceEntry>,
+    ) -> bool {
+        slot.is_some_and(|slot| {
+            slot.state == Presence::Removed
+                && self.responses.is_pending(slot.order)
+                && self.covers(catalog, name, Some(slot))
+                && self.in_force(catalog, name).is_some()
+        })
+    }
+
+    /// Returns the names that responses without a verdict remove.
+    fn removals_without_verdict(&self) -> SymSet {
+        let bodies = self.responses.pending().filter_map(|response| response.body.as_ref());
+        bodies.flat_map(|body| body.removed.iter().copied()).collect()
+    }
+
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.
     ///
-    /// Equals [`Track::present`] as long as nothing is refused.
+    /// Equals [`Track::present`] as long as nothing is refused, and each removal has a verdict.
     pub(crate) fn in_use(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let present = self.present(catalog, now, limits);
-        if self.refused.is_empty() {
+        if self.refused.is_empty() && self.responses.pending().next().is_none() {
             return present;
         }
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
@@ -122,9 +153,7 @@ impl Track {
                     && !self.is_ignored(catalog, *name, &slot)
             })
         };
-        let is_open = |name: &Sym| self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref());
-        let is_unused =
-            |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name) && !is_open(name);
+        let is_unused = |name: &Sym| self.is_out_of_use(catalog, *name) && is_counted(name);
         let unused = self.refused.names().filter(is_unused).count() as u64;
         // A glob collection whose members changed has no entry of its own any more, unless the
         // client waits for it.
@@ -137,7 +166,11 @@ impl Track {
         };
         let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_expired(name);
         let is_kept = |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name);
-        let kept = self.refused.removed_names().filter(is_kept).count() as u64;
+        let is_removed =
+            |name: &Sym| self.is_removal_unanswered(catalog, *name, self.sent.get(catalog, *name).as_ref());
+        let removed = self.removals_without_verdict().into_iter().filter(is_removed);
+        let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
+        let kept = kept.len() as u64;
         let count = present.saturating_sub(unused) + kept;
         self.counted_in_use.set(Some((messages, count)));
         count

@@ -74,6 +74,9 @@ pub(crate) struct Traffic {
     pub(crate) first_version: Option<VersionInfo>,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
+    /// SotW: the newest of these with a nonce of the type, or without one. A request with another
+    /// nonce may state a version of another type (docs/protocol.md#e-11).
+    pub(crate) stated_version: Option<VersionInfo>,
     /// REST: the longest time from a response to the poll that answered it.
     pub(crate) longest_poll_wait: Option<Duration>,
     /// The last request that asked for something new, until a response comes.

@@ -450,7 +450,7 @@ impl Track {
         };
         let overdue = |name: Sym| {
             let request = self.waiting.get(name).filter(|request| request.is_owed())?;
-            if self.is_owed_anew(name, self.sent.get(ctx.catalog, name).as_ref()) {
+            if self.owed_again(name, self.sent.get(ctx.catalog, name).as_ref()).is_some() {
                 return None;
             }
             is_late(request.since).then_some(AbsentBy::Timer)

@@ -256,6 +256,7 @@ impl Track {
                 kind: self.kind,
             };
             has_names = self.refused.add(ctx.catalog, &self.accepted, &response, refused);
+            self.end_warming_in_force(ctx.catalog);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
         self.note_nack(NackFact {

@@ -81,11 +81,15 @@ fn owes_resource_after_repeated_subscription() {
          > n=1
          > sub=[x]
          expect message 4 subscribe class=spontaneous added=[]
-         advance 15s
-         expect state 1 cds synced missing=[]
+         advance 14900ms
+         expect state 1 cds wait missing=[] owed_again=[x]
+         advance 100ms
+         expect state 1 cds miss missing=[] resources=1
          expect resource 1 cds x present
          < n=2 [x@1]
-         expect message 5 resend answers=4 same=1");
+         expect message 5 resend answers=4 same=1
+         > n=2
+         expect state 1 cds synced missing=[]");
 }
 
 #[test]
@@ -225,6 +229,8 @@ fn tracks_glob_members_and_redirects() {
     holds(start);
     holds(&format!(
         r#"{start}< n=2 rm=["xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1"]
+         expect state 1 lds resources=2
+         > n=2
          expect state 1 lds resources=0
          expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/foo?t=1" removed
          expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" empty absent_by=server"#

@@ -203,7 +203,7 @@ fn detects_nonce_of_other_type() {
     holds(&format!(
         "{to_step_5}> eds v=X n=A names=[foo bar]
          expect message 6 repeat class=unknown_nonce answers=
-         expect state 1 eds sent pending=[B] in_force=X"
+         expect state 1 eds sent pending=[B] in_force= reported=X"
     ));
 }
 

@@ -6,7 +6,7 @@ use crate::engine::store::{AbsentBy, Origin, ResourceState};
 use super::Presence::*;
 use super::Shape::*;
 use super::stream::CERTIFICATE;
-use super::{Field, RECLASSIFICATION, RESOURCE_ERROR, TEXTS, field, known, warming, xdstp};
+use super::{Field, OWED_AGAIN, RECLASSIFICATION, RESOURCE_ERROR, TEXTS, field, known, warming, xdstp};
 
 pub(super) const RESOURCE: &[Field] = &[
     field(Always, "stream", Count, "number of the stream"),
@@ -35,6 +35,12 @@ pub(super) const RESOURCE: &[Field] = &[
         "pending_reclassification",
         Object(RECLASSIFICATION),
         "the request that unsubscribed the name under a wildcard: the server owes the resource or its removal",
+    ),
+    field(
+        Maybe,
+        "owed_again",
+        Object(OWED_AGAIN),
+        "what the server owes although the client has the resource",
     ),
     field(Maybe, "unreadable", Bool, "the newest content cannot be decoded as its type"),
     field(Maybe, "stream_down", Bool, "the client has the resource, and its stream is closed"),

@@ -31,6 +31,7 @@ const MEMBERS: &[Field] = &[
     field(Always, "present", Count, "members that the client has; of a list: without inline entries"),
     field(Maybe, "direct", Count, "glob: members one level below its path"),
     field(Maybe, "deeper", Count, "glob: members further below"),
+    field(Maybe, "refused", Count, "glob: members that are refused, without a version in force"),
     field(Maybe, "entries", Count, "list: entries"),
     field(Maybe, "inline", Count, "list: entries with their content inside"),
     field(Maybe, "waiting", Count, "list: entries that were requested and not sent"),
@@ -74,6 +75,7 @@ pub(super) const GLOB: &[Field] = &[
     field(Always, "present", Count, "members that the client has"),
     field(Always, "direct", Count, "members one level below its path"),
     field(Always, "deeper", Count, "members further below"),
+    field(Maybe, "refused", Count, "members that are refused, without a version in force"),
     field(Always, "name", Text, "the glob"),
     field(Always, "state", words!(ResourceState), "state of the subscription"),
 ];

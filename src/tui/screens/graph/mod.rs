@@ -70,7 +70,7 @@ impl GraphScreen {
     fn selected_messages(&self, data: &dyn Data) -> (Scope, Option<Seq>) {
         let node = self.node().map(|(_, node)| node);
         let request: Option<Seq> = node.and_then(|node| match &node.state {
-            NodeState::Waiting { since, .. } | NodeState::Missing { since } => since.map(|(_, n)| n),
+            NodeState::Waiting { request, .. } | NodeState::Missing { request, .. } => request.map(|of| of.n),
             _ => None,
         });
         let track = node.and_then(|node| node.stream.zip(node.type_url.clone()));

@@ -193,6 +193,9 @@ fn shows_gaps_expiry_and_what_is_waited_for() {
 fn says_that_nothing_is_there_although_it_was_asked_for() {
     let text = include_str!("../../../../tests/fixtures/lint/lds-cds-emptied.bad.xds");
     let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
+    assert!(shown.contains("removed by the server, and in use until the client's ACK"), "{shown}");
+    let accepted = format!("{text}\n> v=2 n=b\n");
+    let shown = screen(&ScriptedStore::of(&accepted).data(), "8", 120, 30);
     assert!(
         shown.contains("was not sent, or was removed") && !shown.contains("nothing was asked"),
         "{shown}"

@@ -216,14 +216,25 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Sent { .. } => format!("{} {} not answered yet", glyphs.sent, version(node)),
         NodeState::Refused { .. } | NodeState::RefusedPush { .. } => refused_state(node, glyphs),
         NodeState::Warming { since: at } => format!("{} warming{}", glyphs.wait, since(*at)),
-        NodeState::Waiting { since: Some((at, n)), .. } => {
-            format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, common.age(*at))
+        NodeState::Waiting { again: Some(again), request }
+        | NodeState::Missing { again: Some(again), request } => {
+            let glyph = if again.is_late { glyphs.miss } else { glyphs.wait };
+            let age = common.age_until(again.since, request.and_then(|of| of.ended));
+            format!("{glyph} {}, {} {age}", version(node), report::owed_again(again))
         }
-        NodeState::Waiting { since: None, .. } => format!("{} waiting", glyphs.wait),
-        NodeState::Missing { since: Some((at, n)) } => {
-            format!("{} asked #{}, no answer{}", glyphs.miss, n.0, since(Some(*at)))
+        NodeState::Waiting { request: Some(of), .. } => {
+            format!(
+                "{} asked #{} {} ago, no answer yet",
+                glyphs.wait,
+                of.n.0,
+                common.age_until(of.at, of.ended)
+            )
         }
-        NodeState::Missing { since: None } => format!("{} never sent", glyphs.miss),
+        NodeState::Waiting { request: None, .. } => format!("{} waiting", glyphs.wait),
+        NodeState::Missing { request: Some(of), .. } => {
+            format!("{} asked #{}, no answer {}", glyphs.miss, of.n.0, common.age_until(of.at, of.ended))
+        }
+        NodeState::Missing { request: None, .. } => format!("{} never sent", glyphs.miss),
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
@@ -299,10 +310,16 @@ fn state_meaning(node: &GraphNode) -> &'static str {
             Some(true) => "updated, and the earlier version stays in use until what it needs arrives",
             _ => "sent for the first time, and not used until what it needs arrives",
         },
+        (
+            NodeState::Waiting { again: Some(again), .. } | NodeState::Missing { again: Some(again), .. },
+            _,
+        ) => match again.is_newer {
+            true => "in use in an older version; the server owes the newest one, or the removal",
+            false => "in use, and requested again: the server has to send it again",
+        },
         (NodeState::Missing { .. }, _) => {
             "asked for, not sent within --resource-timeout: the client goes on without it"
         }
-        (NodeState::Waiting { has_older: true, .. }, _) => "in an older version; the newest is not sent yet",
         (NodeState::Waiting { .. }, _) => "asked for, not sent yet",
         (NodeState::Refused { .. }, _) => "the client refused the newest content; screen 6 says why",
         (NodeState::RefusedPush { rest: RestUse::Used, .. }, _) => {
@@ -318,6 +335,11 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Replaced, _) => "the client has the alternative in place of this name",
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
+        (NodeState::Sent { in_force: true }, _)
+            if node.unanswered.as_ref().is_some_and(|update| update.content.is_none()) =>
+        {
+            "removed by the server, and in use until the client's ACK"
+        }
         (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",
         (NodeState::Sent { .. }, _) => "sent, neither ACK nor NACK yet",
         (NodeState::Gone(ResourceState::Redirected), _) => "redirects to another resource",

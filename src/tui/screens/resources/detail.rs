@@ -358,7 +358,7 @@ impl ResourceDetail {
             _ if self.fact.as_ref().is_some_and(ResourceFact::has_malformed_name) => {
                 "no resource can have this name"
             }
-            _ if self.fact.as_ref().is_some_and(|fact| fact.has_older) => {
+            _ if self.fact.as_ref().is_some_and(ResourceFact::has_older) => {
                 "the client has an older version, whose content is not known"
             }
             Some(ResourceState::Waiting) => "asked for, and not sent yet",

@@ -179,7 +179,13 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
         (Some(_), false) => return span(format!("{} not used", glyphs.miss), Role::Warn),
         (None, _) => {}
     }
+    if let Some(owed) = &fact.owed_again {
+        let (glyph, role) =
+            if owed.is_late { (glyphs.miss, Role::Warn) } else { (glyphs.wait, Role::Pending) };
+        return span(format!("{glyph} {}", report::owed_again(owed)), role);
+    }
     match fact.state {
+        _ if fact.is_removal_unanswered => span(format!("{} removal sent", glyphs.sent), Role::Pending),
         ResourceState::Present if fact.is_unreadable => {
             span(format!("{} {}", glyphs.bad, report::UNREADABLE), Role::Bad)
         }

@@ -27,7 +27,10 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     };
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
     let (waiting, missing) = (sum(&|fact| fact.missing - fact.overdue), sum(&|fact| fact.overdue));
-    for (n, word) in [(sum(&|fact| fact.refused), "refused"), (waiting, "waiting"), (missing, "missing")] {
+    let (refused, again) = (sum(&|fact| fact.refused), sum(&|fact| fact.owed_again));
+    let counts =
+        [(refused, "refused"), (waiting, "waiting"), (missing, "missing"), (again, report::OWED_AGAIN)];
+    for (n, word) in counts {
         if n > 0 {
             words.push(format!("{} {word}", count(n)));
         }

@@ -136,6 +136,9 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
         let label = if is_late { "missing" } else { "not sent" };
         fields.add(label, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
     }
+    if !state.owed_again.is_empty() {
+        fields.add(report::OWED_AGAIN, &report::names(&state.owed_again, MAX_LISTED_NAMES), Role::Warn);
+    }
     for answer in &screen.missing_answers.answers {
         fields.add("perhaps", &report::missing_answer(answer), Role::Muted);
     }

@@ -100,7 +100,11 @@ impl SubscriptionsScreen {
             Some(url) => self.selected = Some(url.clone()),
             None if self.selected.as_ref().is_some_and(is_known) => {}
             None => {
-                let worst = self.types.iter().find(|of| of.fact.missing > 0).or(self.types.first());
+                let worst = self
+                    .types
+                    .iter()
+                    .find(|of| of.fact.missing + of.fact.owed_again > 0)
+                    .or(self.types.first());
                 self.selected = worst.map(|of| of.fact.type_url.clone());
             }
         }

@@ -178,7 +178,7 @@ impl SubscriptionsScreen {
             self.came.clear();
         }
         let Some(state) = store.state(stream, &url) else { return };
-        let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
+        let missing: HashSet<&Arc<str>> = state.missing.iter().chain(&state.owed_again).collect();
         let by = sort.column().cloned();
         let by_title = by.as_ref().map(|by| &*by.title);
         let worst = match by_title {

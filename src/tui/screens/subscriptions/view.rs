@@ -52,17 +52,20 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         if common.filter.is_some() { format!("{} of {all}", count(screen.len() as u64)) } else { all };
     let of = screen.of_type().map(|of| &of.fact);
     let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
-    if owed + malformed == 0 {
+    let again = of.map_or(0, |of| of.owed_again);
+    if owed + again + malformed == 0 {
         let state = screen.of_type().map(|of| of.fact.state);
         return match state {
             Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
             _ => format!("{shown}, all answered"),
         };
     }
-    let answered = (screen.all() as u64).saturating_sub(owed + malformed);
+    let answered = (screen.all() as u64).saturating_sub(owed + again + malformed);
     let mut text = format!("{shown}, {} answered", count(answered));
     let waiting = owed.saturating_sub(missing);
-    for (n, word) in [(waiting, "waiting"), (missing, "missing"), (malformed, "malformed")] {
+    let counts =
+        [(waiting, "waiting"), (missing, "missing"), (again, report::OWED_AGAIN), (malformed, "malformed")];
+    for (n, word) in counts {
         if n > 0 {
             text.push_str(&format!(", {} {word}", count(n)));
         }
@@ -120,6 +123,11 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
     let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    if let Some(owed) = fact.owed_again.filter(|_| fact.refusal.is_none()) {
+        let (glyph, role) =
+            if owed.is_late { (glyphs.miss, Role::Warn) } else { (glyphs.wait, Role::Pending) };
+        return span(format!("{glyph} {version} {}{age}", report::owed_again(&owed)), role);
+    }
     match fact.state {
         _ if fact.refused => {
             // A name that was asked for again is counted as waiting too.
@@ -130,6 +138,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
             Some(state) if fact.in_force.is_some() => span(format!("! {}", state.in_force), Role::Warn),
             _ => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
         },
+        _ if fact.is_removal_unanswered => {
+            span(format!("{} removal {}", glyphs.sent, report::NOT_ANSWERED), Role::Pending)
+        }
         ResourceState::Present if fact.is_glob() => {
             let members = row.members.as_ref().map(structured::members).unwrap_or_default();
             span(format!("{} glob, members {members}", glyphs.ok), Role::Ok)
@@ -147,8 +158,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         ResourceState::Present | ResourceState::Kept if fact.is_stream_down => {
             span(format!("{} {version} {}", glyphs.ok, report::CLOSED), Role::Muted)
         }
-        ResourceState::Present | ResourceState::Kept if fact.unclassified.is_some() => {
-            span(format!("{} {version} pending reclassification", glyphs.wait), Role::Pending)
+        _ if fact.unclassified.is_some() => {
+            let version = if version.is_empty() { String::new() } else { format!("{version} ") };
+            span(format!("{} {version}pending reclassification", glyphs.wait), Role::Pending)
         }
         ResourceState::Present => {
             let members = row.members.as_ref().map(|of| format!(", members {}", structured::members(of)));
@@ -286,14 +298,15 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
         }
         return lines;
     };
-    if missing.is_some() {
-        add(
-            "since",
-            format!(
-                "{}: no resource of this name was sent",
-                missing.map_or_else(|| common.age(common.now), |waits| waited(common, &waits))
-            ),
-        );
+    if let (Some(owed), Some(waits)) = (fact.owed_again, row.waits) {
+        let text = match owed.is_newer {
+            true => "the client has an older version, and the server has not sent the newest one",
+            false => "the client has the resource, and the server has not sent it again",
+        };
+        let asked = format!("#{} at {}", waits.requests.last.0, time(waits.requested));
+        add("again", format!("{}: {text} since the request {asked}", waited(common, &waits)));
+    } else if let Some(waits) = missing {
+        add("since", format!("{}: no resource of this name was sent", waited(common, &waits)));
         if fact.state == ResourceState::Absent {
             let delta = of.fact.variant.is_delta();
             add(
@@ -331,7 +344,7 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if !fact.aliases.is_empty() {
         add("aliases", report::listed_names(&fact.aliases, 0));
     }
-    if let Some(versions) = versions(fact).filter(|_| missing.is_none()) {
+    if let Some(versions) = versions(fact).filter(|_| missing.is_none() || fact.owed_again.is_some()) {
         add("version", versions);
     }
     lines

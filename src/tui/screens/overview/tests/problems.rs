@@ -58,6 +58,8 @@ pub fn problems() -> Vec<ProblemFact> {
         more: 0,
         requests: None,
         has_older: false,
+        earlier: None,
+        is_resend: false,
         is_first: true,
         unreadable: None,
         limit: None,
