@@ -120,6 +120,8 @@ impl Recorder {
             )),
             None => {}
         }
+        // A removed file keeps nothing, and the next frame begins another one.
+        self.dirty &= !self.files.is_removed;
         if self.is_waiting() || !self.dirty || self.flushed.elapsed() < FLUSH_INTERVAL {
             return;
         }
