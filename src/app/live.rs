@@ -139,8 +139,8 @@ impl LiveState {
         self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(news);
     }
 
-    /// Returns the last file of the session and the size of all of them; `None` without a recording,
-    /// or if the files were removed.
+    /// Returns the last file of the session and the size of all of them; `None` without a
+    /// recording, or if the files were removed.
     pub(super) fn kept(&self) -> Option<(PathBuf, u64)> {
         Some((self.recordings().pop()?, self.recorded()))
     }

@@ -120,6 +120,8 @@ impl Recorder {
             )),
             None => {}
         }
+        // A removed file keeps nothing, and the next frame begins another one.
+        self.dirty &= !self.files.is_removed;
         if self.is_waiting() || !self.dirty || self.flushed.elapsed() < FLUSH_INTERVAL {
             return;
         }
@@ -209,7 +211,7 @@ impl Recorder {
         let result = flushed.and_then(|()| writer.finish());
         let place = files.place();
         match place {
-            Place::Removed => news.push(format!("{} was removed: nothing of it is kept", path.display())),
+            FilePlace::Removed => news.push(format!("{} was removed: nothing of it is kept", path.display())),
             _ if missing > 0 => {
                 news.push(format!("{} missing at the end of {}", plural(missing, "message"), path.display()));
             }
@@ -217,9 +219,9 @@ impl Recorder {
         }
         let (mut paths, mut bytes) = (Vec::from(files.ended), files.ended_bytes);
         let current = match place {
-            Place::AsNamed => Some(path.clone()),
-            Place::Moved(to) => to,
-            Place::Removed => None,
+            FilePlace::AsNamed => Some(path.clone()),
+            FilePlace::Moved(to) => to,
+            FilePlace::Removed => None,
         };
         if let Some(current) = current {
             paths.push(current);
@@ -230,7 +232,7 @@ impl Recorder {
     }
 }
 
-/// What remains of a recording that has ended.
+/// The files that remain of a recording that has ended.
 pub struct FinishedRecording {
     /// The files of the session that are kept, in order.
     pub paths: Vec<PathBuf>,
@@ -249,8 +251,8 @@ enum FileChange {
     Moved(Option<PathBuf>),
 }
 
-/// Where the current file is.
-enum Place {
+/// The place of the current file.
+enum FilePlace {
     AsNamed,
     /// The new path, if it is known.
     Moved(Option<PathBuf>),
@@ -306,23 +308,25 @@ impl SessionFiles {
         }
         self.checked = Instant::now();
         match self.place() {
-            Place::Removed => {
+            FilePlace::Removed => {
                 self.is_removed = true;
                 Some(FileChange::Removed)
             }
-            Place::Moved(to) if !std::mem::replace(&mut self.is_moved, true) => Some(FileChange::Moved(to)),
-            Place::Moved(_) | Place::AsNamed => None,
+            FilePlace::Moved(to) if !std::mem::replace(&mut self.is_moved, true) => {
+                Some(FileChange::Moved(to))
+            }
+            FilePlace::Moved(_) | FilePlace::AsNamed => None,
         }
     }
 
     /// Looks where the current file is.
-    fn place(&self) -> Place {
+    fn place(&self) -> FilePlace {
         #[cfg(unix)]
         if let Ok(own) = self.handle.metadata() {
             use std::os::fd::AsRawFd;
             use std::os::unix::fs::MetadataExt;
             if own.nlink() == 0 {
-                return Place::Removed;
+                return FilePlace::Removed;
             }
             let is_own = |path: &Path| {
                 let there = std::fs::metadata(path);
@@ -331,10 +335,10 @@ impl SessionFiles {
             if !is_own(&self.path) {
                 // Linux knows the path of an open file.
                 let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
-                return Place::Moved(std::fs::read_link(link).ok().filter(|path| is_own(path)));
+                return FilePlace::Moved(std::fs::read_link(link).ok().filter(|path| is_own(path)));
             }
         }
-        Place::AsNamed
+        FilePlace::AsNamed
     }
 
     /// Creates the file after the current one: `session-2.xdsrec` after `session.xdsrec`.

@@ -38,8 +38,7 @@ pub struct Rotation {
     pub keep: Option<usize>,
 }
 
-/// What an output may take the place of. Nothing takes the place of a file that another xdscope
-/// writes.
+/// The files that an output may replace. No output replaces a file that another xdscope writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaces {
     /// An empty file.

@@ -174,20 +174,6 @@ fn node_of_empty_features() {
     check(&bombs::empty_features(), None);
 }
 
-/// Each error is kept: its text is shorter than the limit.
-#[test]
-fn errors_of_240_kb() {
-    let mut frames = frame(1, 4, 1, &ads_headers(Some("gzip")));
-    for n in 0..1_000 {
-        let mut status = vec![0x08, 3];
-        put_len_field(&mut status, 2, format!("e{n} {}", "x y".repeat(80_000)).as_bytes());
-        let mut request = [field(4, CLUSTER), field(5, &format!("n{n}"))].concat();
-        put_len_field(&mut request, 6, &status);
-        frames.extend(message(1, true, &gzip(&request)));
-    }
-    check(&frames, None);
-}
-
 #[test]
 fn error_of_empty_details() {
     let mut request = field(4, CLUSTER);

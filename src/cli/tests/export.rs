@@ -53,7 +53,8 @@ fn exports_selected_messages() {
     let path = dir.path().join("part.jsonl");
     let path = path.to_str().unwrap();
     let names = |args: &[&str]| {
-        let result = run(&[&["export", TOUR, "--to", "raw", "--output", path, "-q"], args].concat());
+        let result =
+            run(&[&["export", TOUR, "--to", "raw", "--output", path, "--force", "-q"], args].concat());
         assert_eq!((result.err.as_str(), result.exit), ("", Exit::Yes));
         run(&["log", path, "-o", "jsonl"]).out.lines().filter(|line| line.contains("\"n\":")).count()
     };

@@ -440,3 +440,21 @@ fn texts_weight(message: &Message) -> usize {
         + message.error_detail().map_or(0, error)
         + errors.iter().map(|of| error(&of.detail)).sum::<usize>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::MessageShape;
+    use crate::wire::pb::put_len_field;
+
+    #[test]
+    fn weight_counts_texts() {
+        let mut catalog = Catalog::in_memory();
+        let details = vec![vec![0; 100_000].into()];
+        let error = ErrorDetail { code: 3, message: "x".repeat(200_000).into(), details };
+        let mut request = Vec::new();
+        put_len_field(&mut request, 6, &error.encode());
+        let message = Message::parse(MessageShape::SotwRequest, &request, &mut catalog);
+        assert!(weight(&message) > 600_000, "the bytes and what was read from them: {}", weight(&message));
+    }
+}

@@ -48,8 +48,8 @@ pub trait Redact: Send + Sync {
     fn wrapper(&self, _bytes: &[u8]) -> Option<Vec<u8>> {
         None
     }
-    /// Returns a `ResourceLocator` or `ResourceName` without the secrets of its parameters; `None` if
-    /// it has none. The name stays.
+    /// Returns a `ResourceLocator` or `ResourceName` without the secrets of its parameters; `None`
+    /// if it has none. The name stays.
     fn parameters(&self, _bytes: &[u8]) -> Option<Vec<u8>> {
         None
     }
