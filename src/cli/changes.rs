@@ -54,13 +54,14 @@ pub(super) fn watch(
     let mut growth = Growth::new(offline::find(&source.source, io)?);
     let mut is_first = true;
     loop {
-        let (begun, mut is_ended) = (Instant::now(), false);
+        let (begun, mut is_ended, is_written) = (Instant::now(), false, growth.is_written());
         match offline::read_quietly(source, seed, global, io) {
             Ok(opened) => {
                 if std::mem::take(&mut is_first) {
                     offline::say(&opened.loaded.notices, global, io);
                 }
-                is_ended = wait::is_ended_recording(opened.format, &opened.loaded.notices, growth.path());
+                is_ended = growth.is_file()
+                    && wait::is_ended_recording(opened.format, &opened.loaded.notices, is_written);
                 let schema = opened.schema.clone();
                 show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
             }

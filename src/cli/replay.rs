@@ -2,11 +2,12 @@
 
 mod screens;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
+use crate::app::recording_file;
 use crate::app::replay::Cursor;
 use crate::sources::{self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _};
 use crate::tui::Seek;
@@ -99,7 +100,7 @@ pub(super) fn follow_log(
     log.since = since.unwrap_or_default();
     let mut is_first = true;
     loop {
-        let begun = Instant::now();
+        let (begun, is_written) = (Instant::now(), growth.is_written());
         log.begin_reading();
         let folded = sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
             let store = sources::store(options, catalog, clock, &schema);
@@ -115,7 +116,8 @@ pub(super) fn follow_log(
         let mut is_ended = false;
         match folded {
             Ok(folded) => {
-                is_ended = wait::is_ended_recording(folded.format, &folded.notices, growth.path());
+                is_ended =
+                    growth.is_file() && wait::is_ended_recording(folded.format, &folded.notices, is_written);
                 if is_first {
                     offline::say(&folded.with_messages()?.notices, global, io);
                 }
@@ -151,8 +153,13 @@ impl Growth {
         Growth { known: sources::size_of(&path), path }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    pub(super) fn is_file(&self) -> bool {
+        self.path.is_file()
+    }
+
+    /// Whether a process writes the recording.
+    pub(super) fn is_written(&self) -> bool {
+        recording_file::is_in_use(&self.path)
     }
 
     /// Waits until the source has changed. `spent` is how long its last reading took.

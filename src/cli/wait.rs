@@ -10,7 +10,7 @@ use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ResourceState, TypeState};
-use crate::sources::record::NOT_CLOSED;
+use crate::sources::record::UNFINISHED;
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
 use crate::wire::text::{display_safe, shell_word};
@@ -176,9 +176,11 @@ pub(super) enum WaitEnd {
 
 /// Whether nothing more comes to a file: a recording was closed or has lost its writer, another
 /// file was not written to for some time.
-fn is_complete(source: &Source, path: &Path) -> bool {
+fn is_complete(source: &Source, path: &Path, is_written: bool) -> bool {
     match source.format {
-        SourceFormat::Recording => is_ended_recording(source.format, &source.loaded.notices, path),
+        SourceFormat::Recording => {
+            path.is_file() && is_ended_recording(source.format, &source.loaded.notices, is_written)
+        }
         _ => {
             let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
             let idle = file.and_then(|file| file.modified().ok()?.elapsed().ok());
@@ -187,11 +189,11 @@ fn is_complete(source: &Source, path: &Path) -> bool {
     }
 }
 
-/// Whether a file is a recording that was closed or has lost its writer. `notices` are those of its
-/// reading.
-pub(super) fn is_ended_recording(format: SourceFormat, notices: &[String], path: &Path) -> bool {
-    let is_open = || notices.iter().any(|notice| notice.contains(NOT_CLOSED));
-    format == SourceFormat::Recording && path.is_file() && !(is_open() && recording_file::is_in_use(path))
+/// Whether a recording was closed or has lost its writer. `notices` are those of its reading, and
+/// `is_written` says whether it had a writer before it was read.
+pub(super) fn is_ended_recording(format: SourceFormat, notices: &[String], is_written: bool) -> bool {
+    let is_closed = || notices.iter().all(|notice| UNFINISHED.iter().all(|words| !notice.contains(words)));
+    format == SourceFormat::Recording && (!is_written || is_closed())
 }
 
 /// A condition with its limits.
@@ -221,11 +223,13 @@ impl Goal<'_> {
         loop {
             let size_read = size();
             let started = Instant::now();
+            let is_written = path.as_deref().is_some_and(recording_file::is_in_use);
             let read = source::open(source, &quiet, io);
             let mut empty = None;
             match read {
                 Ok(read) => {
-                    let is_complete = path.as_deref().is_some_and(|path| is_complete(&read, path));
+                    let is_complete =
+                        path.as_deref().is_some_and(|path| is_complete(&read, path, is_written));
                     if self.condition.is_met(&source::analyse(source, read), self.nodes) {
                         return Ok(WaitEnd::Met);
                     }

@@ -174,8 +174,10 @@ fn sentences_differ(problems: &[&Value], table: &str, overview: &str) -> Vec<Str
     for problem in problems.iter().filter(|problem| is_wrong(problem)).take(5) {
         let text = problem["text"].as_str().unwrap_or_default();
         let start: String = text.chars().take(60).collect();
-        for (view, shown) in [("status", table), ("Overview", overview)] {
-            if !shown.contains(start.trim_end()) && text.is_ascii() && !text.contains('\\') {
+        // Overview breaks long texts between words, and wire text anywhere.
+        let head: String = text.chars().take(30).collect();
+        for (view, shown, wanted) in [("status", table, &start), ("Overview", overview, &head)] {
+            if !shown.contains(wanted.trim_end()) && text.is_ascii() && !text.contains('\\') {
                 wrong.push(format!("{view} lacks the problem `{start}`"));
             }
         }

@@ -234,7 +234,8 @@ fn following_ends_with_the_recording() {
     let file = folder.path().join("ended.xdsrec");
     let export = xdscope().args(["export", TOUR, "--to", "xdsrec", "--output"]).arg(&file).output();
     assert!(export.expect("xdscope runs").status.success());
-    for args in [&["log", "-f"][..], &["replay", "--no-tui", "-f"], &["status", "-w"], &["get", "-w"]] {
+    for args in [&["log", "-f"][..], &["replay", "--no-tui", "-f"], &["status", "-w"], &["get", "cds", "-w"]]
+    {
         let output = xdscope().arg(args[0]).arg(&file).args(&args[1..]).output().expect("xdscope runs");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && text.contains("is complete: no more messages come"), "{text}");

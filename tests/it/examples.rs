@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::support::{process::Child, tap::xdscope, wait::wait_for};
+use super::support::{
+    process::{Child, reopened},
+    tap::xdscope,
+    wait::wait_for,
+};
 
 /// A control plane with a cluster that needs nothing else.
 const CLUSTERS: &str = "version_info: \"1\"\nresources:\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  \
@@ -88,8 +92,12 @@ fn is_live(command: &str) -> bool {
         ["demo", "tap", "serve", "watch"].iter().any(|verb| command.starts_with(&format!("xdscope {verb}")));
     let ends = ["--rewrite-bootstrap", "--list", "--until"];
     let ends = command.split(' ').any(|word| ends.contains(&word));
-    let follows = [" --watch", " -f "].iter().any(|flag| command.contains(flag));
-    follows || (runs && !ends)
+    follows(command) || (runs && !ends)
+}
+
+/// Whether a call waits for a recording to grow.
+fn follows(command: &str) -> bool {
+    [" --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
 }
 
 /// Sends a signal, and waits for the end.
@@ -135,6 +143,7 @@ fn runs_every_example() {
         if command.starts_with("xdscope tap") || command.starts_with("xdscope serve") {
             command.push_str(" --listen 127.0.0.1:0");
         }
+        let _writer = follows(&command).then(|| reopened(&folder.join("session.xdsrec")));
         let (out, err) = (folder.join("out"), folder.join("err"));
         let create = |path: &Path| fs::File::create(path).expect("a file");
         let mut call = shell(folder, &command);
@@ -151,7 +160,7 @@ fn runs_every_example() {
             wait_for(&example, || child.try_wait().expect("its state"))
         };
         let wanted: &[i32] = match is_live(&command) {
-            true if command.contains(" --watch") || command.contains(" -f ") => &[130],
+            true if follows(&command) => &[130],
             true => &[0],
             false => &[0, 1],
         };
@@ -183,12 +192,14 @@ fn signals_give_the_exit_codes_that_shells_expect() {
         ("xdscope get session.xdsrec cds -w", "TERM", 143),
         ("xdscope wait 127.0.0.1:1 synced", "INT", 130),
     ] {
+        let writer = follows(command).then(|| reopened(&folder.join("session.xdsrec")));
         let mut call = shell(folder, command);
         let mut child =
             call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell");
         std::thread::sleep(Duration::from_millis(1200));
         assert!(child.try_wait().expect("its state").is_none(), "{command} ended by itself");
         assert_eq!(shell_code(stop(&mut child, signal)), Some(wanted), "{command} {signal}");
+        drop(writer);
     }
     // A reader that has enough.
     let shown = shell(folder, "xdscope log session.xdsrec -o jsonl").stdout(Stdio::piped()).spawn();

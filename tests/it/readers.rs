@@ -11,7 +11,7 @@ use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::put_len_field;
 use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
-use crate::support::process::Child;
+use crate::support::process::{Child, reopened};
 use crate::support::snapshot::CLUSTER;
 use crate::support::tap::{Tap, peak_memory, xdscope};
 use crate::support::wait::wait_for;
@@ -96,14 +96,6 @@ fn response(i: u64) -> Vec<u8> {
     put_len_field(&mut response, 4, CLUSTER.as_bytes());
     put_len_field(&mut response, 5, format!("nonce-{i}").as_bytes());
     response
-}
-
-/// Returns the writer of a recording that goes on: it has no end, and is locked.
-fn reopened(path: &Path) -> File {
-    let file = File::options().write(true).open(path).expect("a recording");
-    file.lock().expect("nobody else writes");
-    file.set_len(file.metadata().expect("a file").len() - 1).expect("a shorter file");
-    file
 }
 
 /// A small and a large source.

@@ -257,7 +257,7 @@ fn tour_of_the_demo_follows_the_keys() {
         ("d", "the first is connect_timeout"),
         ("3L", "one arrow each"),
         ("/kind:nack\r", "tour, step 6 of 11"),
-        ("\x1b", "Esc takes the filter off"),
+        ("\x1b", "The filter is off"),
         ("7", "tour, step 7 of 11"),
         ("8", "from listeners to endpoints"),
         (":payments-v3-1c2a\ra", "ended: how long each lasted"),

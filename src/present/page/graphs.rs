@@ -232,8 +232,8 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
     html.raw("</figure>\n");
 }
 
-/// Returns the path of an arrow between the corners of two boxes. Where columns are between them, it
-/// passes those above the row of its end, where no box is.
+/// Returns the path of an arrow between the corners of two boxes. It passes columns between them
+/// above the row of its end, where no box is.
 fn route(from: (usize, usize), to: (usize, usize)) -> String {
     let ((x1, y1), y2) = ((from.0 + BOX.0, from.1 + BOX.1 / 2), to.1 + BOX.1 / 2);
     let bend = GAP.0 / 2;

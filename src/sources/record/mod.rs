@@ -68,7 +68,7 @@ pub use output::RewritableFile;
 pub use part::{Part, SeqSet, retain_part};
 pub use recording_reader::{RecordingPart, RecordingReader};
 pub use response_file::ResponseFile;
-pub use segment_reader::NOT_CLOSED;
+pub use segment_reader::UNFINISHED;
 pub use writer::Writer;
 
 /// Opens a recording or raw JSONL, whichever the content says.

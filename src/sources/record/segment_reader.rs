@@ -2,7 +2,7 @@ mod blob_ids;
 mod dropped;
 mod session;
 
-pub use session::NOT_CLOSED;
+pub use session::UNFINISHED;
 
 use crate::wire::Oversized;
 use std::collections::{HashMap, HashSet, VecDeque};

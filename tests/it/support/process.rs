@@ -161,3 +161,11 @@ pub fn free_port() -> u16 {
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
     socket.local_addr().expect("its address").port()
 }
+
+/// Returns the writer of a recording that goes on: a block has begun, and the file is locked.
+pub fn reopened(path: &Path) -> File {
+    let mut file = OpenOptions::new().append(true).open(path).expect("a recording");
+    file.lock().expect("nobody else writes");
+    file.write_all(&[0x10]).expect("the first byte of a block");
+    file
+}

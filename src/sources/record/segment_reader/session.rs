@@ -8,7 +8,11 @@ use crate::wire::event::Time;
 use crate::wire::text::plural;
 
 /// The beginning of the notice that a recording was not closed: more messages may come.
-pub const NOT_CLOSED: &str = "not closed";
+const NOT_CLOSED: &str = "not closed";
+/// Words of the notices about a recording whose end is missing.
+pub const UNFINISHED: [&str; 3] = [NOT_CLOSED, ENDS_WITHIN_BLOCK, DAMAGED];
+const ENDS_WITHIN_BLOCK: &str = "ends within a block";
+const DAMAGED: &str = "damaged at byte";
 
 impl SegmentReader {
     /// Names the file in its notices.
@@ -52,7 +56,7 @@ impl SegmentReader {
         );
         if let Some((at, bytes)) = self.damage {
             let text = "the rest is lost";
-            self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
+            self.notices.push(format!("{DAMAGED} {at} ({bytes} bytes skipped): {text}; {read}"));
         }
         if self.has_too_much_content {
             let text = "the file decompresses to more content than its size allows";
@@ -60,7 +64,7 @@ impl SegmentReader {
         }
         match self.cut {
             Some((at, bytes)) => {
-                let text = format!("ends within a block at byte {at}: its {bytes} bytes can't be read");
+                let text = format!("{ENDS_WITHIN_BLOCK} at byte {at}: its {bytes} bytes can't be read");
                 self.notices.push(format!("{text}; {read}"));
             }
             None if !self.finished && !self.has_too_much_content && self.damage.is_none() => {

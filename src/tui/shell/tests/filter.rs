@@ -58,7 +58,7 @@ fn wrong_expression_is_explained_in_full() {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     assert_eq!((rows(&model), in_force(&model)), (before, Some("type:cds")));
-    // What the source does not have leaves the list as it was.
+    // A value that the source does not have leaves the list as it was.
     for (typed, last) in [("type:cdx", "type:cds"), ("node:egde", "node:e*"), ("rule:nakx", "rule:na*")] {
         type_keys(&mut model, &source.data(), &format!("<esc>/{typed}"));
         assert_eq!(in_force(&model), Some(last), "{typed}");
