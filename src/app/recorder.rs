@@ -202,7 +202,7 @@ impl Recorder {
         self.stopped.as_ref()
     }
 
-    /// Completes the file, and looks where it is.
+    /// Completes the file, and finds its path.
     pub fn finish(mut self) -> FinishedRecording {
         let flushed = self.writer.flush();
         let missing = self.writer.take_missing();
@@ -319,7 +319,7 @@ impl SessionFiles {
         }
     }
 
-    /// Looks where the current file is.
+    /// Finds the path of the current file.
     fn place(&self) -> FilePlace {
         #[cfg(unix)]
         if let Ok(own) = self.handle.metadata() {

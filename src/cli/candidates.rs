@@ -134,7 +134,7 @@ impl Candidates {
             Names::Conditions => ["synced", "nack"].map(str::to_owned).to_vec(),
             Names::Filters => self.filters(current),
         };
-        // A shell prints control characters as they are, and what is escaped names nothing.
+        // A shell prints control characters unescaped, and an escaped name would match nothing.
         let is_shown = |name: &String| name.starts_with(current) && !name.contains(must_escape);
         let fitting = all.into_iter().filter(is_shown).take(MAX_CANDIDATES);
         fitting.map(|name| self.quoted(name)).collect()

@@ -81,7 +81,7 @@ fn open(path: &Path) -> Result<File, CliError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A pipe without a reader would block.
+        // Opening a pipe without a reader would block.
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
     recording_file::check_not_recording(path).and_then(|()| options.open(path)).map_err(|error| {

@@ -8,7 +8,7 @@ use crate::engine::store::Options;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
 use crate::wire::event::Kind;
-use crate::wire::text::{display_safe, shell_word};
+use crate::wire::text::shell_word;
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;
@@ -85,7 +85,7 @@ pub(super) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
 /// Prints what a person must know of a source.
 pub(super) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
     for notice in notices.iter().filter(|_| !global.quiet) {
-        io.say(&display_safe(notice));
+        io.say(notice);
     }
 }
 

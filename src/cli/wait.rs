@@ -13,7 +13,7 @@ use crate::engine::store::{ResourceState, TypeState};
 use crate::sources::record::UNFINISHED;
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
-use crate::wire::text::{display_safe, shell_word};
+use crate::wire::text::shell_word;
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};
@@ -153,7 +153,7 @@ const COMPLETE: &str = "is complete: no more messages come";
 /// Says that a followed recording has ended.
 pub(super) fn say_ended(source: &str, global: &Global, io: &mut Io<'_>) {
     if !global.quiet {
-        io.say(&format!("{} {COMPLETE}", display_safe(source)));
+        io.say(&format!("{source} {COMPLETE}"));
     }
 }
 

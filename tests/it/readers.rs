@@ -22,7 +22,7 @@ const MEMORY: &str = "16MB";
 const MAX_EXTRA: usize = (16 + 64) << 20;
 /// Updates of the large source, each with as much new content that does not compress.
 const UPDATES: u64 = 12_000;
-/// Those of raw JSONL, which has more bytes for the same content.
+/// Updates of raw JSONL, which needs more bytes for the same content.
 const JSONL_UPDATES: u64 = 8_500;
 const CONTENT_BYTES: usize = 10_000;
 

@@ -43,14 +43,14 @@ pub enum NodeState {
     },
     /// Requested and not sent.
     Waiting {
-        /// The debt of the server, if the client has the resource already.
+        /// The message that the server owes, if the client has the resource already.
         again: Option<OwedAgainFact>,
         /// The request, if known.
         request: Option<PendingRequest>,
     },
     /// Requested and not sent within the time limit.
     Missing {
-        /// The debt of the server, if the client has the resource already.
+        /// The message that the server owes, if the client has the resource already.
         again: Option<OwedAgainFact>,
         /// The request, if known.
         request: Option<PendingRequest>,

@@ -373,7 +373,7 @@ pub struct ResourceFact {
     /// Whether the client has the resource while its stream is closed and no later stream has taken
     /// over (docs/protocol.md#g-01).
     pub is_stream_down: bool,
-    /// The debt of the server, if the client has the resource and waits for it again.
+    /// The message that the server owes, if the client has the resource and waits for it again.
     pub owed_again: Option<OwedAgainFact>,
     /// Whether the newest content was refused, by a NACK that names the resource or names none.
     pub refused: bool,

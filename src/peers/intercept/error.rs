@@ -44,7 +44,7 @@ pub enum FaultError {
     /// The probability is zero.
     #[error("`{0}` leaves no chance to act")]
     NoChance(String),
-    /// No match is the Nth one and an Nth one of another number.
+    /// The expressions `nth` and `every` exclude each other.
     #[error("match {nth} is not a multiple of {every}: `nth={nth}` and `every={every}` exclude each other")]
     NeverDue {
         /// The number of the match.

@@ -166,7 +166,7 @@ pub(crate) struct OverviewAreas {
 pub(crate) struct WantedLines {
     pub nodes: usize,
     pub problems: usize,
-    /// Those of the problems if each text is whole.
+    /// The lines of the problems if each text is whole.
     pub whole_problems: usize,
     /// All words of the chosen problem or about the selected node, if they stand beside the list or
     /// the list has the focus.

@@ -149,7 +149,7 @@ impl Splicer {
         self.events.push_back(SpliceEvent::Ended { stream });
     }
 
-    /// Notes window of an armed stream, and sends what waits for it.
+    /// Adds a window update to an armed stream, and sends the messages that wait for it.
     pub(super) fn widen(&mut self, towards: Dir, stream: u32, bytes: u32) {
         if let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) {
             halves[index(towards)].widen(bytes);

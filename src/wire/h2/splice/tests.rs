@@ -106,7 +106,7 @@ fn stream_that_begins_without_window_gets_that_of_the_server() {
         splicer.push(Dir::Resp, frame(8, 0, 1, &[0, 0, (size >> 8) as u8, size as u8]).into());
         assert!(matches!(splicer.next_event(Dir::Resp), Ok(None)));
     }
-    // Later, the client has the window back for what it sends.
+    // The client gets the window back for its data later.
     assert_eq!(splicer.take_output(Dir::Resp).concat(), frame(8, 0, 1, &[0, 0, 0, 3]));
 }
 
