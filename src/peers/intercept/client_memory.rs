@@ -50,6 +50,11 @@ struct AlteredType {
     foreign: BTreeSet<Arc<str>>,
     /// SotW: versions that the client was told, newest last.
     versions: VecDeque<ToldVersion>,
+    /// Delta: differing clusters whose endpoints the client has requested on a new stream.
+    requested: BTreeSet<Arc<str>>,
+    /// Delta: clusters that the server sent again before the client requested their endpoints on a
+    /// new stream, and the fault or person. They warm until their endpoints are sent again too.
+    warming: AlteredNames,
 }
 
 /// A version that a client was told in place of another one.
@@ -68,10 +73,20 @@ impl AlteredType {
             self.names.clear();
             self.foreign.clear();
         }
-        for name in push.all_names() {
-            self.names.remove(name);
-            self.foreign.remove(name);
+        let are_clusters = push.is_delta() && is_of(&push.type_url, Kind::Cds);
+        for name in push.names() {
+            let by = self.names.remove(name);
+            let is_requested = self.requested.remove(name);
+            if let Some(by) = by.filter(|_| are_clusters && !is_requested) {
+                self.warming.insert(name.clone(), by);
+            }
         }
+        for name in push.removed() {
+            self.names.remove(name);
+            self.requested.remove(name);
+            self.warming.remove(name);
+        }
+        self.foreign.retain(|name| self.names.contains_key(name));
         self.versions.retain(|of| of.told != push.version);
         let Some(alteration) = alteration else { return };
         let by = &alteration.by;
@@ -87,15 +102,26 @@ impl AlteredType {
         }
     }
 
+    /// Notes that the client has requested endpoints on a new stream.
+    fn endpoints_requested(&mut self, request: &WireContents) {
+        for name in request.names() {
+            self.warming.remove(name);
+            if self.names.contains_key(name) {
+                self.requested.insert(name.clone());
+            }
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.versions.is_empty()
+        self.names.is_empty() && self.versions.is_empty() && self.warming.is_empty()
     }
 
     /// Returns the request to send in place of the first one. `clusters`: those of a client that
     /// requests endpoints. It lets them warm for endpoints when they are sent again.
     fn correction(&self, request: &WireContents, clusters: &AlteredType) -> Option<Correction> {
         if request.is_delta() {
-            let altered_by = |name: &str| self.names.get(name).or_else(|| clusters.names.get(name));
+            let of_clusters = |name: &str| clusters.names.get(name).or_else(|| clusters.warming.get(name));
+            let altered_by = |name: &str| self.names.get(name).or_else(|| of_clusters(name));
             let (bytes, left_out) = request.without_claims(altered_by)?;
             let by = left_out.values().next()?.clone();
             let foreign = self.foreign.iter().filter(|name| left_out.contains_key(*name));
@@ -140,18 +166,29 @@ impl ClientMemory {
 
     /// Returns what the server is to get in place of the first request of a type on a stream.
     pub(super) fn correction(&self, node: &Option<Arc<str>>, request: &WireContents) -> Option<Correction> {
-        let types = self.types();
+        let mut types = self.types();
         let none = AlteredType::default();
-        let clusters = clusters_of(&types, node).filter(|_| is_of(&request.type_url, Kind::Eds));
+        let is_for_endpoints = is_of(&request.type_url, Kind::Eds);
+        let clusters = clusters_of(&types, node).filter(|_| is_for_endpoints);
         let own = types.get(&key(node, &request.type_url)).unwrap_or(&none);
-        own.correction(request, clusters.unwrap_or(&none))
+        let correction = own.correction(request, clusters.map_or(&none, |(_, altered)| altered));
+        let clusters = clusters.map(|(key, _)| key.clone());
+        if let Some(key) = clusters
+            && let Some(altered) = types.get_mut(&key)
+        {
+            altered.endpoints_requested(request);
+            if altered.is_empty() {
+                types.remove(&key);
+            }
+        }
+        correction
     }
 
     /// Returns the clusters of a client that the server has never sent, each with the fault or
     /// person. The client requests endpoints by their names.
     pub(super) fn made_up_clusters(&self, node: &Option<Arc<str>>) -> AlteredNames {
         let types = self.types();
-        let Some(altered) = clusters_of(&types, node) else { return AlteredNames::new() };
+        let Some((_, altered)) = clusters_of(&types, node) else { return AlteredNames::new() };
         let names = altered.foreign.iter().filter_map(|name| altered.names.get_key_value(name));
         names.map(|(name, by)| (name.clone(), by.clone())).collect()
     }
@@ -160,7 +197,7 @@ impl ClientMemory {
     pub fn may_concern(&self, stream: &WireStream<'_>) -> bool {
         let concerns = |type_url: &TypeUrl, altered: &AlteredType, of: &TypeUrl| {
             let requests = is_of(of, Kind::Eds) && is_of(type_url, Kind::Cds);
-            of == type_url || requests && !altered.names.is_empty()
+            of == type_url || requests && !(altered.names.is_empty() && altered.warming.is_empty())
         };
         self.types().iter().any(|((node, type_url), altered)| {
             stream.node.is_none_or(|of| of == &**node)
@@ -180,9 +217,12 @@ impl ClientMemory {
 }
 
 /// Returns the altered clusters of a client.
-fn clusters_of<'a>(types: &'a AlteredTypes, node: &Option<Arc<str>>) -> Option<&'a AlteredType> {
+fn clusters_of<'a>(
+    types: &'a AlteredTypes,
+    node: &Option<Arc<str>>,
+) -> Option<(&'a (Arc<str>, TypeUrl), &'a AlteredType)> {
     let node = node.as_deref().unwrap_or_default();
-    types.iter().find(|((of, url), _)| **of == *node && is_of(url, Kind::Cds)).map(|(_, altered)| altered)
+    types.iter().find(|((of, url), _)| **of == *node && is_of(url, Kind::Cds))
 }
 
 fn is_of(type_url: &TypeUrl, kind: Kind) -> bool {

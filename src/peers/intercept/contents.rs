@@ -362,8 +362,8 @@ impl WireContents {
         out.into()
     }
 
-    /// Returns the names that a delta request unsubscribes.
-    pub(super) fn unsubscribed(&self) -> &[Arc<str>] {
+    /// Returns the names that a delta request unsubscribes, or that a push removes.
+    pub(super) fn removed(&self) -> &[Arc<str>] {
         &self.removed
     }
 

@@ -30,8 +30,7 @@ impl Track {
         let is_new = |name: &&Arc<str>| made_up.contains_key(*name) && (is_delta || !self.has_sent(name));
         let new: BTreeSet<Arc<str>> = request.names().iter().filter(is_new).cloned().collect();
         let is_given_up = |name: &&Arc<str>| self.left_out.contains(*name);
-        let given_up: BTreeSet<Arc<str>> =
-            request.unsubscribed().iter().filter(is_given_up).cloned().collect();
+        let given_up: BTreeSet<Arc<str>> = request.removed().iter().filter(is_given_up).cloned().collect();
         let before = self.left_out.clone();
         if is_delta {
             self.left_out.retain(|name| !given_up.contains(name));
@@ -47,7 +46,7 @@ impl Track {
             list.iter().filter(|name| !cut.contains(*name)).cloned().collect()
         };
         let names = rest(request.names(), &new);
-        let unsubscribed = rest(request.unsubscribed(), &given_up);
+        let unsubscribed = rest(request.removed(), &given_up);
         let is_first = self.is_first_request();
         // A request without names may stand for all resources (docs/protocol.md#f-21).
         let names = match names.is_empty() && !is_delta {
