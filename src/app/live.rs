@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
 use crate::tui::Waker;
-use crate::wire::Frame;
+use crate::wire::{Frame, FramePayload};
 use crate::wire::content::UsedContent;
 use crate::wire::event::Time;
 
@@ -295,7 +295,9 @@ impl AnalysisWorker {
             self.keep.batch(|into| {
                 let take = |copied| {
                     pipeline.handle(copied, into.store.catalog_mut(), frames);
+                    let decompressed = frames.iter().map(message_size).sum();
                     frames.drain(..).for_each(|frame| into.take(frame));
+                    decompressed
                 };
                 let begun = Instant::now();
                 let (at, bytes) =
@@ -322,19 +324,28 @@ fn now_if_idle(copies: &CopyQueue, handover: &Handover) -> Option<Time> {
     (copies.is_idle() && handover.is_empty()).then_some(now)
 }
 
-/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time
-/// of the last one, and the bytes of all.
+/// Returns the bytes of a message, after decompression.
+fn message_size(frame: &Frame) -> usize {
+    match &frame.what {
+        FramePayload::Message(message) => usize::try_from(message.size).unwrap_or(usize::MAX),
+        _ => 0,
+    }
+}
+
+/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken, compressed or not, or
+/// `stop`. `take` returns the bytes of the messages after decompression. Returns the time of the
+/// last copy, and the bytes of all copies.
 fn take_part(
     rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,
-    mut take: impl FnMut(TapCopy),
+    mut take: impl FnMut(TapCopy) -> usize,
 ) -> (Time, usize) {
-    let (mut bytes, mut at) = (0, Time::ZERO);
+    let (mut bytes, mut decompressed, mut at) = (0, 0_usize, Time::ZERO);
     for copied in rest {
         bytes += copied.event.memory();
         at = copied.at;
-        take(copied);
-        if bytes >= MAX_LOCKED_BYTES || stop() {
+        decompressed = decompressed.saturating_add(take(copied));
+        if bytes.max(decompressed) >= MAX_LOCKED_BYTES || stop() {
             break;
         }
     }
@@ -461,13 +472,18 @@ mod tests {
             at: Time(at),
             event: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; MAX_LOCKED_BYTES / 4].into() },
         };
-        let taken = |stop: &dyn Fn() -> bool| {
+        let taken = |decompressed: usize, stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);
-            let (at, _) = take_part(&mut rest, stop, |_| taken += 1);
+            let take = |_| {
+                taken += 1;
+                decompressed
+            };
+            let (at, _) = take_part(&mut rest, stop, take);
             (at, taken, rest.count())
         };
-        assert_eq!(taken(&|| true), (Time(1), 1, 8));
-        assert_eq!(taken(&|| false), (Time(4), 4, 5));
+        assert_eq!(taken(0, &|| true), (Time(1), 1, 8));
+        assert_eq!(taken(0, &|| false), (Time(4), 4, 5));
+        assert_eq!(taken(MAX_LOCKED_BYTES / 2, &|| false), (Time(2), 2, 7), "compressed copies");
     }
 
     #[test]

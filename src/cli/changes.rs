@@ -124,7 +124,7 @@ fn watch_server(
         }
         let trouble = running.shared.trouble();
         if let Some(text) = trouble.as_ref().filter(|_| trouble != reported && !global.quiet) {
-            io.say(&crate::wire::text::display_safe(text));
+            io.say(text);
         }
         reported = trouble;
         std::thread::sleep(LOOK_INTERVAL);

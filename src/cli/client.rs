@@ -150,14 +150,14 @@ impl ClientSetup<'_> {
             let text = format!(
                 "warning: using the node id {id} of the {of}: the server may see two clients with that id"
             );
-            io.say(&display_safe(&text));
+            io.say(&text);
             let marked = |node: &Value| node.to_string().contains("[redacted ");
             if marked(node) {
                 io.say("warning: secrets in the node metadata were redacted: the server receives the replacement text");
             }
         }
         for note in &bootstrap.notes {
-            io.say(&display_safe(note));
+            io.say(note);
         }
         if server.token.is_some() && server.tls.is_none() && !server.address.is_local() {
             io.say(&format!("warning: the token goes to {} in plaintext", server.address));
@@ -388,7 +388,7 @@ pub(super) fn fetch(
     }
     if !global.quiet {
         for (name, cause) in &progress.unmapped {
-            io.say(&display_safe(&format!("not followed: {name}: {}", unrequested(cause))));
+            io.say(&format!("not followed: {name}: {}", unrequested(cause)));
         }
     }
     let unanswered = progress.unanswered;

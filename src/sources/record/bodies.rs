@@ -11,6 +11,9 @@ use crate::wire::event::DenseHash;
 
 /// Bytes of decompressed segments to keep. At least one segment is kept, of any size.
 const MAX_CACHED_BYTES: usize = 8 << 20;
+/// Bytes of a segment that are decompressed at least. Behind the bodies of an ordinary segment may
+/// lie one large message, which is not decompressed for their sake.
+const PREFIX_BYTES: usize = 4 << 20;
 /// Largest decompressed segment: about a mebibyte, or one message of the largest size. Larger ones
 /// are hostile: 768 MB of zeros have 40 kB.
 const MAX_SEGMENT_BYTES: usize = 96 << 20;
@@ -52,7 +55,7 @@ struct Inner {
     /// Bodies that are not in the file, and their bytes.
     memory: HashMap<u32, Bytes, DenseHash>,
     memory_bytes: usize,
-    /// Decompressed segments, the most recently used one last.
+    /// Decompressed segments or their beginnings, the most recently used one last.
     cached: Vec<(u32, Bytes)>,
     /// The last segment, if it ends in loose blocks, which a live recorder may replace.
     loose: Option<(u32, Bytes)>,
@@ -159,7 +162,7 @@ impl FileBodies {
 
     /// Returns the bytes of a segment; `None` if the file has changed or is gone.
     pub(super) fn segment(&self, number: u32) -> Option<Bytes> {
-        self.with(|inner| inner.decompressed(number))
+        self.with(|inner| inner.decompressed(number, usize::MAX))
     }
 }
 
@@ -201,32 +204,40 @@ impl Inner {
             && self.cached.iter().map(|(_, raw)| raw.len()).sum::<usize>() > MAX_CACHED_BYTES
         {
             let (_, raw) = self.cached.remove(0);
-            if raw.is_unique() {
+            if raw.is_unique() && raw.len() <= MAX_CACHED_BYTES {
                 self.spare = raw.into();
             }
         }
     }
 
-    fn decompressed(&mut self, number: u32) -> Option<Bytes> {
+    /// Returns the first `len` bytes of a segment at least, or all if it has fewer.
+    fn decompressed(&mut self, number: u32, len: usize) -> Option<Bytes> {
         if let Some((_, raw)) = self.loose.as_ref().filter(|(n, _)| *n == number) {
             return Some(raw.clone());
         }
+        let (file, blocks) = self.segments.get(number as usize)?;
+        let whole: usize = blocks.iter().map(|block| block.raw_len as usize).sum();
+        let len = len.min(whole);
         // Bodies of one segment are requested together.
-        if let Some((_, raw)) = self.cached.last().filter(|(n, _)| *n == number) {
+        if let Some((_, raw)) = self.cached.last().filter(|(n, raw)| *n == number && raw.len() >= len) {
             return Some(raw.clone());
         }
         if let Some(at) = self.cached.iter().position(|(n, _)| *n == number) {
             let found = self.cached.remove(at);
-            let raw = found.1.clone();
-            self.cached.push(found);
-            return Some(raw);
+            if found.1.len() >= len {
+                let raw = found.1.clone();
+                self.cached.push(found);
+                return Some(raw);
+            }
         }
         let mut unpacker = Decompressor::new()?;
         unpacker.raw = std::mem::take(&mut self.spare);
         unpacker.raw.clear();
-        let (file, blocks) = self.segments.get(number as usize)?;
         let source = self.sources.get_mut(*file)?;
         for block in blocks {
+            if unpacker.raw.len() >= len.max(PREFIX_BYTES) {
+                break;
+            }
             let mut packed = vec![0; block.packed_len as usize];
             source.seek(SeekFrom::Start(block.offset)).ok()?;
             source.read_exact(&mut packed).ok()?;
@@ -252,7 +263,7 @@ impl BodyStore for FileBodies {
         self.with(|inner| match inner.location(index)? {
             BodyLocation::Segment { segment, at, len } => {
                 let range = at as usize..at as usize + len as usize;
-                let raw = inner.decompressed(segment)?;
+                let raw = inner.decompressed(segment, range.end)?;
                 (range.end <= raw.len()).then(|| raw.slice(range))
             }
             BodyLocation::Memory => inner.memory.get(&index).cloned(),
@@ -266,5 +277,55 @@ impl BodyStore for FileBodies {
 
     fn retain(&mut self, is_used: &dyn Fn(u32) -> bool) {
         self.with(|inner| inner.retain(is_used));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+
+    const CHUNK_BYTES: usize = 1 << 20;
+
+    /// Returns a segment of `chunks` blocks, compressed and not.
+    fn segment(chunks: u8) -> (Vec<u8>, Vec<Block>, Vec<u8>) {
+        let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).expect("a compressor");
+        let (mut raw, mut blocks, mut at) = (Vec::new(), Vec::new(), 0);
+        for i in 0..chunks {
+            let chunk = vec![i; CHUNK_BYTES];
+            encoder.write_all(&chunk).and_then(|()| encoder.flush()).expect("a block");
+            raw.extend(chunk);
+            let end = encoder.get_ref().len();
+            blocks.push(Block {
+                offset: at as u64,
+                packed_len: (end - at) as u32,
+                raw_len: CHUNK_BYTES as u32,
+                starts_segment: i == 0,
+                is_loose: false,
+            });
+            at = end;
+        }
+        (encoder.get_ref().clone(), blocks, raw)
+    }
+
+    #[test]
+    fn large_message_is_not_decompressed_for_the_bodies_before_it() {
+        let (packed, blocks, raw) = segment(20);
+        let mut bodies = FileBodies::new(Box::new(Cursor::new(packed)));
+        let number = bodies.add_segment(blocks, raw.into());
+        for chunk in [0, 19, 5] {
+            let at = chunk * CHUNK_BYTES as u32 + 7;
+            bodies.add_location(BodyLocation::Segment { segment: number, at, len: 3 });
+        }
+        // Another segment takes its place in the cache.
+        bodies.add_segment(Vec::new(), vec![0; 2 * CHUNK_BYTES].into());
+        assert_eq!(bodies.get(0).as_deref(), Some(&[0, 0, 0][..]));
+        let cached = bodies.with(|inner| inner.cached.last().map(|(number, raw)| (*number, raw.len())));
+        assert_eq!(cached, Some((number, PREFIX_BYTES)));
+        assert!(bodies.with(|inner| inner.spare.capacity() <= MAX_CACHED_BYTES), "no large buffer is kept");
+        assert_eq!(bodies.get(1).as_deref(), Some(&[19, 19, 19][..]));
+        assert_eq!(bodies.get(2).as_deref(), Some(&[5, 5, 5][..]));
+        assert_eq!(bodies.segment(number).map(|raw| raw.len()), Some(20 * CHUNK_BYTES));
     }
 }
