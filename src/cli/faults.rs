@@ -42,9 +42,9 @@ pub(super) fn read<'a>(
         return Ok(None);
     }
     if is_read_only {
-        return Err(
-            CliError::usage("--fault changes traffic, which --read-only forbids").next("omit one of the two")
-        );
+        let flag = if flags.fault.is_empty() { "--fault-plan" } else { "--fault" };
+        let error = CliError::usage(format!("{flag} changes traffic, which --read-only forbids"));
+        return Err(error.next("omit one of the two"));
     }
     if let Some(open) = listen.find(|listen| !listen.is_local()).filter(|_| !flags.i_know) {
         let what = format!("{open} is reachable from other machines, whose traffic --fault would change");

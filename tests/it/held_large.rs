@@ -1,8 +1,10 @@
-//! Held messages that are larger than the windows of their receiver.
+//! Messages that an armed tap holds or makes larger than windows and memory are.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
+use bytes::Bytes;
 use xdscope::wire::pb::put_len_field;
 
 use crate::support::{
@@ -17,12 +19,12 @@ use crate::support::{
 const DATA: u8 = 0;
 const WINDOW_UPDATE: u8 = 8;
 
-/// Reads until the end of the connection and returns each window at once. Returns the bytes of
-/// messages.
-fn read_all(mut stream: TcpStream) -> usize {
+/// Reads until the end of the connection, or until there are `enough` bytes of messages, and returns
+/// each window at once, as far as the tap takes it. Returns the bytes of messages.
+fn read_until(enough: usize, mut stream: TcpStream) -> usize {
     let mut bytes = 0;
     let mut head = [0; 9];
-    while stream.read_exact(&mut head).is_ok() {
+    while bytes < enough && stream.read_exact(&mut head).is_ok() {
         let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; len as usize];
         if stream.read_exact(&mut payload).is_err() {
@@ -31,32 +33,77 @@ fn read_all(mut stream: TcpStream) -> usize {
         if head[3] == DATA && len > 0 {
             bytes += payload.len();
             let updates = [0, 1].map(|number| frame(WINDOW_UPDATE, 0, number, &len.to_be_bytes()));
-            // The tap may be gone by now.
-            let _ = stream.write_all(&updates.concat());
+            if stream.write_all(&updates.concat()).is_err() {
+                break;
+            }
         }
     }
     bytes
 }
 
-#[test]
-fn a_held_message_beyond_the_windows_arrives_whole_when_the_tap_ends() {
+/// Returns a push of clusters.
+fn push_of(clusters: usize) -> Bytes {
     let cluster = |n: usize| {
         let mut cluster = Vec::new();
         put_len_field(&mut cluster, 1, format!("cluster-{n:060}").as_bytes());
         cluster
     };
-    let push = response((0..10_000).map(cluster));
+    response((0..clusters).map(cluster))
+}
+
+/// A client whose only push a fault acts on.
+struct Pushed {
+    tap: Tap,
+    client: TcpStream,
+    _folder: tempfile::TempDir,
+}
+
+impl Pushed {
+    fn open(push: Bytes, args: &[&str]) -> Pushed {
+        let server = Faulty::start(vec![Fault::Sends(push)]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let tap = Tap::start(folder.path(), server.address, args);
+        let mut client = TcpStream::connect(tap.address()).expect("a connection");
+        client.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let start = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &ads_headers(None))].concat();
+        client.write_all(&start).expect("the tap reads");
+        client.write_all(&message(1, false, &field(4, CLUSTER))).expect("the tap reads");
+        Pushed { tap, client, _folder: folder }
+    }
+}
+
+#[test]
+fn a_held_message_beyond_the_windows_arrives_whole_when_the_tap_ends() {
+    let push = push_of(10_000);
     assert!(push.len() > 1_000_000, "{} bytes, and windows have 65,535", push.len());
-    let server = Faulty::start(vec![Fault::Sends(push.clone())]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let tap = Tap::start(folder.path(), server.address, &["--fault", "type:cds kind:push => hold 1h"]);
-    let mut client = TcpStream::connect(tap.address()).expect("a connection");
-    client.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    let start = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &ads_headers(None))].concat();
-    client.write_all(&start).expect("the tap reads");
-    client.write_all(&message(1, false, &field(4, CLUSTER))).expect("the tap reads");
+    let Pushed { tap, client, _folder } =
+        Pushed::open(push.clone(), &["--fault", "type:cds kind:push => hold 1h"]);
     wait_for("the push to be held", || tap.says("push held by fault 1").then_some(()));
-    let reader = std::thread::spawn(move || read_all(client));
+    let reader = std::thread::spawn(move || read_until(usize::MAX, client));
     tap.stop();
     assert_eq!(reader.join().expect("a count"), push.len());
+}
+
+/// The client answers while it reads, as real ones do, and gives up if it cannot.
+#[test]
+fn a_held_message_arrives_at_a_client_that_reads_late_when_the_tap_ends() {
+    let push = push_of(300);
+    let Pushed { tap, client, _folder } =
+        Pushed::open(push.clone(), &["--fault", "type:cds kind:push => hold 1h"]);
+    wait_for("the push to be held", || tap.says("push held by fault 1").then_some(()));
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        read_until(usize::MAX, client)
+    });
+    tap.stop();
+    assert_eq!(reader.join().expect("a count"), push.len());
+}
+
+#[test]
+fn a_message_beyond_the_memory_of_armed_connections_arrives() {
+    const PADDING: usize = 20 << 20;
+    let args = ["--memory", "64MB", "--fault", "type:cds kind:push => pad 20MiB times=1"];
+    let Pushed { tap, client, _folder } = Pushed::open(push_of(1), &args);
+    assert!(read_until(PADDING, client) >= PADDING);
+    tap.stop();
 }

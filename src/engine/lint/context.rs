@@ -12,7 +12,7 @@ use super::state::{SourceState, StreamState, TrackState, set_earlier};
 use crate::engine::session::{Consequence, NameRequest, Stream, Track};
 use crate::engine::store::Store;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{InterventionFacts, Profile};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
@@ -208,6 +208,19 @@ impl<'a> RuleContext<'a> {
         let names: Vec<Arc<str>> = draft.names.iter().map(|name| self.store.text(*name)).collect();
         let messages: Vec<Seq> = self.seq.into_iter().chain(draft.evidence.iter().rev().copied()).collect();
         track.caused_by(&Consequence { names: &names, messages: &messages, ..Consequence::default() })
+    }
+
+    /// Returns the intervention of xdscope in the type that refers to resources of this one: clusters
+    /// for endpoints, listeners for routes. The server may send these again because it sent those.
+    pub(super) fn cause_in_parents(&self) -> Option<Arc<InterventionFacts>> {
+        let kind = |track: &Track| Kind::of_type_url(track.type_url.as_str()).map(|of| of.0);
+        let parent = match kind(self.current_track()?)? {
+            Kind::Eds => Kind::Cds,
+            Kind::Rds => Kind::Lds,
+            _ => return None,
+        };
+        let mut parents = self.stream.tracks.iter().filter(|track| kind(track) == Some(parent));
+        parents.find_map(|track| track.caused_by(&Consequence::default())).cloned()
     }
 
     /// Reports a series of streams as one finding on the first of them.

@@ -131,6 +131,13 @@ impl Cause {
         self.is_postponed && self.is_of(dir, nonce)
     }
 
+    /// Whether a push with this nonce, which should have come after the next one, comes first,
+    /// because there was no next one in time.
+    fn comes_alone(&self, nonce: &str) -> bool {
+        let is_whole = self.altered == 2 && self.facts.interference == Interference::Reordered;
+        is_whole && self.is_of(Dir::Resp, nonce)
+    }
+
     /// Whether the client has the pushes that are part of the intervention, up to `after`.
     fn has_altered_push(&self) -> bool {
         use Interference::{Changed, Duplicated, Reordered};
@@ -368,8 +375,12 @@ impl Divergence {
         let SettlingMessage { kind, nonce, n, answers } = *message;
         if matches!(kind, MessageKind::Push | MessageKind::Resend) {
             if let Some(of) = self.altering(nonce).and_then(|at| self.causes.get_mut(at)) {
-                of.altered -= 1;
-                of.after = n.unwrap_or(of.after);
+                if of.comes_alone(nonce) {
+                    of.altered = 0;
+                } else {
+                    of.altered -= 1;
+                    of.after = n.unwrap_or(of.after);
+                }
                 if let Some((_, number)) = &mut self.changed {
                     *number = n;
                 }

@@ -93,7 +93,8 @@ impl Stream {
         }
     }
 
-    /// Returns the intervention that has ended the stream, or because of which a peer has ended it.
+    /// Returns the intervention that has ended the stream, or because of which a peer has ended it
+    /// or may have given it up.
     pub(crate) fn ended_by_xdscope(&self) -> Option<&Arc<InterventionFacts>> {
         let (_, end) = self.closed.as_ref()?;
         let is_cause = |of: &&Arc<InterventionFacts>| match of.interference {
@@ -102,7 +103,20 @@ impl Stream {
             Interference::GoAway => end.by != Some(Side::Server),
             _ => false,
         };
-        self.interventions.iter().rev().find(is_cause)
+        self.interventions.iter().rev().find(is_cause).or_else(|| self.unanswered_because_of(end))
+    }
+
+    /// Returns the intervention because of which a stream may have ended before a response: the
+    /// client got none or the server no request, or the server got another one.
+    fn unanswered_because_of(&self, end: &End) -> Option<&Arc<InterventionFacts>> {
+        use Interference::{Bounced, Changed, Dropped};
+        let is_cause = |of: &&Arc<InterventionFacts>| {
+            let is_changed = of.dir == Dir::Req && of.interference == Changed;
+            let is_withheld = matches!(of.interference, Dropped | Bounced) || of.interference.postpones();
+            is_changed || is_withheld && end.by != Some(Side::Server)
+        };
+        let mut interventions = self.interventions.iter().rev().filter(|_| !self.has_response);
+        interventions.find(is_cause)
     }
 
     /// Notes the end of the stream. The end that a fault has made is not the one of a peer.

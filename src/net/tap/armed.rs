@@ -65,6 +65,8 @@ pub(super) async fn run(
     // Whether the receivers took anything since the last deadline. At first they are given a
     // second chance: the process itself may have stood still.
     let mut has_written = true;
+    // Whether messages were sent since the tap stops.
+    let mut has_released = false;
     loop {
         let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
@@ -72,16 +74,20 @@ pub(super) async fn run(
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
         // A stopping tap reads window updates only, while messages wait for them.
-        let is_reading = if is_stopping { connection.awaits_window() } else { is_free };
+        let is_reading = |dir: Dir| match is_stopping {
+            true => connection.awaits_window(dir.opposite()),
+            false => is_free || connection.must_read(dir),
+        };
+        let (reads_client, reads_server) = (is_reading(Dir::Req), is_reading(Dir::Resp));
         tokio::select! {
-            bytes = read(&mut requests.from, &requests.shared), if from_client && is_reading && to_server.bytes < MAX_QUEUED_BYTES => {
+            bytes = read(&mut requests.from, &requests.shared), if from_client && reads_client && to_server.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Client, error))?;
                 from_client = !bytes.is_empty();
                 requests.arrived(&bytes)?;
                 requests.copy(bytes.clone());
                 connection.arrived(Dir::Req, bytes)?;
             }
-            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && is_reading && to_client.bytes < MAX_QUEUED_BYTES => {
+            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && reads_server && to_client.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Server, error))?;
                 from_server = !bytes.is_empty();
                 responses.arrived(&bytes)?;
@@ -120,7 +126,14 @@ pub(super) async fn run(
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
             outlet.extend(connection.take_output(dir));
         }
-        if is_stopping && to_server.is_idle() && to_client.is_idle() && !connection.awaits_window() {
+        let is_written = to_server.is_idle()
+            && to_client.is_idle()
+            && !Dir::ALL.into_iter().any(|dir| connection.awaits_window(dir));
+        has_released |= is_stopping && !is_written;
+        if is_stopping && is_written {
+            if has_released {
+                finish(requests, responses).await;
+            }
             return Ok(true);
         }
         end(requests, &mut to_server, (Dir::Req, !from_client)).await?;
@@ -129,6 +142,22 @@ pub(super) async fn run(
             return Ok(false);
         }
     }
+}
+
+/// Ends both legs, and reads them until their peers have ended too. Otherwise bytes that were not
+/// read would make the system discard those that the peers have not read yet.
+async fn finish(requests: &mut Pump, responses: &mut Pump) {
+    let ends = async {
+        // A leg that is gone is finished too.
+        let _ = tokio::join!(requests.to.shutdown(), responses.to.shutdown());
+        tokio::join!(read_to_end(requests), read_to_end(responses))
+    };
+    // A peer that does not end has had its time.
+    let _ = tokio::time::timeout(MAX_RELEASE_TIME, ends).await;
+}
+
+async fn read_to_end(pump: &mut Pump) {
+    while read(&mut pump.from, &pump.shared).await.is_ok_and(|bytes| !bytes.is_empty()) {}
 }
 
 /// Extends a deadline that has passed. Returns whether nothing was written since the last one.

@@ -85,8 +85,8 @@ const REQUEST_KINDS: [MessageKind; 5] = [
     MessageKind::Repeat,
 ];
 
-/// Status codes that are listed for a mistyped one.
-const MAX_NEAR_CODES: usize = 3;
+/// Status codes or actions that are listed for a mistyped one.
+const MAX_NEAR_WORDS: usize = 3;
 
 /// Longest push that `pad` makes, in bytes.
 const MAX_PAD_BYTES: u64 = 64 << 20;
@@ -150,8 +150,15 @@ pub const ACTION_DOCS: [&str; 23] = [
 
 /// Returns the error of a status code that does not exist, with those that resemble it.
 fn unknown_code(word: &str) -> FaultError {
-    let near = nearest(word, CODE_NAMES, MAX_NEAR_CODES);
+    let near = nearest(word, CODE_NAMES, MAX_NEAR_WORDS);
     FaultError::UnknownCode { word: word.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
+}
+
+/// Returns the error of an action that does not exist, with those that resemble it.
+fn unknown_action(word: &str) -> FaultError {
+    let names = ACTION_FORMS.map(|form| form.split(' ').next().unwrap_or_default());
+    let near = nearest(word, names, MAX_NEAR_WORDS);
+    FaultError::UnknownAction { word: word.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
 }
 
 impl Action {
@@ -160,7 +167,7 @@ impl Action {
         let (word, args) = words.split_first().ok_or(FaultError::NoAction)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let form = ACTION_FORMS.iter().find(|form| form.split(' ').next() == Some(word));
-        let form = form.ok_or_else(|| FaultError::UnknownAction { word: word.clone() })?;
+        let form = form.ok_or_else(|| unknown_action(word))?;
         let wrong = || FaultError::Arguments { form };
         Ok(match (word.as_str(), args.as_slice()) {
             ("drop", []) => Action::Drop,

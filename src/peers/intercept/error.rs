@@ -17,10 +17,12 @@ pub enum FaultError {
     #[error("the action is missing after `=>`")]
     NoAction,
     /// The action has a wrong name.
-    #[error("unknown action `{word}` (actions: {})", ACTION_FORMS.map(|form| form.split(' ').next().unwrap_or_default()).join(" "))]
+    #[error("unknown action `{word}`{}", actions(.near))]
     UnknownAction {
         /// The word in place of an action.
         word: String,
+        /// Actions that resemble it.
+        near: Vec<String>,
     },
     /// The action has wrong arguments.
     #[error("expected `{form}`")]
@@ -119,6 +121,11 @@ pub enum FaultError {
 
 fn near_words(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+fn actions(near: &[String]) -> String {
+    let names = ACTION_FORMS.map(|form| form.split(' ').next().unwrap_or_default());
+    if near.is_empty() { format!(" (actions: {})", names.join(" ")) } else { near_words(near) }
 }
 
 fn codes(near: &[String]) -> String {

@@ -326,7 +326,9 @@ mod tests {
             assert_eq!(Fault::parse(text, None).expect_err(text).to_string(), reason);
         }
         let unknown = Fault::parse("=> explode", None).expect_err("unknown").to_string();
-        assert!(unknown.starts_with("unknown action"), "{unknown}");
+        assert!(unknown.starts_with("unknown action `explode` (actions: drop delay"), "{unknown}");
+        let near = Fault::parse("=> dorp", None).expect_err("unknown").to_string();
+        assert_eq!(near, "unknown action `dorp`; near: drop");
     }
 
     #[test]

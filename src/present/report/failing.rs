@@ -44,7 +44,8 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
 /// Returns a side, and the address of a server if the client has streams to several: `server cp1`.
 fn side(fact: &FailingStream, side: Side) -> String {
     match (side, fact.server.as_deref().filter(|_| fact.has_other_server)) {
-        _ if fact.caused_by.is_some() => "xdscope".to_owned(),
+        // A fault has ended the stream itself. Otherwise a peer did because of one.
+        _ if fact.caused_by.is_some() && fact.end.by.is_none() => "xdscope".to_owned(),
         (Side::Client, _) => "client".to_owned(),
         (Side::Server, None) => "server".to_owned(),
         (Side::Server, Some(server)) => format!("server {}", shown_name(server)),

@@ -209,6 +209,8 @@ fn edit(
         Ok(Some(edited)) => Ok(edited),
         Err(why) => Err(why),
     };
+    // What was said before is older than the edit.
+    model.common.notice = None;
     if let Some(command) = hold::edited(model, fact, result) {
         let notice = model.common.notice.take();
         hold_command(feed, model, command);

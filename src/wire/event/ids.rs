@@ -34,6 +34,14 @@ impl Dir {
     /// Both directions.
     pub const ALL: [Dir; 2] = [Dir::Req, Dir::Resp];
 
+    /// Returns the other direction.
+    pub fn opposite(self) -> Dir {
+        match self {
+            Dir::Req => Dir::Resp,
+            Dir::Resp => Dir::Req,
+        }
+    }
+
     /// Returns `req` or `resp`, as in JSON output.
     pub fn word(self) -> &'static str {
         match self {

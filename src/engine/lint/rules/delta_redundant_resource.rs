@@ -35,6 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
     if !names.is_empty() {
         let text = "sent again unrequested at an unchanged version".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+        let cause = ctx.cause_in_parents();
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).caused_by(cause.as_ref()));
     }
 }

@@ -40,10 +40,9 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         super::support::version_text(response.view.version)
     );
     let evidence = [before];
-    ctx.report(
-        &RULE,
-        FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
-    );
+    let cause = ctx.cause_in_parents();
+    let draft = FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() };
+    ctx.report(&RULE, draft.caused_by(cause.as_ref()));
 }
 
 /// Whether version and contents equal those of the previous response, without new names since.

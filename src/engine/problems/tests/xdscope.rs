@@ -48,6 +48,37 @@ fn answers_that_xdscope_kept_are_not_owed_by_a_peer_after_the_close() {
 }
 
 #[test]
+fn streams_that_are_given_up_because_of_xdscope_blame_no_peer() {
+    use Interference as I;
+    for (interference, dir, by, words) in [
+        (I::Held, Dir::Resp, Side::Client, "push held"),
+        (I::Bounced, Dir::Resp, Side::Client, "push refused for the client"),
+        (I::Dropped, Dir::Req, Side::Client, "request dropped"),
+        (I::Changed, Dir::Req, Side::Server, "request changed"),
+    ] {
+        let mut session = Session::new();
+        for stream in 0..3 {
+            if stream > 0 {
+                session.reconnect("");
+            }
+            session.intercept(interference, dir);
+            session.handle(end(by, Some((Code(0), String::new())), None));
+        }
+        let found = caused(&session);
+        let start = format!("{} ends the stream before a response: 3 times", by.word());
+        let wanted = format!("; caused by xdscope: {words} by fault 1");
+        let is_named = |text: &String| text.starts_with(&start) && text.ends_with(&wanted);
+        assert!(found.iter().any(is_named), "{interference:?}: {found:?}");
+    }
+    // The server has rejected what it got unchanged.
+    let mut session = Session::new();
+    session.intercept(Interference::Held, Dir::Resp);
+    session.handle(end(Side::Server, Some((Code(16), "the token has expired".to_owned())), None));
+    let problems = problems(&session.0, &[]);
+    assert!(problems.iter().any(|problem| problem.blame == Blame::Server), "{problems:?}");
+}
+
+#[test]
 fn stream_that_a_fault_ends_is_not_rejected_by_the_server() {
     let status = Some((Code(16), "the token has expired".to_owned()));
     for (status, reset) in [(status, None), (None, Some(2))] {

@@ -210,6 +210,17 @@ fn reordered_pushes_leave_the_client_with_the_older_one() {
 }
 
 #[test]
+fn reordered_push_without_another_one_is_a_late_push() {
+    let mut session = Session::new();
+    session.intercept_nonce(Interference::Reordered, Dir::Resp, "n1");
+    assert!(session.is_diverged());
+    session.push("1", "n1");
+    assert!(session.is_diverged(), "the client has not answered");
+    session.request("1", "n1");
+    assert!(!session.is_diverged());
+}
+
+#[test]
 fn divergence_says_what_each_side_has() {
     let mut session = Session::with_three_interventions();
     let diverged = session.state().diverged.expect("diverged");

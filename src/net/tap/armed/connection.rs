@@ -17,6 +17,10 @@ use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
 /// HTTP/2 error code of a scripted reset for the client: `INTERNAL_ERROR`.
 const RESET_CODE: u32 = 2;
 
+/// Bytes of messages that a connection may buffer in the direction of the window updates that it
+/// is read for.
+const MAX_BYTES_BESIDE_WINDOW_UPDATES: usize = 1 << 20;
+
 /// The streams of one connection of an armed tap.
 pub(super) struct ArmedConnection<'a> {
     armed: &'a Armed,
@@ -75,15 +79,22 @@ impl<'a> ArmedConnection<'a> {
     /// Counts the bytes of messages, and returns whether the connection may be read.
     pub(super) fn may_read(&mut self) -> bool {
         let splicer = self.splicer.as_ref().filter(|_| !self.streams.is_empty());
-        let held = splicer.map_or(0, Splicer::buffered);
+        let held = splicer.map_or(0, |splicer| splicer.buffered(Dir::Req) + splicer.buffered(Dir::Resp));
         self.armed.memory.update(self.conn, self.counted, held);
         self.counted = held;
         held == 0 && self.streams.is_empty() || self.armed.memory.may_read(self.conn, held)
     }
 
-    /// Whether released messages wait for window updates of the receiver.
-    pub(super) fn awaits_window(&self) -> bool {
-        !self.is_black_hole && self.splicer.as_ref().is_some_and(Splicer::awaits_window)
+    /// Whether released messages of a direction wait for window updates of the receiver.
+    pub(super) fn awaits_window(&self, dir: Dir) -> bool {
+        !self.is_black_hole && self.splicer.as_ref().is_some_and(|splicer| splicer.awaits_window(dir))
+    }
+
+    /// Whether the sender of a direction has to be read although the memory is full: its window
+    /// updates let messages of the other direction leave.
+    pub(super) fn must_read(&self, dir: Dir) -> bool {
+        let buffered = self.splicer.as_ref().map_or(0, |splicer| splicer.buffered(dir));
+        buffered < MAX_BYTES_BESIDE_WINDOW_UPDATES && self.awaits_window(dir.opposite())
     }
 
     /// Handles bytes that were read; none at the end. An error names the side that sent them.

@@ -6,7 +6,7 @@ use super::super::literal::{MAX_FRAME_BYTES, block_frames, put_head, put_literal
 use super::super::{END_STREAM, GOAWAY, RST_STREAM, WINDOW_UPDATE, index};
 use super::frames::{short_frame, spliced, window_update};
 use super::stream::{ArmedHalf, HalfEnd, StreamState, Undecided};
-use super::{SpliceEvent, SplicedMessage, Splicer, Verdict, opposite};
+use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
 use crate::wire::event::Dir;
 
 /// `CANCEL` and `NO_ERROR` (RFC 9113, "Error Codes").
@@ -39,7 +39,7 @@ impl Splicer {
                 match head.kind {
                     WINDOW_UPDATE => {
                         let size = payload.as_ref().try_into().map_or(0, u32::from_be_bytes);
-                        self.widen(opposite(dir), stream, size & 0x7fff_ffff);
+                        self.widen(dir.opposite(), stream, size & 0x7fff_ffff);
                     }
                     // An error is repeated for the next DATA of the stream.
                     _ => {
@@ -271,7 +271,7 @@ impl Splicer {
         let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
         let credit = halves[index(dir)].take_credit();
         if credit > 0 {
-            self.halves[index(opposite(dir))].push_frame(window_update(stream, credit));
+            self.halves[index(dir.opposite())].push_frame(window_update(stream, credit));
         }
     }
 
@@ -279,7 +279,7 @@ impl Splicer {
     pub(super) fn return_credit(&mut self, dir: Dir) {
         let credit = std::mem::take(&mut self.halves[index(dir)].credit);
         if credit > 0 {
-            self.halves[index(opposite(dir))].push_frame(window_update(0, credit));
+            self.halves[index(dir.opposite())].push_frame(window_update(0, credit));
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::{
 use super::blocks::{BlockForm, ReadBlock};
 use super::half::{DEFAULT_WINDOW, DataFrame, ParseState};
 use super::stream::{Assembled, HalfEnd, StreamState, Undecided};
-use super::{SpliceEvent, SplicedMessage, Splicer, Verdict, opposite};
+use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
 use crate::wire::event::Dir;
 
 /// `SETTINGS_INITIAL_WINDOW_SIZE`.
@@ -106,7 +106,7 @@ impl Splicer {
 
     /// Notes the settings of a peer, which limit the direction towards this peer.
     fn settings(&mut self, dir: Dir, payload: &[u8]) {
-        let towards = opposite(dir);
+        let towards = dir.opposite();
         for entry in payload.chunks_exact(6) {
             let [a, b, value @ ..] = entry else { continue };
             let Ok(value) = <[u8; 4]>::try_from(value) else { continue };
@@ -196,7 +196,7 @@ impl Splicer {
     fn window_update(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
         let size = frame[9..].try_into().map_err(|_| "sent a WINDOW_UPDATE of a wrong length")?;
         let size = u32::from_be_bytes(size) & 0x7fff_ffff;
-        let towards = opposite(dir);
+        let towards = dir.opposite();
         if head.stream == 0 {
             let left = self.halves[index(towards)].grant(size);
             self.halves[index(towards)].send_stalled();

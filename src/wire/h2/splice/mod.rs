@@ -20,7 +20,7 @@ use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
 use crate::wire::event::{Dir, Side};
 use blocks::Blocks;
 use half::{DataFrame, Half, ParseState};
-use stream::{ArmedHalf, StreamState};
+use stream::StreamState;
 
 /// Longest frame that is read completely, in bytes. DATA of armed streams is not.
 const MAX_WHOLE_BYTES: usize = 17 << 20;
@@ -108,14 +108,6 @@ pub struct Splicer {
     max_message_bytes: usize,
 }
 
-/// Returns the opposite direction.
-fn opposite(dir: Dir) -> Dir {
-    match dir {
-        Dir::Req => Dir::Resp,
-        Dir::Resp => Dir::Req,
-    }
-}
-
 impl Splicer {
     /// Creates the state of a new connection.
     ///
@@ -164,21 +156,22 @@ impl Splicer {
         self.halves[index(dir)].take_output()
     }
 
-    /// Whether messages wait for window updates of the receiver.
-    pub fn awaits_window(&self) -> bool {
+    /// Whether messages of a direction wait for window updates of the receiver.
+    pub fn awaits_window(&self, dir: Dir) -> bool {
         let awaits = |stream: &StreamState| match stream {
-            StreamState::Armed(halves) => halves.iter().any(ArmedHalf::has_pending),
+            StreamState::Armed(halves) => halves[index(dir)].has_pending(),
             StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => false,
         };
-        self.halves.iter().any(Half::is_stalled) || self.streams.values().any(awaits)
+        self.halves[index(dir)].is_stalled() || self.streams.values().any(awaits)
     }
 
-    /// Returns the bytes of messages in memory.
-    pub fn buffered(&self) -> usize {
+    /// Returns the bytes of messages of a direction in memory. Those of undecided streams count in
+    /// the direction of requests.
+    pub fn buffered(&self, dir: Dir) -> usize {
         let armed = self.streams.values().map(|stream| match stream {
-            StreamState::Armed(halves) => halves.iter().map(|half| half.held_bytes()).sum(),
-            StreamState::Undecided(undecided) => undecided.bytes,
-            StreamState::Ending | StreamState::Closed => 0,
+            StreamState::Armed(halves) => halves[index(dir)].held_bytes(),
+            StreamState::Undecided(undecided) if dir == Dir::Req => undecided.bytes,
+            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => 0,
         });
         armed.sum()
     }

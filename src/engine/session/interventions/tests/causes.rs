@@ -198,3 +198,22 @@ fn streams_that_faults_end_are_not_rejected_by_the_server() {
     assert_eq!(rejected([None, None, Some(1)]), [(Blame::Server, false, 2, None)]);
     assert_eq!(rejected([None, Some(1), None]), [(Blame::Server, false, 2, None)]);
 }
+
+/// The server sends endpoints again after their cluster, which the client has not got yet.
+#[test]
+fn endpoints_before_a_held_cluster_are_not_needless() {
+    let text = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=a [A{eds}]\n> cds v=1 n=a\n> eds names=[A]\n\
+                < eds v=1 n=c [A]\n> eds v=1 n=c names=[A]\n+10s < eds v=1 n=d [A]\n";
+    // Behind the ACK of the endpoints, and never.
+    for hold in [6, 0] {
+        let acts = [(hold, facts_by(1, I::Held, (Dir::Resp, Kind::Cds, "b")))];
+        let (_, findings) = analyse_armed(text, &acts);
+        let needless = findings.iter().find(|finding| finding.rule.id == "sotw-needless-update");
+        let blame = needless.map(|finding| (finding.blame, finding.severity));
+        let expected = match hold {
+            0 => (Blame::Server, Severity::Warn),
+            _ => (Blame::Xdscope, Severity::Info),
+        };
+        assert_eq!(blame, Some(expected), "{findings:?}");
+    }
+}

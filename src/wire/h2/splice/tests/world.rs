@@ -451,7 +451,7 @@ async fn splice(
             let _ = to_client.shutdown().await;
         }
     }
-    assert_eq!(caller.splicer.buffered(), 0, "nothing is left");
+    assert_eq!(Dir::ALL.map(|dir| caller.splicer.buffered(dir)), [0, 0], "nothing is left");
     let mut log = caller.log.lock().expect("a log");
     for stream in caller.passing.iter().chain(&caller.undecided) {
         for dir in Dir::ALL {
