@@ -210,8 +210,8 @@ impl<'a> RuleContext<'a> {
         track.caused_by(&Consequence { names: &names, messages: &messages, ..Consequence::default() })
     }
 
-    /// Returns the intervention of xdscope in the type that refers to resources of this one: clusters
-    /// for endpoints, listeners for routes. The server may send these again because it sent those.
+    /// Returns the intervention of xdscope in the type that refers to resources of this one:
+    /// clusters for endpoints, listeners for routes. The server may send these because of those.
     pub(super) fn cause_in_parents(&self) -> Option<Arc<InterventionFacts>> {
         let kind = |track: &Track| Kind::of_type_url(track.type_url.as_str()).map(|of| of.0);
         let parent = match kind(self.current_track()?)? {

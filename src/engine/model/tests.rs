@@ -8,7 +8,7 @@ use super::script::SessionScript;
 use super::shrink::shrink;
 
 /// Steps of a run if the environment names no number.
-const DEFAULT_STEPS: usize = 200_000;
+const DEFAULT_STEPS: usize = 100_000;
 const STEPS_VARIABLE: &str = "XDSCOPE_MODEL_STEPS";
 const SEED_VARIABLE: &str = "XDSCOPE_MODEL_SEED";
 /// Steps of a session: most are short, so that a failing one is easy to read.

@@ -68,17 +68,11 @@ pub(super) async fn run(
     // Whether messages were sent since the tap stops.
     let mut has_released = false;
     loop {
-        let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
-        // A stopping tap reads window updates only, while messages wait for them.
-        let is_reading = |dir: Dir| match is_stopping {
-            true => connection.awaits_window(dir.opposite()),
-            false => is_free || connection.must_read(dir),
-        };
-        let (reads_client, reads_server) = (is_reading(Dir::Req), is_reading(Dir::Resp));
+        let (reads_client, reads_server) = sides_to_read(&mut connection, is_stopping);
         tokio::select! {
             bytes = read(&mut requests.from, &requests.shared), if from_client && reads_client && to_server.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Client, error))?;
@@ -107,8 +101,8 @@ pub(super) async fn run(
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
             () = resets.changed() => {}
             Ok(()) = decided.changed() => connection.decide(),
-            // Whether the connection may be read is looked at again.
-            Ok(()) = freed.changed(), if !is_free => {}
+            // The sides to read are looked at again.
+            Ok(()) = freed.changed(), if !(reads_client && reads_server) => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if has_stalled(&mut deadline, &mut has_written) {
                     return Ok(true);
@@ -116,9 +110,7 @@ pub(super) async fn run(
                 connection.release_due();
             }
         }
-        if let Some(by) = resets.take() {
-            connection.reset_all(&by);
-        }
+        resets.take().iter().for_each(|by| connection.reset_all(by));
         if is_stopping {
             deadline.get_or_insert_with(|| Instant::now() + RELEASE_TIME);
             connection.release_all();
@@ -126,16 +118,11 @@ pub(super) async fn run(
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
             outlet.extend(connection.take_output(dir));
         }
-        let is_written = to_server.is_idle()
-            && to_client.is_idle()
-            && !Dir::ALL.into_iter().any(|dir| connection.awaits_window(dir));
-        has_released |= is_stopping && !is_written;
-        if is_stopping && is_written {
-            if has_released {
-                finish(requests, responses).await;
-            }
+        if is_stopping && is_written(&connection, [&to_server, &to_client]) {
+            finish(requests, responses, has_released).await;
             return Ok(true);
         }
+        has_released |= is_stopping;
         end(requests, &mut to_server, (Dir::Req, !from_client)).await?;
         end(responses, &mut to_client, (Dir::Resp, !from_server)).await?;
         if to_server.is_shut && to_client.is_shut {
@@ -144,9 +131,30 @@ pub(super) async fn run(
     }
 }
 
-/// Ends both legs, and reads them until their peers have ended too. Otherwise bytes that were not
-/// read would make the system discard those that the peers have not read yet.
-async fn finish(requests: &mut Pump, responses: &mut Pump) {
+/// Whether all released messages are written.
+fn is_written(connection: &ArmedConnection, outlets: [&Outlet; 2]) -> bool {
+    let awaits_window = Dir::ALL.into_iter().any(|dir| connection.awaits_window(dir));
+    outlets.iter().all(|outlet| outlet.is_idle()) && !awaits_window
+}
+
+/// Returns whether the client and the server are read.
+fn sides_to_read(connection: &mut ArmedConnection, is_stopping: bool) -> (bool, bool) {
+    let is_free = connection.may_read();
+    let is_read = |dir: Dir| match is_stopping {
+        // Nothing but the window updates that messages wait for.
+        true => connection.awaits_window(dir.opposite()),
+        false => is_free || connection.must_read(dir),
+    };
+    (is_read(Dir::Req), is_read(Dir::Resp))
+}
+
+/// Ends both legs after messages were released, and reads them until their peers have ended too.
+/// Otherwise bytes that were not read would make the system discard those that the peers have not
+/// read yet.
+async fn finish(requests: &mut Pump, responses: &mut Pump, has_released: bool) {
+    if !has_released {
+        return;
+    }
     let ends = async {
         // A leg that is gone is finished too.
         let _ = tokio::join!(requests.to.shutdown(), responses.to.shutdown());

@@ -28,6 +28,8 @@ pub(super) struct Correction {
     pub(super) by: Arc<str>,
     /// Delta: resources that the client states, and that the server has never sent.
     pub(super) foreign: BTreeSet<Arc<str>>,
+    /// Delta: resources whose versions the request states no more.
+    left_out: AlteredNames,
 }
 
 /// The resources of clients that differ from what their server sent, by node and type.
@@ -102,14 +104,11 @@ impl AlteredType {
         }
     }
 
-    /// Notes that the client has requested endpoints on a new stream.
-    fn endpoints_requested(&mut self, request: &WireContents) {
-        for name in request.names() {
-            self.warming.remove(name);
-            if self.names.contains_key(name) {
-                self.requested.insert(name.clone());
-            }
-        }
+    /// Notes the first request for endpoints on a stream, without the versions that were left out.
+    fn endpoints_requested(&mut self, request: &WireContents, left_out: &AlteredNames) {
+        request.names().iter().for_each(|name| _ = self.warming.remove(name));
+        let differing = left_out.keys().filter(|name| self.names.contains_key(*name));
+        self.requested.extend(differing.cloned());
     }
 
     fn is_empty(&self) -> bool {
@@ -125,7 +124,8 @@ impl AlteredType {
             let (bytes, left_out) = request.without_claims(altered_by)?;
             let by = left_out.values().next()?.clone();
             let foreign = self.foreign.iter().filter(|name| left_out.contains_key(*name));
-            return Some(Correction { bytes, by, foreign: foreign.cloned().collect() });
+            let foreign = foreign.cloned().collect();
+            return Some(Correction { bytes, by, foreign, left_out });
         }
         if !request.nonce.is_empty() || request.version.is_empty() {
             return None;
@@ -137,7 +137,7 @@ impl AlteredType {
                 (request.with(DiscoveryField::Version, &of.version), &of.by)
             }
         };
-        Some(Correction { bytes, by: by.clone(), foreign: BTreeSet::new() })
+        Some(Correction { bytes, by: by.clone(), foreign: BTreeSet::new(), left_out: AlteredNames::new() })
     }
 }
 
@@ -176,7 +176,8 @@ impl ClientMemory {
         if let Some(key) = clusters
             && let Some(altered) = types.get_mut(&key)
         {
-            altered.endpoints_requested(request);
+            let left_out = correction.as_ref().map(|of| &of.left_out);
+            altered.endpoints_requested(request, left_out.unwrap_or(&AlteredNames::new()));
             if altered.is_empty() {
                 types.remove(&key);
             }

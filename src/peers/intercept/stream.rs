@@ -475,7 +475,8 @@ impl InterceptedStream {
                 contents = WireContents::read(&self.method, Dir::Req, bytes).unwrap_or(contents);
             }
             if track.is_first_request()
-                && let Some(Correction { bytes, by, foreign }) = self.memory.correction(&self.node, &contents)
+                && let Some(Correction { bytes, by, foreign, .. }) =
+                    self.memory.correction(&self.node, &contents)
             {
                 steps.push(report_sent(&contents, Interference::Corrected, &by, &bytes, Dir::Req));
                 track.remember_foreign(foreign, &by);

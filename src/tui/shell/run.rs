@@ -209,7 +209,7 @@ fn edit(
         Ok(Some(edited)) => Ok(edited),
         Err(why) => Err(why),
     };
-    // What was said before is older than the edit.
+    // Notices from before the edit would hide its result.
     model.common.notice = None;
     if let Some(command) = hold::edited(model, fact, result) {
         let notice = model.common.notice.take();

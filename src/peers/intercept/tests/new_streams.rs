@@ -2,6 +2,8 @@
 
 use super::*;
 
+const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+
 fn corrected() -> Out {
     Out::Report(Interference::Corrected)
 }
@@ -11,9 +13,14 @@ impl Bench {
     fn reconnect(&mut self, has: &[(&'static str, &'static str)]) -> Vec<Out> {
         // Clusters are requested by the wildcard.
         let names = has.iter().map(|(name, _)| *name).filter(|_| self.type_url != CLUSTER);
+        self.request_names(&names.collect::<Vec<_>>(), has)
+    }
+
+    /// Sends a request for names, which states the versions of resources.
+    fn request_names(&mut self, names: &[&'static str], has: &[(&'static str, &'static str)]) -> Vec<Out> {
         let fields = RequestFields {
             type_url: self.type_url,
-            names: names.collect(),
+            names: names.to_vec(),
             initial_versions: has.to_vec(),
             ..RequestFields::default()
         };
@@ -67,7 +74,7 @@ fn endpoints_of_an_altered_cluster_are_not_stated() {
     bench.request("", "", None);
     bench.push_of("1", "n1", &["a"]);
     let mut again = bench.again();
-    again.type_url = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+    again.type_url = ENDPOINTS;
     assert_eq!(again.reconnect(&[("a", "1"), ("b", "1")]), [corrected(), request("", "")]);
     assert_eq!(again.last_claims(), ["b"]);
     again.type_url = CLUSTER;
@@ -82,11 +89,14 @@ fn endpoints_of_a_cluster_that_was_sent_again_are_not_stated() {
     let mut bench = Bench::new(true, &["kind:push => set connect_timeout=9s times=1"]);
     bench.request("", "", None);
     bench.push_of("1", "n1", &["a"]);
+    bench.type_url = ENDPOINTS;
+    assert_eq!(bench.request_names(&["a"], &[]), [request("", "")]);
     let mut again = bench.again();
+    again.type_url = CLUSTER;
     again.reconnect(&[("a", "1")]);
     again.push_of("1", "n2", &["a"]);
     assert!(!again.memory.is_empty(), "the cluster warms");
-    again.type_url = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+    again.type_url = ENDPOINTS;
     assert_eq!(again.reconnect(&[("a", "1"), ("b", "1")]), [corrected(), request("", "")]);
     assert_eq!(again.last_claims(), ["b"]);
     assert!(again.memory.is_empty());
