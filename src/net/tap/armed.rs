@@ -33,6 +33,9 @@ const MAX_QUEUED_BYTES: usize = 1 << 20;
 /// extended by half, up to [`MAX_RELEASE_TIME`].
 const RELEASE_TIME: Duration = Duration::from_secs(1);
 
+/// The silence after which a receiver of released messages has handled them.
+const QUIET_TIME: Duration = Duration::from_millis(200);
+
 /// The longest time that connections take to release what they hold when the tap stops.
 const MAX_RELEASE_TIME: Duration = Duration::from_secs(3);
 
@@ -148,20 +151,30 @@ fn sides_to_read(connection: &mut ArmedConnection, is_stopping: bool) -> (bool, 
     (is_read(Dir::Req), is_read(Dir::Resp))
 }
 
-/// Ends both legs after messages were released, and reads them until their peers have ended too.
-/// Otherwise bytes that were not read would make the system discard those that the peers have not
-/// read yet.
+/// Ends both legs after messages were released, once their peers are quiet, and reads them until the
+/// peers have ended too.
+///
+/// Clients forget messages that they have not handled when the connection ends, and bytes that were
+/// not read would make the system discard those that the peers have not read.
 async fn finish(requests: &mut Pump, responses: &mut Pump, has_released: bool) {
     if !has_released {
         return;
     }
     let ends = async {
+        let quiet = async { tokio::join!(read_until_quiet(requests), read_until_quiet(responses)) };
+        // A peer that goes on sending has handled the messages by then.
+        let _ = tokio::time::timeout(RELEASE_TIME, quiet).await;
         // A leg that is gone is finished too.
         let _ = tokio::join!(requests.to.shutdown(), responses.to.shutdown());
         tokio::join!(read_to_end(requests), read_to_end(responses))
     };
     // A peer that does not end has had its time.
     let _ = tokio::time::timeout(MAX_RELEASE_TIME, ends).await;
+}
+
+async fn read_until_quiet(pump: &mut Pump) {
+    let mut next = async || tokio::time::timeout(QUIET_TIME, read(&mut pump.from, &pump.shared)).await;
+    while matches!(next().await, Ok(Ok(bytes)) if !bytes.is_empty()) {}
 }
 
 async fn read_to_end(pump: &mut Pump) {
