@@ -315,7 +315,7 @@ impl Common {
         (height > 0).then(|| Rect { y: body.bottom() - height, height, ..body })
     }
 
-    /// The filter in force on a screen; `None` if the rows of the screen lack a field of the filter.
+    /// The filter in force on a screen; `None` if the rows of the screen lack one of its fields.
     pub fn filter_on(&self, screen: ScreenId) -> Option<&AppliedFilter> {
         self.filter.as_ref().filter(|applied| screen.applies(&applied.filter))
     }

@@ -196,7 +196,10 @@ fn unshown(page: &Page<'_>, problem: &ProblemFact, facts: &[MessageFact]) -> Opt
                 plural(finding.count, "occurrence"),
                 plural(facts.len() as u64, "message")
             );
-            Some((words, page.source.command("lint", &format!(" --stream '#{stream}' --rule {}", finding.rule.id))))
+            Some((
+                words,
+                page.source.command("lint", &format!(" --stream '#{stream}' --rule {}", finding.rule.id)),
+            ))
         }
         _ => None,
     }

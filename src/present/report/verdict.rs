@@ -55,7 +55,13 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
         let since = since(worst, clock);
         let text = headline(worst, clock, &since);
         let shorter = [since.as_str(), ""].map(|since| short_headline(worst, clock, since)).to_vec();
-        return VerdictLine { text, shorter, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
+        return VerdictLine {
+            text,
+            shorter,
+            role: problem_word(worst).1,
+            problem: Some(at),
+            more: wrong - 1,
+        };
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {

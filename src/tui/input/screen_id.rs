@@ -125,8 +125,9 @@ impl ScreenId {
         self.info().command
     }
 
-    /// The kinds of rows that a filter is compared with: a row matches if one of them does. Empty if
-    /// the screen compares words only, or has no list.
+    /// The kinds of rows that a filter is compared with: a row matches if one of them does.
+    ///
+    /// Empty if the screen compares words only, or has no list.
     fn row_kinds(self) -> &'static [RowKind] {
         match self {
             ScreenId::Overview | ScreenId::Stream | ScreenId::Nack => &[RowKind::States],
@@ -148,8 +149,9 @@ impl ScreenId {
         self.row_kinds().iter().any(|rows| filter.check(*rows).is_ok())
     }
 
-    /// The screens that a filter applies to, for a message: `screens 3, 9`. `None` if this screen is
-    /// one of them.
+    /// The screens that a filter applies to, for a message: `screens 3, 9`.
+    ///
+    /// `None` if this screen is one of them.
     pub fn others_for(self, filter: &Filter) -> Option<String> {
         if self.applies(filter) {
             return None;

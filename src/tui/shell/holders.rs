@@ -57,7 +57,11 @@ fn standing(fact: &ResourceFact) -> String {
 }
 
 /// Says whose resource is shown, and how many other clients have a resource of this name.
-pub(super) fn say_owner(model: &mut Model, data: &dyn Data, (stream, type_url, name): (StreamId, &TypeUrl, &str)) {
+pub(super) fn say_owner(
+    model: &mut Model,
+    data: &dyn Data,
+    (stream, type_url, name): (StreamId, &TypeUrl, &str),
+) {
     let others = data.contents().map_or(0, |contents| contents.held_elsewhere(stream, type_url, name).len());
     let owner = client(model, data, stream);
     let others = match others {

@@ -141,8 +141,7 @@ fn pod(name: &str, mark: &str) -> Option<String> {
     let mut parts = name.rsplitn(3, '-');
     let (suffix, template, workload) = (parts.next()?, parts.next()?, parts.next()?);
     let is_hash = |part: &str, lengths: RangeInclusive<usize>| {
-        lengths.contains(&part.len())
-            && part.chars().all(|c| HASH_CHARACTERS.contains(c))
+        lengths.contains(&part.len()) && part.chars().all(|c| HASH_CHARACTERS.contains(c))
     };
     let is_pod = is_hash(suffix, 5..=5) && is_hash(template, 8..=10) && !workload.is_empty();
     is_pod.then(|| format!("{workload}{mark}{suffix}"))

@@ -15,7 +15,7 @@ use super::LintScreen;
 /// The blank row, the words, the blank row and the heading above the rules.
 const LINES_ABOVE: usize = 4;
 
-/// What was checked in a scope without findings.
+/// A scope without findings, and the numbers of its rows and streams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckedScope {
     pub(super) scope: Scope,

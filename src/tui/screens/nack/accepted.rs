@@ -30,7 +30,7 @@ struct VersionInForce {
     accepted: Option<(Seq, Time)>,
 }
 
-/// What a scope without refusals shows.
+/// A scope without refusals, with its versions in force.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AcceptedVersions {
     pub(super) scope: Scope,
@@ -55,7 +55,8 @@ impl AcceptedVersions {
         let in_scope = summaries.filter(|fact| scope.has(fact.stream, &fact.type_url));
         let in_force = |fact: SummaryFact| {
             let view = data.source().and_then(|(store, _)| store.state_view(&fact));
-            let version = view.as_ref().and_then(|view| view.in_force().map(str::to_owned)).unwrap_or_default();
+            let version =
+                view.as_ref().and_then(|view| view.in_force().map(str::to_owned)).unwrap_or_default();
             let accepted = view.and_then(|view| view.in_force_since());
             VersionInForce { version, accepted, fact }
         };

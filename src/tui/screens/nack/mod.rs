@@ -268,12 +268,15 @@ impl Screen for NackScreen {
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {
-        let widens = command == Command::Open && !self.has_refusal() && self.accepted.has_refusals_elsewhere();
+        let widens =
+            command == Command::Open && !self.has_refusal() && self.accepted.has_refusals_elsewhere();
         widens.then_some("all refusals")
     }
 
     fn has_target(&self, command: Command, common: &Common) -> bool {
-        (command == Command::Open && self.can_widen(common)) || !self.groups.is_empty() || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
+        (command == Command::Open && self.can_widen(common))
+            || !self.groups.is_empty()
+            || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
     }
 
     fn badge(&self, common: &Common) -> usize {

@@ -194,7 +194,11 @@ fn chosen_problem(screen: &OverviewScreen, common: &Common) -> Option<usize> {
 /// The words of an empty list, with the key that leads to problems out of its scope.
 fn no_problem(common: &Common) -> String {
     let all = common.problems.len();
-    let key = if common.filter_on(ScreenId::Overview).is_some() { "Esc clears the filter" } else { "T shows all types" };
+    let key = if common.filter_on(ScreenId::Overview).is_some() {
+        "Esc clears the filter"
+    } else {
+        "T shows all types"
+    };
     match all {
         0 => " none".to_owned(),
         _ => format!(" none in this scope, {} in all; {key}", text::count(all as u64)),

@@ -119,7 +119,8 @@ impl SubscriptionsScreen {
         self.filter = filter;
         if let Some(url) = &self.selected {
             let since = ContentsVersion { mark: store.mark(stream, url), at: store.now() };
-            self.names_shown = FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
+            self.names_shown =
+                FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
         }
     }
 

@@ -229,7 +229,10 @@ fn says_that_the_stream_in_scope_begins_later() {
         assert!(!drawn_text(&model).contains("does not exist yet"), "{screen}");
         update(&mut model, Msg::Changed, &earlier.data());
         let shown = drawn_text(&model);
-        assert!(shown.contains("stream #2 does not exist yet at this time of the recording"), "{screen}: {shown}");
+        assert!(
+            shown.contains("stream #2 does not exist yet at this time of the recording"),
+            "{screen}: {shown}"
+        );
         type_keys(&mut model, &earlier.data(), "1");
         assert!(!drawn_text(&model).contains("does not exist yet"), "{screen}");
     }

@@ -250,7 +250,10 @@ fn verdict_keeps_the_reason_on_narrow_terminals() {
     }
     let wide = screen(&source.data(), "", 120, 36);
     let verdict = wide.lines().nth(1).unwrap_or_default();
-    assert!(verdict.contains("refused CDS 42 since +40.0s (2×): reviews: ConnectTimeout: value"), "{verdict}");
+    assert!(
+        verdict.contains("refused CDS 42 since +40.0s (2×): reviews: ConnectTimeout: value"),
+        "{verdict}"
+    );
 }
 
 #[test]
