@@ -53,12 +53,15 @@ pub(crate) fn titles_of(columns: &[Column]) -> Vec<String> {
     columns.iter().map(|column| column.title.to_owned()).collect()
 }
 
+/// A column: its screen, its table, and its title.
+type ColumnKey = (Option<ScreenId>, &'static str, String);
+
 /// The widest content so far of each column of a screen, so that columns do not move when ages,
 /// counts or rows change, or when the user comes back to the screen.
 #[derive(Clone, Debug, Default)]
 pub struct GrownWidths {
     screen: Option<ScreenId>,
-    widths: RefCell<HashMap<(Option<ScreenId>, &'static str, String), usize>>,
+    widths: RefCell<HashMap<ColumnKey, usize>>,
     /// The columns of the list that were left out of the last frame, because they did not fit.
     left_out: RefCell<HashSet<String>>,
 }
