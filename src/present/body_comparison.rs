@@ -26,6 +26,19 @@ pub struct LinePair {
     pub is_shown: bool,
 }
 
+/// A field that the client refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultyField<'a> {
+    /// Path of the field, or of its parent if the field is not set.
+    pub path: &'a str,
+    /// The value in the good body; `None` if there is none.
+    pub good: Option<&'a str>,
+    /// The refused value.
+    pub refused: &'a str,
+    /// The reason of the client.
+    pub why: &'a str,
+}
+
 /// The bodies of a resource at fault. Made once, drawn often.
 #[derive(Clone, Debug)]
 pub struct BodyComparison {
@@ -87,6 +100,14 @@ impl BodyComparison {
         format!("{}: its refused content is not held, or not in the push", self.name)
     }
 
+    /// Returns the first field at fault, with its value in both bodies.
+    pub fn faulty_field(&self) -> Option<FaultyField<'_>> {
+        let (pair, why) = self.pairs.iter().find_map(|pair| Some((pair, pair.why.as_deref()?)))?;
+        let line = self.refused.as_ref()?.get(pair.refused?)?;
+        let good = self.good.iter().find(|of| of.path == line.path);
+        Some(FaultyField { path: &line.path, good: good.map(value_of), refused: value_of(line), why })
+    }
+
     /// Returns the line of the good body in a pair.
     pub fn good_line(&self, pair: &LinePair) -> Option<&str> {
         self.good.get(pair.good?).map(|line| line.text.as_str())
@@ -96,6 +117,12 @@ impl BodyComparison {
     pub fn refused_line(&self, pair: &LinePair) -> Option<&str> {
         self.refused.as_ref()?.get(pair.refused?).map(|line| line.text.as_str())
     }
+}
+
+/// The value on the line of a field: `5s` of `connect_timeout: 5s`.
+fn value_of(line: &TreeLine) -> &str {
+    let text = line.text.trim();
+    text.split_once(": ").map_or(text, |(_, value)| value)
 }
 
 fn pair(good: Option<usize>, refused: Option<usize>, differs: bool) -> LinePair {

@@ -34,15 +34,6 @@ impl Scope {
         self.stream.is_none_or(|wanted| wanted == stream)
             && self.type_url.as_ref().is_none_or(|wanted| wanted == type_url)
     }
-
-    /// Returns the keys that end the narrowing: `1 shows all nodes, T all types`.
-    pub fn ways_out(&self) -> &'static str {
-        match (self.stream.is_some(), self.type_url.is_some()) {
-            (true, true) => "1 shows all nodes, T all types",
-            (false, true) => "T shows all types",
-            (_, false) => "1 shows all nodes",
-        }
-    }
 }
 
 /// The part of a screen that has the focus.
@@ -227,8 +218,10 @@ pub struct Common {
     pub content: Option<Content>,
     /// The widths of the tables of the screen so far.
     pub widths: GrownWidths,
-    /// The screen, the scope and the size of the terminal that lines and widths are of.
-    shown: Option<(ScreenId, Scope, (u16, u16))>,
+    /// The screen that the lines of content are of.
+    shown: Option<ScreenId>,
+    /// The scope and the size of the terminal that the widths of each screen are of.
+    shown_scopes: HashMap<ScreenId, (Scope, (u16, u16))>,
 }
 
 impl Common {
@@ -266,18 +259,21 @@ impl Common {
             content: None,
             widths: GrownWidths::default(),
             shown: None,
+            shown_scopes: HashMap::new(),
         }
     }
 
-    /// Notes the shown screen. Columns and content may shrink when the screen, the scope or the
-    /// size of the terminal changes.
+    /// Notes the shown screen. Content may shrink when the screen, the scope or the size of the
+    /// terminal changes; columns of a screen when the scope or the size does.
     pub(crate) fn note_shown(&mut self, screen: ScreenId) {
-        let shown = Some((screen, self.scope.clone(), self.size));
-        if self.shown != shown {
-            self.shown = shown;
-            self.widths.clear();
+        let scope = (self.scope.clone(), self.size);
+        let is_changed = self.shown_scopes.get(&screen) != Some(&scope);
+        if is_changed || self.shown != Some(screen) {
+            self.widths.show(screen, is_changed);
             self.content = None;
         }
+        self.shown = Some(screen);
+        self.shown_scopes.insert(screen, scope);
     }
 
     /// The areas of the frame; `None` if the terminal is too small.
@@ -317,6 +313,11 @@ impl Common {
         let body = layout(self.size.0, self.size.1)?.body;
         let height = self.tour_lines.min(body.height);
         (height > 0).then(|| Rect { y: body.bottom() - height, height, ..body })
+    }
+
+    /// The filter in force on a screen; `None` if the rows of the screen lack one of its fields.
+    pub fn filter_on(&self, screen: ScreenId) -> Option<&AppliedFilter> {
+        self.filter.as_ref().filter(|applied| screen.applies(&applied.filter))
     }
 
     /// There is a time cursor.

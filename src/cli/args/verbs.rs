@@ -293,7 +293,7 @@ pub struct ReportArgs {
 /// `picture`: a screen as SVG or text.
 #[derive(Clone, Debug, Args)]
 pub struct PictureArgs {
-    /// Screen to draw: overview, stream, timeline, resources, diff, nack, subs, graph, lint
+    /// Screen to draw: overview, stream, timeline, resources, diff, nack, subs, graph, lint, hold
     #[arg(long, value_name = "SCREEN", default_value = "overview")]
     pub screen: String,
     /// Columns and rows of the terminal

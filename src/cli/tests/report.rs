@@ -37,6 +37,30 @@ fn page_has_verdict_problems_and_data() {
     assert_eq!(rows["left_out"], "");
 }
 
+/// A phone shows the problems of a node without scrolling.
+#[test]
+fn problems_are_beside_their_node() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    assert!(page.contains("<tr><th scope=\"col\">node</th><th scope=\"col\">problems</th>"), "{page}");
+    let row = page.split_once("<th scope=\"row\">edge-gw-1</th>").unwrap().1;
+    assert!(row.starts_with("<td><a class=\"bad\" href=\"#p1\">NACK</a>"), "{row}");
+}
+
+/// Evidence that is not on the page is counted, with the command that prints all.
+#[test]
+fn says_how_much_evidence_is_not_on_the_page() {
+    let refused =
+        |n: u64| format!("+{n}s 1 < cds v={n} n=n{n} [c~{n}]\n+{n}.1s 1 > cds v=1 n=n{n} nack=\"no\"\n");
+    let start = "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+1.1s 1 > cds v=1 n=a\n";
+    let page =
+        |refusals: u64| page_of(start.to_owned() + &(2..2 + refusals).map(refused).collect::<String>());
+    let many = page(30);
+    let command = "<code>xdscope log - --filter &#39;kind:nack stream:1 type:cds&#39;</code>";
+    let (words, _) = many.split_once(command).unwrap_or_else(|| panic!("{many}"));
+    assert!(words.ends_with("<p class=\"left-out\">22 more refusals in the recording: "), "{words}");
+    assert!(!page(3).contains("in the recording: "));
+}
+
 #[test]
 fn page_has_cards_graphs_and_charts() {
     let page = run(&["report", GATEWAY, "--output", "-"]).out;

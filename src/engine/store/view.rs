@@ -71,9 +71,20 @@ impl StateView<'_> {
         self.track.in_use(&self.store.catalog, self.store.now, self.store.limits)
     }
 
+    /// Returns the version that the client uses.
+    pub fn in_force(&self) -> Option<&str> {
+        self.track.version_in_force().map(VersionInfo::as_str)
+    }
+
+    /// Returns the request that accepted this version, and its time; `None` if the client only
+    /// states the version.
+    pub fn in_force_since(&self) -> Option<(Seq, Time)> {
+        self.track.verdicts.in_force.as_ref().map(|known| (known.n, known.at))
+    }
+
     /// Whether `see` accepts the version in force or the offered one.
     pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        let in_force = self.track.version_in_force().map(VersionInfo::as_str);
+        let in_force = self.in_force();
         let offered = self.track.responses.last().map(|response| response.version.as_str());
         in_force.into_iter().chain(offered).any(see)
     }

@@ -7,7 +7,7 @@ use crate::engine::store::{StreamFact, TypeState};
 use crate::present::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
 use crate::present::report;
 use crate::wire::event::{Kind, StreamId};
-use crate::wire::text::{Keep, count, cut, plural};
+use crate::wire::text::{Keep, count, cut, cut_name, plural};
 
 use super::Page;
 use super::html::{Html, bounded};
@@ -266,8 +266,10 @@ fn draw_box(html: &mut Html, of: &DrawnBox, x: usize, y: usize) {
     let left = (x + 10).to_string();
     let lines = [("kind", kind, 15), ("name", name, 31), ("state", state, 45)];
     for (class, text, below) in lines {
-        let keep = if class == "name" { Keep::Tail } else { Keep::Head };
-        let text = cut(text, MAX_LINE, keep, "…");
+        let text = match class {
+            "name" => cut_name(text, MAX_LINE, "…"),
+            _ => cut(text, MAX_LINE, Keep::Head, "…"),
+        };
         html.element("text", &[("class", class), ("x", &left), ("y", &(y + below).to_string())], &text);
     }
     html.raw("</g>");

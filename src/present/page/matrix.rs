@@ -26,11 +26,11 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     html.raw("<section id=\"matrix\" aria-labelledby=\"matrix-title\">");
     html.element("h2", &[("id", "matrix-title")], "Nodes and types");
     html.raw("<section class=\"scroll\" tabindex=\"0\" aria-label=\"Table of nodes and types\">");
-    html.raw("<table class=\"matrix\"><thead><tr><th scope=\"col\">node</th><th scope=\"col\">variant</th>");
+    html.raw("<table class=\"matrix\"><thead><tr><th scope=\"col\">node</th><th scope=\"col\">problems</th><th scope=\"col\">variant</th>");
     for url in &matrix.types {
         html.element("th", &[("scope", "col"), ("title", url.as_str())], &cell(&type_label(url.as_str())));
     }
-    html.raw("<th scope=\"col\">pushes</th><th scope=\"col\">ACK p50</th><th scope=\"col\">p99</th><th scope=\"col\">problems</th>");
+    html.raw("<th scope=\"col\">pushes</th><th scope=\"col\">ACK p50</th><th scope=\"col\">p99</th>");
     html.raw("</tr></thead><tbody>");
     let mut problems: HashMap<StreamId, Vec<usize>> = HashMap::new();
     for (at, problem) in page.problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
@@ -60,6 +60,16 @@ fn line(
     let untimed = store.clock().untimed;
     html.raw("<tr>");
     html.element("th", &[("scope", "row")], &cell(&row.title()));
+    // Beside the node, so that a phone shows them without scrolling.
+    html.raw("<td>");
+    for at in problems {
+        let Some(problem) = page.problems.get(*at) else { continue };
+        let (word, role) = report::problem_word(problem);
+        let attributes = [("class", class(role)), ("href", &*format!("#p{}", at + 1))];
+        html.element("a", &attributes, word);
+        html.raw(" ");
+    }
+    html.raw("</td>");
     html.element("td", &[("class", "muted")], row.variant.map_or("opaque", Variant::word));
     let columns = matrix.types.len().max(1).to_string();
     if row.is_closed() {
@@ -93,13 +103,5 @@ fn line(
     let (p50, p99) = ack.map_or(("-".to_owned(), "-".to_owned()), |(p50, p99)| (time(p50), time(p99)));
     html.element("td", &[("class", "number")], &p50);
     html.element("td", &[("class", "number")], &p99);
-    html.raw("<td>");
-    for at in problems {
-        let Some(problem) = page.problems.get(*at) else { continue };
-        let (word, role) = report::problem_word(problem);
-        let attributes = [("class", class(role)), ("href", &*format!("#p{}", at + 1))];
-        html.element("a", &attributes, word);
-        html.raw(" ");
-    }
-    html.raw("</td></tr>\n");
+    html.raw("</tr>\n");
 }

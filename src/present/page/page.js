@@ -466,6 +466,8 @@
       const room = [width / zoom, height / zoom];
       x = Math.max(0, Math.min(width - room[0], x));
       y = Math.max(0, Math.min(height - room[1], y));
+      // A finger moves the graph, and without a zoom the page.
+      svg.classList.toggle("zoomed", zoom > 1);
       svg.setAttribute("viewBox", `${x} ${y} ${room[0]} ${room[1]}`);
     };
     const zoomBy = (factor, atX = 0.5, atY = 0.5) => {

@@ -2,7 +2,9 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::problems::{ProblemFact, Urgency};
+use crate::engine::problems::{Problem, ProblemFact, Urgency};
+use crate::engine::store::{MessageFact, MessageKind};
+use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::wire::event::{Dir, Seq};
 use crate::wire::text::{Keep, count, cut, plural};
@@ -166,5 +168,39 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
     if lost > 0 {
         let command = page.source.command("log", " --body");
         super::left_out(html, &plural(lost as u64, "more message"), &command);
+    }
+    if let Some((words, command)) = unshown(page, problem, &facts) {
+        html.open("p", &[("class", "left-out")]);
+        html.text(&format!("{words}: "));
+        html.element("code", &[], &command);
+        html.close("p");
+    }
+}
+
+/// Returns the number of occurrences without evidence on the page, in words, and the command that
+/// prints all.
+fn unshown(page: &Page<'_>, problem: &ProblemFact, facts: &[MessageFact]) -> Option<(String, String)> {
+    let stream = problem.stream.0;
+    match &problem.problem {
+        Problem::Refused(refused) => {
+            let shown = facts.iter().filter(|fact| fact.kind == MessageKind::Nack).count() as u64;
+            let left = refused.times.checked_sub(shown).filter(|left| *left > 0)?;
+            let word = json::type_word(&problem.type_url);
+            let filter = format!(" --filter 'kind:nack stream:{stream} type:{word}'");
+            let words = format!("{} in the recording", plural(left, "more refusal"));
+            Some((words, page.source.command("log", &filter)))
+        }
+        Problem::Broken(finding) if finding.count > facts.len() as u64 => {
+            let words = format!(
+                "{} in the recording, {} above",
+                plural(finding.count, "occurrence"),
+                plural(facts.len() as u64, "message")
+            );
+            Some((
+                words,
+                page.source.command("lint", &format!(" --stream '#{stream}' --rule {}", finding.rule.id)),
+            ))
+        }
+        _ => None,
     }
 }

@@ -7,6 +7,7 @@ use crate::wire::event::{Clock, Time};
 use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
 use super::finding::finding_clause;
+use super::problem::time_of_day;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
@@ -30,8 +31,9 @@ pub struct Census {
 pub struct VerdictLine {
     /// The sentence.
     pub text: String,
-    /// The sentence for narrow terminals: a refusal with its reason, without the times.
-    pub short: String,
+    /// Sentences for narrow terminals, the longest first: without the version in force, then
+    /// without the time at which the problem began. Empty if there is only one sentence.
+    pub shorter: Vec<String>,
     /// The role of the sentence.
     pub role: Role,
     /// The index of the problem that the sentence is about.
@@ -42,8 +44,7 @@ pub struct VerdictLine {
 
 impl VerdictLine {
     fn new(text: impl Into<String>, role: Role) -> VerdictLine {
-        let text = text.into();
-        VerdictLine { short: text.clone(), text, role, problem: None, more: 0 }
+        VerdictLine { text: text.into(), shorter: Vec::new(), role, problem: None, more: 0 }
     }
 }
 
@@ -51,14 +52,22 @@ impl VerdictLine {
 pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Time) -> VerdictLine {
     let wrong = problems.iter().filter(|fact| fact.is_wrong()).count();
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
-        let (text, short) = (headline(worst, clock), short_headline(worst, clock));
-        return VerdictLine { text, short, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
+        let since = since(worst, clock);
+        let text = headline(worst, clock, &since);
+        let shorter = [since.as_str(), ""].map(|since| short_headline(worst, clock, since)).to_vec();
+        return VerdictLine {
+            text,
+            shorter,
+            role: problem_word(worst).1,
+            problem: Some(at),
+            more: wrong - 1,
+        };
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
-        let text = format!("no problem; {}, still in time", headline(first, clock));
+        let text = format!("no problem; {}, still in time", headline(first, clock, ""));
         let more = pending().count() - 1;
-        return VerdictLine { short: text.clone(), text, role: Role::Pending, problem: Some(at), more };
+        return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
     }
     in_sync(problems.len(), census, clock, now)
 }
@@ -89,10 +98,14 @@ fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> VerdictLin
     VerdictLine::new(text, Role::Ok)
 }
 
-/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42; version 41 in
-/// force: reviews: connect_timeout …`.
-fn headline(fact: &ProblemFact, clock: &Clock) -> String {
-    let (client, sentence) = (problem_client(fact), problem(fact, clock));
+/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42 since 14:02:08;
+/// version 41 in force: reviews: connect_timeout …`.
+fn headline(fact: &ProblemFact, clock: &Clock, since: &str) -> String {
+    let (client, mut sentence) = (problem_client(fact), problem(fact, clock));
+    if !sentence.contains(" since ") {
+        let clauses = [", ", "; ", ": "].iter().filter_map(|end| sentence.find(end));
+        sentence.insert_str(clauses.min().unwrap_or(sentence.len()), since);
+    }
     let mut text = match sentence.strip_prefix("client ") {
         Some(rest) => format!("{client} {rest}"),
         None => format!("{client}: {sentence}"),
@@ -103,16 +116,24 @@ fn headline(fact: &ProblemFact, clock: &Clock) -> String {
     text
 }
 
+/// ` since 14:02:08`; empty without a clock, and unless the problem is a state that lasts.
+fn since(fact: &ProblemFact, clock: &Clock) -> String {
+    match fact.state() {
+        Some(_) if fact.lasts && !clock.untimed => format!(" since {}", time_of_day(fact.since, clock)),
+        _ => String::new(),
+    }
+}
+
 /// Returns a problem as a sentence that has its reason in the first columns: `edge-gw-1 refused CDS
-/// 42 (4x): reviews: ConnectTimeout: value must be greater than 0s`.
-fn short_headline(fact: &ProblemFact, clock: &Clock) -> String {
+/// 42 since 14:02:08 (4×): reviews: ConnectTimeout: value must be greater than 0s`.
+fn short_headline(fact: &ProblemFact, clock: &Clock, since: &str) -> String {
     let client = problem_client(fact);
     match (&fact.problem, fact.quote()) {
         (Problem::Refused(refused), Some(quote)) => {
             let times =
                 if refused.times > 1 { format!(" ({}×)", count(refused.times)) } else { String::new() };
             let label = type_label(fact.type_url.as_str());
-            format!("{client} refused {label} {}{times}: {}", refused.version, shortest_error(quote))
+            format!("{client} refused {label} {}{since}{times}: {}", refused.version, shortest_error(quote))
         }
         (Problem::Failing(failing), _) => {
             let what = match failing.count {
@@ -120,11 +141,11 @@ fn short_headline(fact: &ProblemFact, clock: &Clock) -> String {
                 times => format!("streams fail, {} times", count(times)),
             };
             match end_words(&failing.end) {
-                why if why.is_empty() => headline(fact, clock),
+                why if why.is_empty() => headline(fact, clock, since),
                 why => format!("{client}: {what}: {why}"),
             }
         }
-        _ => headline(fact, clock),
+        _ => headline(fact, clock, since),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The screens: number, title, the command that opens each, and the words that lead to it.
 
-use crate::engine::filter::RowKind;
+use crate::engine::filter::{Filter, RowKind};
 
 use super::command::Command;
 
@@ -125,14 +125,44 @@ impl ScreenId {
         self.info().command
     }
 
-    /// The kind of the rows that a filter narrows; `None` if the screen is not a list of one kind.
-    pub fn row_kind(self) -> Option<RowKind> {
+    /// The kinds of rows that a filter is compared with: a row matches if one of them does.
+    ///
+    /// Empty if the screen compares words only, or has no list.
+    fn row_kinds(self) -> &'static [RowKind] {
         match self {
-            ScreenId::Overview => Some(RowKind::States),
-            ScreenId::Timeline => Some(RowKind::Messages),
-            ScreenId::Resources => Some(RowKind::Resources),
-            _ => None,
+            ScreenId::Overview | ScreenId::Stream | ScreenId::Nack => &[RowKind::States],
+            ScreenId::Timeline => &[RowKind::Messages],
+            ScreenId::Resources | ScreenId::Subscriptions => &[RowKind::Resources],
+            ScreenId::Lint => &[RowKind::Findings, RowKind::Messages, RowKind::States],
+            _ => &[],
         }
+    }
+
+    /// Whether the rows of the screen have all fields of a filter. Any other filter would hide all
+    /// rows, so that the screen leaves it out.
+    pub fn applies(self, filter: &Filter) -> bool {
+        self.row_kinds().is_empty() || self.can_match(filter)
+    }
+
+    /// Whether a row of the screen can match a filter by its fields.
+    fn can_match(self, filter: &Filter) -> bool {
+        self.row_kinds().iter().any(|rows| filter.check(*rows).is_ok())
+    }
+
+    /// The screens that a filter applies to, for a message: `screens 3, 9`.
+    ///
+    /// `None` if this screen is one of them.
+    pub fn others_for(self, filter: &Filter) -> Option<String> {
+        if self.applies(filter) {
+            return None;
+        }
+        let numbers = ScreenId::ALL.into_iter().filter(|screen| screen.can_match(filter));
+        let numbers: Vec<String> = numbers.map(|screen| screen.number().to_string()).collect();
+        Some(match numbers.as_slice() {
+            [] => "no screen".to_owned(),
+            [one] => format!("screen {one}"),
+            all => format!("screens {}", all.join(", ")),
+        })
     }
 
     /// Words of users and of logs that this screen answers.

@@ -287,7 +287,9 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) {
         }
         Ok(filter) => {
             let known = KnownValues { data, model };
-            let hint = suggestion(&LastTerm::of(&input), &known);
+            let others = model.screen.others_for(&filter);
+            let unused = others.map(|others| format!("the filter is for {others}; this list stays whole"));
+            let hint = unused.or_else(|| suggestion(&LastTerm::of(&input), &known));
             model.overlays.pop();
             model.common.filter = (!text.is_empty()).then(|| AppliedFilter { text: text.clone(), filter });
             remember(&mut model.filters, &text);

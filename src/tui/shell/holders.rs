@@ -2,6 +2,7 @@
 
 use crate::engine::store::ResourceFact;
 use crate::tui::data::Data;
+use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::{display_safe, plural, type_label};
 
 use super::model::Model;
@@ -18,7 +19,7 @@ pub(super) fn say(model: &mut Model, data: &dyn Data) {
     let mut facts: Vec<ResourceFact> = contents.resource(stream, &type_url, &name).into_iter().collect();
     facts.extend(contents.held_elsewhere(stream, &type_url, &name));
     let versions: Vec<(String, String)> =
-        facts.iter().map(|fact| (standing(fact), client(model, data, fact))).collect();
+        facts.iter().map(|fact| (standing(fact), client(model, data, fact.stream))).collect();
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (version, client) in versions {
         match groups.iter_mut().find(|(known, _)| *known == version) {
@@ -55,8 +56,23 @@ fn standing(fact: &ResourceFact) -> String {
     }
 }
 
-fn client(model: &Model, data: &dyn Data, fact: &ResourceFact) -> String {
-    let stream = data.stream(fact.stream);
-    let node = stream.and_then(|stream| stream.node.map(|node| node.id.clone()));
-    model.common.client_name(node.as_deref(), fact.stream)
+/// Says whose resource is shown, and how many other clients have a resource of this name.
+pub(super) fn say_owner(
+    model: &mut Model,
+    data: &dyn Data,
+    (stream, type_url, name): (StreamId, &TypeUrl, &str),
+) {
+    let others = data.contents().map_or(0, |contents| contents.held_elsewhere(stream, type_url, name).len());
+    let owner = client(model, data, stream);
+    let others = match others {
+        0 => String::new(),
+        n => format!("; {} with this name: W names the clients", plural(n as u64, "other resource")),
+    };
+    model.say(format!("{} {} of {owner}{others}", type_label(type_url.as_str()), display_safe(name)));
+}
+
+fn client(model: &Model, data: &dyn Data, stream: StreamId) -> String {
+    let fact = data.stream(stream);
+    let node = fact.and_then(|fact| fact.node.map(|node| node.id.clone()));
+    model.common.client_name(node.as_deref(), stream)
 }

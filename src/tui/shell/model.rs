@@ -75,6 +75,8 @@ pub struct Model {
     pub palettes: Vec<(String, Palette)>,
     /// The moment of `common.problems`.
     pub problems_at: Option<ViewTime>,
+    /// The stream in scope begins after the time cursor.
+    pub is_stream_ahead: bool,
 }
 
 impl Model {
@@ -98,6 +100,7 @@ impl Model {
             has_mouse: false,
             palettes: Vec::new(),
             problems_at: None,
+            is_stream_ahead: false,
         }
     }
 

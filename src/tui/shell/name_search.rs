@@ -3,10 +3,12 @@
 //! A source may have 100,000 resource names on each of many streams. Names are read and compared in
 //! slices, so that no frame waits for a full search, and up to a limit.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::lint;
-use crate::engine::store::TypeState;
+use crate::engine::store::{StreamFact, TypeState};
+use crate::present::report::client_name;
 use crate::tui::data::Data;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 use crate::wire::text::{count, type_label};
@@ -59,13 +61,14 @@ impl Place {
         }
     }
 
-    /// Shown after the place is chosen.
-    pub(super) fn doc(&self) -> String {
+    /// The effect of choosing the place. `clients` are the clients of streams.
+    fn doc(&self, clients: &HashMap<StreamId, String>) -> String {
         match self {
             Place::Node { stream, .. } => format!("node: open its newest stream #{}", stream.0),
             Place::Type { stream, .. } => format!("type: open its resources on stream #{}", stream.0),
             Place::Resource { stream, type_url, .. } => {
-                format!("{} resource: open it on stream #{}", type_label(type_url.as_str()), stream.0)
+                let client = clients.get(stream).map_or("another client", String::as_str);
+                format!("{} resource: open that of {client}", type_label(type_url.as_str()))
             }
             Place::Rule(_) => "rule: show its findings".to_owned(),
             Place::State(_) => "state: show the nodes in it".to_owned(),
@@ -135,6 +138,8 @@ pub(super) struct NameSearch {
     kind: Option<Kind>,
     /// Nodes, types, rules, states, fields, sessions.
     fixed: Vec<Place>,
+    /// The names of the clients of all streams.
+    clients: HashMap<StreamId, String>,
     /// Streams and types, those of the current stream first.
     tracks: Vec<(StreamId, TypeUrl)>,
     /// The next stream and type to read names of, and the number of its names read.
@@ -166,6 +171,12 @@ impl NameSearch {
                 fixed.push(place);
             }
         }
+        let marks = data.client_marks();
+        let client = |fact: &StreamFact| {
+            let node = fact.node.as_ref().map(|node| node.id.as_str());
+            (fact.stream, client_name(node, fact.stream, &marks))
+        };
+        let clients = streams.iter().map(client).collect();
         let mut types: Vec<&TypeUrl> = Vec::new();
         for (stream, url) in &tracks {
             if !types.contains(&url) {
@@ -179,7 +190,7 @@ impl NameSearch {
         fixed.extend(lint::rules().map(|rule| Place::Rule(rule.id)));
         fixed.extend(TypeState::ALL.into_iter().map(Place::State));
         fixed.extend(sessions.iter().cloned().map(Place::Session));
-        NameSearch { fixed, tracks, ..NameSearch::default() }
+        NameSearch { fixed, clients, tracks, ..NameSearch::default() }
     }
 
     /// Starts again with another text. What is known at once is found at once, also a resource of
@@ -292,9 +303,9 @@ impl NameSearch {
         self.found.truncate(MAX_FOUND);
     }
 
-    /// The places found, the best first.
-    pub(super) fn found(&self) -> impl Iterator<Item = (Rank, &Place)> {
-        self.found.iter().map(|(rank, place)| (*rank, place))
+    /// The places found with the effect of each, the best first.
+    pub(super) fn found(&self) -> impl Iterator<Item = (Rank, &Place, String)> {
+        self.found.iter().map(|(rank, place)| (*rank, place, place.doc(&self.clients)))
     }
 
     /// How far the search is, while it goes on, or where it ended early.
@@ -318,7 +329,7 @@ mod tests {
     use crate::tui::tests::script::{ScriptedStore, large};
 
     fn names(search: &NameSearch) -> Vec<String> {
-        search.found().map(|(_, place)| place.name()).collect()
+        search.found().map(|(_, place, _)| place.name()).collect()
     }
 
     #[test]
@@ -337,7 +348,7 @@ mod tests {
             while search.is_searching() {
                 search.step(&source.data());
             }
-            search.found().next().map(|(_, place)| place.clone())
+            search.found().next().map(|(_, place, _)| place.clone())
         };
         let name = |place: Option<Place>| place.map(|place| (place.kind_order(), place.name()));
         assert_eq!(name(first("reviews")), Some((1, "reviews".into())));

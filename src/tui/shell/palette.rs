@@ -13,7 +13,7 @@ use super::name_search::{NameSearch, Place};
 use super::navigation::{go, open, return_point};
 use super::overlay::Overlay;
 use super::palette_lines::{ARGUMENT_COMMANDS, Candidate, LineTarget};
-use super::{commands, compare, goto};
+use super::{commands, compare, goto, holders};
 
 /// Resource names that are searched to the end when a line is run before its search has ended.
 const MAX_NAMES_AT_ONCE: usize = 20_000;
@@ -155,7 +155,9 @@ fn open_place(model: &mut Model, data: &dyn Data, place: Place) -> Vec<Effect> {
         Place::Resource { stream, type_url, name } => {
             // A filter could hide the resource.
             model.common.filter = None;
+            let (url, of) = (type_url.clone(), name.clone());
             open(model, Destination::Resource { stream, type_url, name }, from, data);
+            holders::say_owner(model, data, (stream, &url, &of));
         }
         Place::Type { stream, type_url } => {
             model.common.scope.type_url = None;

@@ -95,11 +95,8 @@ impl PaletteSearch {
             let (name, doc) = (command.name().to_owned(), command.doc().to_owned());
             (rank, Candidate { name, doc, target: LineTarget::Command(command) })
         });
-        let places = self.names.found().map(|(rank, place)| {
-            (
-                rank,
-                Candidate { name: place.name(), doc: place.doc(), target: LineTarget::Place(place.clone()) },
-            )
+        let places = self.names.found().map(|(rank, place, doc)| {
+            (rank, Candidate { name: place.name(), doc, target: LineTarget::Place(place.clone()) })
         });
         let mut all: Vec<(Rank, Candidate)> = commands.chain(places).collect();
         all.sort_by_key(|(rank, _)| *rank);

@@ -59,6 +59,14 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     }
 }
 
+/// Whether the screen shows the stream in scope, and the stream begins after the time cursor.
+fn is_stream_ahead(model: &Model, data: &dyn Data) -> bool {
+    let is_of_scope = !matches!(model.screen, ScreenId::Overview | ScreenId::Hold);
+    let scope = model.common.scope.stream.filter(|_| is_of_scope && model.common.has_cursor());
+    // Streams are numbered in the order in which they begin.
+    scope.is_some_and(|scope| data.stream(scope).is_none() && data.stream_ids().iter().all(|id| *id < scope))
+}
+
 /// Updates the shared state, and the screen that is shown.
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     tour::make_room(model);
@@ -119,4 +127,5 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     }
     message_pane::settle(model, data);
     tour::settle(model, data);
+    model.is_stream_ahead = is_stream_ahead(model, data);
 }

@@ -21,6 +21,11 @@ pub(crate) fn colored(line: &str, format: BodyFormat) -> StyledLine {
     }
 }
 
+/// Returns a line of a body as spans, after a blank.
+pub(crate) fn indented(line: &str, format: BodyFormat) -> StyledLine {
+    [plain(" ")].into_iter().chain(colored(line, format)).collect()
+}
+
 /// A field, its value, and a comment.
 fn yaml(line: &str) -> StyledLine {
     let body = line.trim_start_matches([' ', '-']);

@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
 
 use crate::present::report::Role;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::theme::Glyphs;
 
@@ -52,11 +53,15 @@ pub(crate) fn titles_of(columns: &[Column]) -> Vec<String> {
     columns.iter().map(|column| column.title.to_owned()).collect()
 }
 
-/// The widest content of each column while a screen is open, so that columns do not move when ages,
-/// counts or rows change.
+/// A column: its screen, its table, and its title.
+type ColumnKey = (Option<ScreenId>, &'static str, String);
+
+/// The widest content so far of each column of a screen, so that columns do not move when ages,
+/// counts or rows change, or when the user comes back to the screen.
 #[derive(Clone, Debug, Default)]
 pub struct GrownWidths {
-    widths: RefCell<HashMap<(&'static str, String), usize>>,
+    screen: Option<ScreenId>,
+    widths: RefCell<HashMap<ColumnKey, usize>>,
     /// The columns of the list that were left out of the last frame, because they did not fit.
     left_out: RefCell<HashSet<String>>,
 }
@@ -65,14 +70,18 @@ impl GrownWidths {
     /// Notes the width of a column of a table. Returns the widest so far.
     pub(crate) fn grow(&self, table: &'static str, column: &str, width: usize) -> usize {
         let mut widths = self.widths.borrow_mut();
-        let widest = widths.entry((table, column.to_owned())).or_default();
+        let widest = widths.entry((self.screen, table, column.to_owned())).or_default();
         *widest = width.max(*widest);
         *widest
     }
 
-    /// Lets all columns shrink to their content.
-    pub(crate) fn clear(&mut self) {
-        self.widths.get_mut().clear();
+    /// Notes the screen whose columns are drawn next. Lets its columns shrink to their content if
+    /// the screen shows something else than before.
+    pub(crate) fn show(&mut self, screen: ScreenId, may_shrink: bool) {
+        self.screen = Some(screen);
+        if may_shrink {
+            self.widths.get_mut().retain(|(of, ..), _| *of != Some(screen));
+        }
         self.left_out.get_mut().clear();
     }
 
@@ -222,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_keep_their_widest_content_until_cleared() {
+    fn columns_keep_their_widest_content_on_each_screen() {
         let columns = [column("NAME", 4, 30, Cut::Name, 0), column("AGE", 3, 8, Cut::Head, 0)];
         let mut grown = GrownWidths::default();
         let row = |name: &str, age: &str| [vec![plain(name), plain(age)]];
@@ -233,7 +242,14 @@ mod tests {
         // Another table has widths of its own.
         let other = [column("#", 1, 8, Cut::Head, 0), column("AGE", 3, 8, Cut::Head, 0)];
         assert_eq!(widths(&grown, &other, &row("1", "2s"), 40), [Some(1), Some(3)]);
-        grown.clear();
+        // Another screen has its own widths too, and the widths stay while it is shown.
+        grown.show(ScreenId::Nack, true);
+        assert_eq!(of(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
+        assert_eq!(of(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
+        grown.show(ScreenId::Lint, true);
+        grown.show(ScreenId::Nack, false);
+        assert_eq!(of(&grown, &row("cart", "2s")), [Some(9), Some(3)]);
+        grown.show(ScreenId::Nack, true);
         assert_eq!(of(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
     }
 }

@@ -2,10 +2,12 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::name;
+
 /// The part to keep of a text that is too long for its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The beginning, for errors and sentences.
+    /// The beginning, for errors and sentences. Names with a known structure are shortened first.
     Head,
     /// The end, for versions and nonces.
     Tail,
@@ -28,14 +30,22 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
     if fits(text, cells) {
         return Cow::Borrowed(text);
     }
-    let Some(room) = cells.checked_sub(mark.width()) else {
-        return Cow::Owned(head(text, cells).to_owned());
-    };
-    Cow::Owned(match keep {
-        Keep::Head => format!("{}{mark}", head(text, room)),
-        Keep::Tail => format!("{mark}{}", tail(text, room)),
-        Keep::Ends => format!("{}{mark}{}", head(text, room.div_ceil(2)), tail(text, room / 2)),
+    Cow::Owned(match (keep, cells.checked_sub(mark.width())) {
+        (Keep::Head, _) => name::cut_words(text, cells, mark),
+        (_, None) => head(text, cells).to_owned(),
+        (Keep::Tail, Some(room)) => format!("{mark}{}", tail(text, room)),
+        (Keep::Ends, Some(room)) => {
+            format!("{}{mark}{}", head(text, room.div_ceil(2)), tail(text, room / 2))
+        }
     })
+}
+
+/// Cuts the end off a text that does not fit.
+pub(super) fn cut_end(text: &str, cells: usize, mark: &str) -> String {
+    match cells.checked_sub(mark.width()) {
+        Some(room) => format!("{}{mark}", head(text, room)),
+        None => head(text, cells).to_owned(),
+    }
 }
 
 /// Adds blanks after a text up to `cells` cells. Longer texts stay the same.
@@ -111,7 +121,7 @@ fn first_char(text: &str) -> &str {
 }
 
 /// Returns the longest beginning that fits.
-fn head(text: &str, cells: usize) -> &str {
+pub(super) fn head(text: &str, cells: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);

@@ -1,31 +1,104 @@
 //! Names cut by their structure, so that the part that tells them apart stays.
 
 use core::net::IpAddr;
+use core::ops::{Range, RangeInclusive};
 use std::borrow::Cow;
 
-use super::cut::{Keep, cut, fits, width};
+use super::cut::{Keep, cut, cut_end, fits, head, width};
+
+/// The characters of hashes in names that Kubernetes makes.
+const HASH_CHARACTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+/// The fewest cells of a name beside words that stay.
+const MIN_NAME_CELLS: usize = 4;
 
 /// Cuts a resource or node name to at most `cells` cells.
 ///
 /// An `xdstp://` name keeps its authority and its id, the node id of an Istio proxy its pod and
-/// namespace, an Istio cluster its port, subset and host, and a host its first labels. Of other
-/// names, the middle is left out.
+/// namespace, a pod its workload and suffix, an Istio cluster its port, subset and host, and a host
+/// its first labels. Of other names, the middle is left out. Words beside a name stay: a label
+/// before, or what tells clients with one node id apart.
 pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
     if fits(name, cells) {
         return Cow::Borrowed(name);
     }
-    let shorter = shorter(name, mark);
-    if let Some(short) = shorter.iter().find(|short| width(short) <= cells) {
-        return Cow::Owned(short.clone());
-    }
-    match shorter.last() {
+    let words = match name.contains(' ') {
+        true => structured_words(name, mark),
+        false => vec![(0..name.len(), shorter(name, mark))],
+    };
+    match shortened(name, &words, cells) {
+        Ok(short) => Cow::Owned(short),
+        Err(_) if name.starts_with("xdstp://") => cut(name, cells, Keep::Ends, mark),
         // Too narrow for the shortest form too.
-        Some(short) if !name.starts_with("xdstp://") => {
-            let short = short.strip_prefix(mark).unwrap_or(short);
-            Cow::Owned(cut(short, cells, Keep::Ends, mark).into_owned())
+        Err(shortest) => {
+            let Some(short) = words.first().and_then(|(_, forms)| forms.last()) else {
+                return cut(name, cells, Keep::Ends, mark);
+            };
+            let room = (cells + width(short)).saturating_sub(width(&shortest));
+            let bare = short.strip_prefix(mark).unwrap_or(short);
+            let cut_form = cut(bare, room, Keep::Ends, mark);
+            Cow::Owned(match room > MIN_NAME_CELLS || !name.contains(' ') {
+                true => shortest.replacen(short.as_str(), &cut_form, 1),
+                false => cut(&shortest, cells, Keep::Ends, mark).into_owned(),
+            })
         }
-        _ => cut(name, cells, Keep::Ends, mark),
     }
+}
+
+/// Cuts a sentence that does not fit: shortens the names with a known structure in it, and then
+/// leaves out the end.
+pub(super) fn cut_words(text: &str, cells: usize, mark: &str) -> String {
+    // The names in the cells, and in as many more as shorter names make room for.
+    let near = head(text, cells.saturating_mul(4));
+    let words = structured_words(near, mark);
+    match shortened(near, &words, cells) {
+        Ok(short) if near.len() == text.len() => short,
+        Ok(short) | Err(short) => cut_end(&short, cells, mark),
+    }
+}
+
+/// A text with each of some words in the longest form with which the text fits; `Err` with the
+/// shortest form of each if the text never fits.
+fn shortened(text: &str, words: &[StructuredWord], cells: usize) -> Result<String, String> {
+    let form_counts = words.iter().map(|(_, forms)| forms.len());
+    let mut shortest = text.to_owned();
+    for level in 0..form_counts.max().unwrap_or(0) {
+        shortest.clear();
+        let mut from = 0;
+        for (place, forms) in words {
+            let form = forms.get(level).or(forms.last()).map_or("", String::as_str);
+            shortest.push_str(text.get(from..place.start).unwrap_or_default());
+            shortest.push_str(form);
+            from = place.end;
+        }
+        shortest.push_str(text.get(from..).unwrap_or_default());
+        if width(&shortest) <= cells {
+            return Ok(shortest);
+        }
+    }
+    Err(shortest)
+}
+
+/// A word of a text: its place, and its shorter forms, the longest first.
+type StructuredWord = (Range<usize>, Vec<String>);
+
+/// The words of a sentence that are names with a known structure.
+///
+/// A host counts only as one of a Kubernetes service, because paths of fields have dots too.
+fn structured_words(text: &str, mark: &str) -> Vec<StructuredWord> {
+    let mut at = 0;
+    let mut words = Vec::new();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let start = at + (piece.len() - piece.trim_start_matches(['"', '\'', '(']).len());
+        let end = at + piece.trim_end_matches(|c: char| c.is_whitespace() || "\"'),;:.".contains(c)).len();
+        at += piece.len();
+        let Some(word) = text.get(start..end) else { continue };
+        let is_field_path = word.contains('.') && !word.contains(['|', '~', '/']) && !word.contains(".svc");
+        let forms = if is_field_path { Vec::new() } else { shorter(word, mark) };
+        if !forms.is_empty() {
+            words.push((start..end, forms));
+        }
+    }
+    words
 }
 
 /// Shorter forms of a name, the longest first; none if the name has no known structure.
@@ -34,6 +107,7 @@ fn shorter(name: &str, mark: &str) -> Vec<String> {
         .or_else(|| istio_node(name, mark))
         .or_else(|| istio_cluster(name, mark))
         .or_else(|| host_and_port(name, mark))
+        .or_else(|| pod(name, mark).map(|short| vec![short]))
         .unwrap_or_default()
 }
 
@@ -41,7 +115,9 @@ fn shorter(name: &str, mark: &str) -> Vec<String> {
 fn xdstp(name: &str, mark: &str) -> Option<Vec<String>> {
     let (authority, path) = name.strip_prefix("xdstp://")?.split_once('/')?;
     let (_, id) = path.split_once('/')?;
-    let id = id.rsplit('/').next().unwrap_or(id);
+    // A glob is told apart by what is before it.
+    let end = id.strip_suffix("/*").unwrap_or(id);
+    let id = end.rsplit('/').next().and_then(|last| id.get(end.len() - last.len()..)).unwrap_or(id);
     Some(vec![format!("xdstp://{authority}/{mark}/{id}"), format!("{mark}/{id}")])
 }
 
@@ -54,8 +130,21 @@ fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
     if parts.next().is_some() || address.parse::<IpAddr>().is_err() || workload.is_empty() {
         return None;
     }
-    let pod = workload.split('.').next().unwrap_or(workload);
-    Some(vec![format!("{mark}{workload}"), format!("{mark}{pod}")])
+    let name = workload.split('.').next().unwrap_or(workload);
+    let mut out = vec![format!("{mark}{workload}"), format!("{mark}{name}")];
+    out.extend(pod(name, mark));
+    Some(out)
+}
+
+/// `reviews-v2-6b8f55d7c9-x2kqz`, a pod of a Deployment, becomes `reviews-v2…x2kqz`.
+fn pod(name: &str, mark: &str) -> Option<String> {
+    let mut parts = name.rsplitn(3, '-');
+    let (suffix, template, workload) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_hash = |part: &str, lengths: RangeInclusive<usize>| {
+        lengths.contains(&part.len()) && part.chars().all(|c| HASH_CHARACTERS.contains(c))
+    };
+    let is_pod = is_hash(suffix, 5..=5) && is_hash(template, 8..=10) && !workload.is_empty();
+    is_pod.then(|| format!("{workload}{mark}{suffix}"))
 }
 
 /// `outbound|8080|v1|reviews.shop.svc.cluster.local` becomes `outbound|8080|v1|reviews.shop…`,
@@ -122,12 +211,43 @@ mod tests {
     }
 
     #[test]
+    fn keeps_the_collection_of_a_glob() {
+        cuts("xdstp://a/envoy.config.cluster.v3.Cluster/team/x/*", &[(20, "xdstp://a/…/x/*")]);
+    }
+
+    #[test]
     fn keeps_the_pod_of_an_istio_node() {
         cuts(
             "sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local",
             &[(34, "…reviews-v2-6b8f.default"), (20, "…reviews-v2-6b8f"), (12, "review…-6b8f")],
         );
         cuts("a~b~c.d~e.f.g.h.i", &[(11, "a~b~c…g.h.i")]);
+        cuts(
+            "sidecar~10.1.2.3~reviews-v2-6b8f55d7c9-x2kqz.shop~shop.svc.cluster.local",
+            &[(28, "…reviews-v2-6b8f55d7c9-x2kqz"), (20, "reviews-v2…x2kqz"), (12, "review…x2kqz")],
+        );
+        cuts("reviews-v2-6b8f55d7c9-x2kqz", &[(26, "reviews-v2…x2kqz")]);
+        cuts("reviews-v2-6b8f55d7c9-x2kqzzz", &[(12, "review…kqzzz")]);
+    }
+
+    #[test]
+    fn keeps_words_beside_a_name() {
+        let node = "sidecar~10.1.2.3~reviews-v2-6b8f.shop~shop.svc.cluster.local";
+        cuts(&format!("{node} #12"), &[(26, "…reviews-v2-6b8f.shop #12"), (14, "revie…6b8f #12")]);
+        cuts(&format!("{node} cluster=b"), &[(26, "…reviews-v2-6b8f cluster=b")]);
+        cuts("CDS outbound|8080|v1|reviews.shop.svc.cluster.local", &[(22, "CDS …8080|v1|reviews")]);
+    }
+
+    #[test]
+    fn sentences_shorten_names_before_their_end_is_cut() {
+        let sentence = "sidecar~10.1.2.3~reviews-v2-6b8f.shop~shop.svc.cluster.local refuses CDS 42: \
+                        outbound|8080|v1|reviews.shop.svc.cluster.local is bad";
+        let cuts = |cells| cut(sentence, cells, Keep::Head, "…").into_owned();
+        assert_eq!(cuts(80), "…reviews-v2-6b8f.shop refuses CDS 42: outbound|8080|v1|reviews.shop… is bad");
+        assert_eq!(cuts(70), "…reviews-v2-6b8f refuses CDS 42: …8080|v1|reviews.shop is bad");
+        assert_eq!(cuts(40), "…reviews-v2-6b8f refuses CDS 42: …v1|re…");
+        let path = "route_config.virtual_hosts.routes.match is set";
+        assert_eq!(cut(path, 30, Keep::Head, "…"), "route_config.virtual_hosts.ro…");
     }
 
     #[test]
@@ -159,7 +279,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn fits_its_cells(text in "[a-z|~.:/0-9名]{0,60}", cells in 0usize..40) {
+        fn fits_its_cells(text in "[a-z|~.:/0-9名 -]{0,60}", cells in 0usize..40) {
             proptest::prop_assert!(width(&cut_name(&text, cells, "…")) <= cells);
         }
     }

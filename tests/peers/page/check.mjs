@@ -89,6 +89,27 @@ for (const scheme of ["light", "dark"]) {
   }
 }
 
+// On a phone: graphs fit, problems are beside their node, the menu shows that it goes on, notes are whole.
+view = "phone";
+await tab.setViewport({ width: 360, height: 800 });
+await tab.goto(pathToFileURL(page).href);
+const phone = await tab.evaluate(() => {
+  const right = (name) => Math.max(0, ...[...document.querySelectorAll(name)].map((of) => of.getBoundingClientRect().right));
+  const notes = [...document.querySelectorAll(".ladder .note")];
+  return {
+    overflow: document.documentElement.scrollWidth - window.innerWidth,
+    graph: right(".graph svg"),
+    problems: right(".matrix tbody td:nth-child(2) a:first-child"),
+    menu: getComputedStyle(document.querySelector("nav ul"), "::after").content,
+    cut: notes.filter((note) => note.scrollHeight > note.clientHeight + 1).length,
+  };
+});
+expect(`phone: ${JSON.stringify(phone)}`, phone.overflow <= 0 && phone.graph <= 360 && phone.problems <= 360
+  && phone.menu.includes("\u203a") && phone.cut === 0);
+await tab.screenshot({ path: path.join(folder, "phone.png"), fullPage: true });
+await tab.setViewport({ width: 1280, height: 900 });
+await tab.goto(pathToFileURL(page).href);
+
 // By keyboard: filter, choose a row, go to its pair.
 view = "keyboard";
 await tab.keyboard.press("/");

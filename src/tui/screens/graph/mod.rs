@@ -154,6 +154,7 @@ impl Screen for GraphScreen {
             self.select(at);
         }
         self.read_nack(store, schema);
+        self.load_body(data.contents());
         let height = usize::from(areas(common, layout).0.height).saturating_sub(1);
         self.at = self.position().unwrap_or(0);
         self.top = scroll(self.top, self.at, height, self.rows.len());
@@ -210,7 +211,7 @@ impl Screen for GraphScreen {
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         let (_, detail) = areas(common, largest);
-        let lines = view::node_lines(self, common, usize::from(detail.width)).len();
+        let lines = view::detail_lines(self, common, usize::from(detail.width)).len();
         Content::of(1 + self.rows.len().max(lines))
     }
 

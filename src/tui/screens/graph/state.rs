@@ -10,6 +10,8 @@ use crate::engine::graph::{
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::Store;
 use crate::schema::Schema;
+use crate::tui::data::{BodyFormat, Contents};
+use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, Time};
 
 /// Contents whose references are looked up in one step.
@@ -20,6 +22,9 @@ const NODES_PER_STEP: usize = 1024;
 const MAX_MATCHES: usize = 10_000;
 /// The graph is built again at most once a second for each of this many nodes.
 const NODES_PER_SECOND: usize = 20_000;
+
+/// Lines of a content that are shown.
+const MAX_BODY_LINES: usize = 40;
 
 /// The inputs of a graph: a number that changes with the facts of its streams, and the number of
 /// references that were known.
@@ -51,6 +56,8 @@ pub struct GraphScreen {
     pub top: usize,
     /// Endpoint counts of the nodes on the screen.
     pub endpoints: HashMap<NodeId, String>,
+    /// The first lines of the selected node's content, below the lines about the node.
+    pub(super) body: Option<(BlobId, Vec<String>)>,
     /// The NACK of the selected node's refused update, parsed.
     pub(super) nack: Option<(Seq, Nack)>,
     /// The newest version of each type that was pushed.
@@ -100,6 +107,7 @@ impl GraphScreen {
     /// Drops the known references: contents have other ids in another source.
     pub fn forget_contents(&mut self) {
         self.rebuild();
+        self.body = None;
         self.nack = None;
         self.references = References::default();
     }
@@ -229,6 +237,15 @@ impl GraphScreen {
             while is_small && self.next.is_some() {
                 self.build(store, usize::MAX);
             }
+        }
+    }
+
+    /// Loads the content of the selected node.
+    pub(super) fn load_body(&mut self, contents: Option<Contents<'_>>) {
+        let id = self.node().and_then(|(_, node)| node.content);
+        if self.body.as_ref().map(|(known, _)| *known) != id {
+            let lines = |id| Some((id, contents?.lines(id, BodyFormat::Yaml, MAX_BODY_LINES)));
+            self.body = id.and_then(lines);
         }
     }
 

@@ -215,3 +215,11 @@ fn counts_of_resources_that_are_not_ready_agree() {
     let counts: u64 = words.split(", ").filter_map(|part| part.split(' ').next()?.parse::<u64>().ok()).sum();
     assert!(counts > 0 && shown.contains(&format!("   {counts} not ready")), "{shown}");
 }
+
+/// On a wide terminal the content of the selected resource fills the pane beside the tree.
+#[test]
+fn shows_the_content_of_the_selected_resource() {
+    let source = ScriptedStore::gateway();
+    let shown = screen(&source.data(), ":cds/reviews<enter>8/name:reviews<enter>", 200, 60);
+    assert!(shown.contains("connect_timeout: ") && shown.contains("eds_cluster_config:"), "{shown}");
+}

@@ -9,8 +9,10 @@ use crate::engine::store::ResourceState;
 use crate::present::graph::{KIND_CHAIN, other_source, pending_counts, pending_states};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
+use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::syntax;
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::{self, cut_name, display_safe, pad, plural, shown_name};
@@ -117,7 +119,7 @@ pub(super) fn draw(
     let (title, rest) = layout::split(detail, 1);
     let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), shown_name(&node.name)));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
-    canvas.lines(rest, &node_lines(screen, common, usize::from(rest.width)), 0);
+    canvas.lines(rest, &detail_lines(screen, common, usize::from(rest.width)), 0);
     cursor
 }
 
@@ -351,8 +353,19 @@ fn state_meaning(node: &GraphNode) -> &'static str {
     }
 }
 
+/// The lines about the selected node, and the first lines of its content.
+pub(super) fn detail_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let mut lines = node_lines(screen, common, width);
+    let Some((_, body)) = screen.body.as_ref().filter(|(_, body)| !body.is_empty()) else { return lines };
+    if !lines.is_empty() {
+        lines.push(vec![]);
+    }
+    lines.extend(body.iter().map(|line| syntax::indented(line, BodyFormat::Yaml)));
+    lines
+}
+
 /// The lines about the selected node.
-pub(super) fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let Some((id, node)) = screen.node() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();
     let mut add =

@@ -1,5 +1,6 @@
 //! Screen 9: findings of the rules.
 
+mod checked;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -26,8 +27,12 @@ use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId};
 
+use checked::CheckedScope;
+
 #[derive(Clone, Debug, Default)]
 pub struct LintScreen {
+    /// Shown while there is no finding in scope.
+    checked: CheckedScope,
     /// Causes of findings of rules that are not hidden, whatever the scope: the count of the tab.
     pub total: usize,
     /// Rows by severity: errors, warnings, notes.
@@ -95,6 +100,11 @@ impl LintScreen {
         Outcome::Open(Destination::Messages { scope, n: Some(n) })
     }
 
+    /// There is no finding in scope, and there are findings in a wider one.
+    fn can_widen(&self, common: &Common) -> bool {
+        self.rows.is_empty() && self.total > 0 && common.filter_on(ScreenId::Lint).is_none()
+    }
+
     fn hide_rule(&mut self, common: &mut Common, data: &dyn Data) {
         match self.finding.as_ref().map(|finding| finding.rule.id) {
             Some(rule) => {
@@ -145,7 +155,7 @@ impl LintScreen {
     /// Lists the findings in scope, in the order that the user chose.
     fn list(&mut self, common: &Common, data: &dyn Data) {
         let findings = data.findings();
-        let filter = common.filter.as_ref();
+        let filter = common.filter_on(ScreenId::Lint);
         let is_shown = |finding: &&Finding| {
             common.scope.type_url.as_ref().is_none_or(|wanted| *wanted == finding.type_url)
                 && !self.hidden_rules.contains(finding.rule.id)
@@ -191,6 +201,7 @@ impl Screen for LintScreen {
             return Outcome::Done;
         }
         match command {
+            Command::Open if self.can_widen(common) => common.scope = Scope::default(),
             Command::Open => return self.open(common),
             Command::Timeline if self.finding.is_some() => return self.open(common),
             Command::ExplainRule => {
@@ -214,6 +225,10 @@ impl Screen for LintScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         self.list(common, data);
+        self.checked = match self.rows.is_empty() {
+            true => CheckedScope::of(common, data),
+            false => CheckedScope::default(),
+        };
         let findings = data.findings();
         let (list, detail) = parts(self, common, layout);
         let height = usize::from(list.height).saturating_sub(1);
@@ -297,11 +312,14 @@ impl Screen for LintScreen {
     }
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
-        let finding = self.finding.as_ref()?;
+        let Some(finding) = &self.finding else { return Some((self.checked.scope.clone(), None)) };
         Some((Scope { stream: Some(finding.stream), type_url: None }, message_of(finding)))
     }
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        if self.rows.is_empty() {
+            return Content::of(checked::lines());
+        }
         let (finding, manual) = view::pane_lines(self, common, parts(self, common, largest).1);
         Content::stacked(self.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
     }

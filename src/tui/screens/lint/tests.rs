@@ -22,6 +22,34 @@ fn says_that_there_is_no_finding() {
     assert!(screen(&nothing.data(), "9", 80, 24).contains("no finding"));
 }
 
+/// Without a finding, the screen has the rules, and what they checked.
+#[test]
+fn lists_what_was_checked_without_a_finding() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n",
+    );
+    let shown = screen(&source.data(), "9", 200, 60);
+    let rules = crate::engine::lint::rules().count();
+    assert!(shown.contains(&format!("no finding: {rules} rules checked 4 rows of 1 stream")), "{shown}");
+    let first = crate::engine::lint::rules().next().expect("a rule");
+    assert!(line(&shown, first.id).contains(first.title()), "{shown}");
+    assert!(shown.contains("more: xdscope lint --list-rules"), "{shown}");
+    assert!(shown.contains("messages of all streams"), "{shown}");
+}
+
+#[test]
+fn enter_shows_findings_of_other_scopes() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n\
+         node b\nstream 2 ads\n+3s 2 > cds\n+4s 2 < cds v=41 n=x [c]\n+5s 2 > cds v=41 n=nosuch\n",
+    );
+    let mut model = typed(&source.data(), "j29");
+    let shown = drawn_text(&model);
+    assert!(shown.contains(" in others: Enter shows all"), "{shown}");
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert!(model.screens.lint.len() > 0 && model.common.scope == Default::default());
+}
+
 #[test]
 fn finding_leads_to_its_evidence_and_back() {
     let source = ScriptedStore::gateway();

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{LintScreen, parts};
+use super::{LintScreen, checked, parts};
 use crate::engine::lint::Finding;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
@@ -67,17 +67,7 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     if screen.len() == 0 {
-        let text = match (&common.filter, screen.hidden_rules.is_empty(), screen.total as u64) {
-            (Some(_), ..) => "no finding matches; Esc clears the filter".to_owned(),
-            (None, false, 0) => "every rule with a finding is hidden; U shows all again".to_owned(),
-            (None, _, 0) => "no finding: no rule is broken so far".to_owned(),
-            (None, _, n) => format!(
-                "no finding in this scope, {} in others: {}",
-                plural(n, "finding"),
-                common.scope.ways_out()
-            ),
-        };
-        canvas.text(layout::split(layout.body, 1).1, &format!("   {text}"), Role::Muted);
+        checked::draw(screen, common, canvas, layout);
         return None;
     }
     let (list, detail) = parts(screen, common, layout);

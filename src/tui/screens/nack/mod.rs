@@ -1,5 +1,6 @@
 //! Screen 6: NACKs, their reasons, and the last good version.
 
+mod accepted;
 mod groups;
 mod side_by_side;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use crate::tui::widgets::table::titles_of;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
+use accepted::AcceptedVersions;
 use groups::{GroupKey, groups_in};
 
 /// The facts that a card depends on.
@@ -43,8 +45,8 @@ struct CardKey {
 #[derive(Clone, Debug, Default)]
 pub struct NackScreen {
     groups: Vec<NackGroup>,
-    /// Number of refusals in all scopes, while none is in scope.
-    elsewhere: usize,
+    /// Shown while there is no refusal in scope.
+    accepted: AcceptedVersions,
     selected: Option<GroupKey>,
     top: usize,
     /// Lines scrolled in the card.
@@ -133,6 +135,13 @@ impl NackScreen {
         }
     }
 
+    /// There is no refusal in scope, and there are refusals in a wider one.
+    fn can_widen(&self, common: &Common) -> bool {
+        !self.has_refusal()
+            && common.filter_on(ScreenId::Nack).is_none()
+            && self.accepted.has_refusals_elsewhere()
+    }
+
     fn next_group(&mut self, common: &mut Common, by: isize) {
         let at = self.position().unwrap_or(0);
         let to = at.saturating_add_signed(by);
@@ -171,6 +180,7 @@ impl Screen for NackScreen {
             return Outcome::Done;
         }
         match command {
+            Command::Open if self.can_widen(common) => common.scope = Scope::default(),
             Command::Open => return self.open(common, data),
             Command::Resources if self.group().is_some() => return self.open(common, data),
             Command::Unfold => {
@@ -181,7 +191,7 @@ impl Screen for NackScreen {
             }
             Command::NextNack => self.next_group(common, 1),
             Command::PreviousNack => self.next_group(common, -1),
-            Command::Timeline => {
+            Command::Timeline if self.has_refusal() => {
                 let Some((scope, n)) = self.messages(data) else { return Outcome::NotHandled };
                 return Outcome::Open(Destination::Messages { scope, n });
             }
@@ -192,10 +202,10 @@ impl Screen for NackScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         if common.paused.is_none() || self.groups.is_empty() {
-            self.groups = groups_in(&common.scope, common.filter.as_ref(), data);
-            self.elsewhere = match self.groups.is_empty() && common.scope != Scope::default() {
-                true => groups_in(&Scope::default(), None, data).len(),
-                false => 0,
+            self.groups = groups_in(&common.scope, common.filter_on(ScreenId::Nack), data);
+            self.accepted = match self.groups.is_empty() {
+                true => AcceptedVersions::load(&common.scope, data),
+                false => AcceptedVersions::default(),
             };
         }
         if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
@@ -257,8 +267,16 @@ impl Screen for NackScreen {
         Some(TextTable { titles: self.columns(common), rows })
     }
 
-    fn has_target(&self, command: Command, _common: &Common) -> bool {
-        !self.groups.is_empty() || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
+    fn label(&self, command: Command) -> Option<&'static str> {
+        let widens =
+            command == Command::Open && !self.has_refusal() && self.accepted.has_refusals_elsewhere();
+        widens.then_some("all refusals")
+    }
+
+    fn has_target(&self, command: Command, common: &Common) -> bool {
+        (command == Command::Open && self.can_widen(common))
+            || !self.groups.is_empty()
+            || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
     }
 
     fn badge(&self, common: &Common) -> usize {
@@ -287,11 +305,17 @@ impl Screen for NackScreen {
     }
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        if !self.has_refusal() {
+            return Some((self.accepted.scope.clone(), None));
+        }
         let Selection { stream, type_url, n } = self.selection()?;
         Some((Scope { stream: Some(stream), type_url: Some(type_url) }, Some(n)))
     }
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
+        if !self.has_refusal() {
+            return Content::of(self.accepted.lines());
+        }
         let (_, card) = parts(self, common, largest);
         let lines = view::card_lines(self, common, usize::from(card.width), usize::from(card.height));
         Content::stacked(self.groups.len() + 1, 3, 1 + lines.len())

@@ -28,6 +28,26 @@ fn says_that_nothing_was_refused() {
     assert!(screen(&nothing.data(), "6", 80, 24).contains("nothing was refused"));
 }
 
+/// Without a refusal, the screen has the versions in force, and the messages.
+#[test]
+fn lists_versions_in_force_without_a_refusal() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n\
+         +2s 1 > eds names=[c]\nadvance 1s\n",
+    );
+    let shown = screen(&source.data(), "6", 200, 60);
+    assert!(shown.contains("nothing was refused: every answer so far is an ACK"), "{shown}");
+    let accepted = line(&shown, "  a          CDS");
+    assert!(accepted.contains("41") && accepted.contains("✓ SYNCED"), "{accepted}");
+    assert!(accepted.contains("#3 at +2s, 1s ago"), "{accepted}");
+    assert!(line(&shown, "  a          EDS").contains(" - "), "{shown}");
+    assert!(shown.contains("messages of all streams"), "{shown}");
+    let filled = shown.lines().skip(4).filter(|line| !line.trim().is_empty()).count();
+    assert!(filled > 12, "{filled}");
+    let filtered = screen(&source.data(), "6/nosuch<enter>", 100, 30);
+    assert!(filtered.contains("no refusal matches") && !filtered.contains("versions in force"), "{filtered}");
+}
+
 #[test]
 fn nack_leads_to_resource_and_message() {
     let source = ScriptedStore::gateway();

@@ -7,7 +7,7 @@ use crate::engine::nack::NackGroup;
 use crate::engine::store::NackFact;
 use crate::present::nack_card::{self, CardLine, NackCard};
 use crate::present::report::{self, Role};
-use crate::tui::common::{Common, Pane, Scope};
+use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::list_table::ListTable;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -67,21 +67,6 @@ pub(super) fn summary(screen: &NackScreen) -> String {
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
-/// The words of an empty list: how many refusals other streams and types have, and the keys that
-/// lead there.
-fn nothing_refused(screen: &NackScreen, common: &Common) -> String {
-    if common.scope == Scope::default() {
-        return "nothing was refused: every answer so far is an ACK".to_owned();
-    }
-    if screen.elsewhere == 0 {
-        return "nothing was refused, in this scope or elsewhere".to_owned();
-    }
-    let place = if common.scope.type_url.is_some() { "in this scope" } else { "on this stream" };
-    let others = plural(screen.elsewhere as u64, "refusal");
-    let ways = common.scope.ways_out();
-    format!("nothing was refused {place}; {others} elsewhere: {ways}, }} the next problem")
-}
-
 pub(super) fn draw(
     screen: &NackScreen,
     common: &Common,
@@ -89,15 +74,7 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     if screen.groups.is_empty() {
-        let text = match common.filter {
-            Some(_) => "no refusal matches; Esc clears the filter".to_owned(),
-            None => nothing_refused(screen, common),
-        };
-        let area = layout::split(layout.body, 1).1;
-        let lines = wrap(&text, usize::from(area.width).saturating_sub(6)).into_iter();
-        let lines: Vec<StyledLine> =
-            lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect();
-        canvas.lines(area, &lines, 0);
+        screen.accepted.draw(common, canvas, layout);
         return None;
     }
     let (list, card) = parts(screen, common, layout);

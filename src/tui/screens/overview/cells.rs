@@ -44,7 +44,7 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>) -> Span {
 pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age: bool) -> Span {
     let glyphs = common.theme.glyphs();
     let Some(cell) = cell.filter(|cell| cell.state != TypeState::Idle) else {
-        return span(glyphs.dot, Role::Muted);
+        return span(theme::state_mark(TypeState::Idle, glyphs).symbol, Role::Muted);
     };
     let mark = theme::state_mark(cell.state, glyphs);
     let age = pad(&age(common, cell), AGE_WIDTH);

@@ -6,9 +6,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
 use crate::engine::activity::Tally;
-use crate::engine::filter::RowKind;
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::traffic;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::chart;
@@ -42,11 +42,8 @@ pub(super) fn draw(
     let has_focus = common.pane == Pane::Main;
     let below = screen.table.rows.len().saturating_sub(screen.top + rows.len());
     draw_titles(screen, canvas, inner, &plan, (has_focus, below));
-    if let Some(filter) = common.filter.as_ref().filter(|_| rows.is_empty() && !is_folded) {
-        let text = match filter.filter.check(RowKind::States) {
-            Err(error) => format!("{}; Esc clears the filter", error.reason),
-            Ok(()) => format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64)),
-        };
+    if common.filter_on(ScreenId::Overview).is_some() && rows.is_empty() && !is_folded {
+        let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
     }
     let mut cursor = None;

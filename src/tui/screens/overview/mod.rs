@@ -17,7 +17,9 @@ use std::collections::BTreeSet;
 
 use ratatui::layout::Position;
 
+use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::TypeState;
+use crate::present::body_comparison::BodyComparison;
 use crate::present::report::{self, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Data;
@@ -36,7 +38,7 @@ use crate::wire::event::{Dir, StreamId, TypeUrl};
 use crate::wire::text::{count, plural, size, type_label};
 
 pub(crate) use state::OverviewScreen;
-use state::stream_of;
+use state::{RefusalKey, stream_of};
 pub(crate) use table::NodeTable;
 use table::TableKey;
 pub(crate) use view::{OverviewAreas, areas};
@@ -85,6 +87,29 @@ impl OverviewScreen {
         let findings = indices.filter_map(|at| data.findings().get(*at));
         let rules: BTreeSet<&str> = findings.map(|finding| finding.rule.id).collect();
         self.rules = rules.into_iter().collect();
+    }
+
+    /// The problem that the detail is about: the chosen one if its list has the focus, else the
+    /// worst of the selected node.
+    fn problem_in_detail<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
+        match common.pane {
+            Pane::Second => common.chosen_problem(),
+            Pane::Main => common.worst.of_row(self.row()?).and_then(|at| common.problems.get(at)),
+        }
+    }
+
+    /// Looks up the refused content of the problem in the detail.
+    fn load_refused(&mut self, common: &Common, data: &dyn Data) {
+        let problem = self.problem_in_detail(common);
+        let refusal = problem.filter(|problem| matches!(problem.problem, Problem::Refused(_)));
+        let key = refusal.and_then(|problem| Some((problem.stream, problem.type_url.clone(), problem.at?)));
+        if self.refused.as_ref().map(|(known, _)| known) == key.as_ref() {
+            return;
+        }
+        self.refused = key.map(|key| {
+            let compared = refused_content(&key, data);
+            (key, compared)
+        });
     }
 
     /// Moves to the list of problems, or to the next problem.
@@ -157,6 +182,14 @@ impl OverviewScreen {
     }
 }
 
+/// Compares the first resource that a NACK refuses with its last good content.
+fn refused_content((stream, type_url, n): &RefusalKey, data: &dyn Data) -> Option<BodyComparison> {
+    let state = data.state(*stream, type_url)?;
+    let nack = state.nacks.iter().find(|nack| nack.n == *n)?;
+    let report = data.contents()?.card(*stream, type_url, std::slice::from_ref(nack));
+    report.subjects.first().map(BodyComparison::new)
+}
+
 /// Chooses the nearest problem of the list if the chosen one is not in the list. An empty list
 /// loses the focus.
 fn keep_chosen_in_list(common: &mut Common) {
@@ -194,15 +227,16 @@ impl Screen for OverviewScreen {
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        let filter = common.filter_on(ScreenId::Overview);
         let key = TableKey {
             moment: data.moment(),
             type_url: common.scope.type_url.clone(),
-            filter: common.filter.as_ref().map(|filter| filter.text.clone()),
+            filter: filter.map(|filter| filter.text.clone()),
             is_unfolded: self.is_unfolded,
             sort: common.sorts.of(ScreenId::Overview),
             hidden: common.hidden_columns.of(ScreenId::Overview),
         };
-        self.table.settle(data, common.filter.as_ref(), key, common.refresh, &common.worst);
+        self.table.settle(data, filter, key, common.refresh, &common.worst);
         self.sort_by_column(common, data);
         common.listed_problems = self.table.matching(&common.problems);
         keep_chosen_in_list(common);
@@ -218,6 +252,7 @@ impl Screen for OverviewScreen {
         let rows = &self.table.rows[self.top.min(shown)..shown];
         self.charts.settle(common, data, rows, cells);
         self.load_rules(common, data);
+        self.load_refused(common, data);
         if !common.is_full_screen {
             self.scroll = 0;
         }
@@ -273,6 +308,7 @@ impl Screen for OverviewScreen {
 
     fn forget(&mut self) {
         self.table = NodeTable::default();
+        self.refused = None;
     }
 
     fn is_sortable(&self) -> bool {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::engine::store::StreamFact;
 use crate::present::report::Role;
 use crate::tui::common::Common;
+use crate::tui::screens::shared::delay_words;
 use crate::tui::screens::shared::variant::variant_words;
 use crate::tui::widgets::canvas::{StyledLine, plain, span};
 use crate::wire::text::{latency, pad, plural, size, type_label};
@@ -31,8 +32,8 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
     if let Some((p50, p99)) = ack_ms {
         traffic.push_str(&format!("  ack p50 {} p99 {}", millis(p50), millis(p99)));
     }
-    if let Some((p50, p99)) = common.info.tap.and_then(|tap| tap.added_delay) {
-        traffic.push_str(&format!("  tap adds p50 {} p99 {}", short_delay(p50), short_delay(p99)));
+    if let Some(delay) = common.info.tap.and_then(|tap| tap.added_delay) {
+        traffic.push_str(&format!("  tap adds {}", delay_words(delay)));
     }
     if let Some(last) = row.streams.iter().filter_map(|stream| stream.last_message).max() {
         traffic.push_str(&format!("  last {} ago", common.age(last)));
@@ -56,14 +57,6 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
 /// Formats milliseconds.
 fn millis(ms: f64) -> String {
     Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency)
-}
-
-/// Formats a delay, in microseconds below a millisecond: `84us`, `3ms`.
-fn short_delay(delay: Duration) -> String {
-    match delay.as_micros() {
-        micros @ 0..1000 => format!("{micros}us"),
-        _ => latency(delay),
-    }
 }
 
 fn node_line(stream: Option<&StreamFact>) -> StyledLine {

@@ -3,14 +3,16 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::problems::ProblemFact;
+use crate::present::body_comparison::BodyComparison;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, Keep, cut, display_safe, type_label, wrap};
+use crate::wire::text::{self, Keep, cut, display_safe, shown_name, type_label, wrap};
 
 use super::state::OverviewScreen;
 
@@ -192,7 +194,11 @@ fn chosen_problem(screen: &OverviewScreen, common: &Common) -> Option<usize> {
 /// The words of an empty list, with the key that leads to problems out of its scope.
 fn no_problem(common: &Common) -> String {
     let all = common.problems.len();
-    let key = if common.filter.is_some() { "Esc clears the filter" } else { "T shows all types" };
+    let key = if common.filter_on(ScreenId::Overview).is_some() {
+        "Esc clears the filter"
+    } else {
+        "T shows all types"
+    };
     match all {
         0 => " none".to_owned(),
         _ => format!(" none in this scope, {} in all; {key}", text::count(all as u64)),
@@ -251,9 +257,10 @@ pub(super) fn detail_title(common: &Common) -> String {
     format!("{number}: {} {}", report::problem_place(problem), report::problem_word(problem).0)
 }
 
-/// All words of a problem, with the rules that were broken by its cause.
+/// All words of a problem, with its refused field and the rules that were broken by its cause.
 pub(super) fn detail_lines(
     problem: Option<&ProblemFact>,
+    refused: Option<&BodyComparison>,
     rules: &[&'static str],
     common: &Common,
     width: usize,
@@ -266,6 +273,14 @@ pub(super) fn detail_lines(
             lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
         }
     };
+    if let Some((compared, field)) = refused.and_then(|of| Some((of, of.faulty_field()?))) {
+        add("field", &format!("{} {}", shown_name(&compared.name), display_safe(field.path)));
+        if let Some(version) = &compared.version {
+            let value = field.good.unwrap_or("not set");
+            add("accepted", &format!("{}: {}", display_safe(version), display_safe(value)));
+        }
+        add("refused", &format!("{}   {}", display_safe(field.refused), display_safe(field.why)));
+    }
     let since = report::problem_since(problem, &common.clock, common.now, &common.zone);
     add("since", &since);
     add("blame", problem.blame.word());

@@ -1,12 +1,16 @@
 //! The state of Overview: table and selection.
 
 use crate::engine::store::LineFact;
+use crate::present::body_comparison::BodyComparison;
 use crate::present::report::Row;
 use crate::tui::widgets::list::scroll;
-use crate::wire::event::StreamId;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 use super::charts::OverviewCharts;
 use super::table::NodeTable;
+
+/// The stream, type and newest NACK of a refusal.
+pub(super) type RefusalKey = (StreamId, TypeUrl, Seq);
 
 #[derive(Clone, Debug, Default)]
 pub struct OverviewScreen {
@@ -22,6 +26,8 @@ pub struct OverviewScreen {
     pub scroll: usize,
     /// The rules that were broken by the cause of the chosen problem.
     pub rules: Vec<&'static str>,
+    /// The refused content of the problem in the detail, with the key of the problem.
+    pub(super) refused: Option<(RefusalKey, Option<BodyComparison>)>,
     /// The first row on the screen.
     pub top: usize,
     pub is_unfolded: bool,

@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Mode;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::{message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
 use crate::tui::widgets::layout::{self, Layout};
@@ -18,7 +19,7 @@ use super::{matrix, node, problems};
 /// The number of lines of the nodes, with their title.
 pub(super) fn node_lines(screen: &OverviewScreen, common: &Common) -> usize {
     let table = &screen.table;
-    let none = usize::from(table.rows.is_empty() && common.filter.is_some());
+    let none = usize::from(table.rows.is_empty() && common.filter_on(ScreenId::Overview).is_some());
     1 + none + table.rows.len() + 2 * usize::from(table.folded > 0)
 }
 
@@ -42,11 +43,12 @@ pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &La
 /// The lines about the chosen problem if its list has the focus, else about the selected node and
 /// its worst problem.
 pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let refused = screen.refused.as_ref().and_then(|(_, compared)| compared.as_ref());
+    let problem = screen.problem_in_detail(common);
     if common.pane == Pane::Second {
-        return problems::detail_lines(common.chosen_problem(), &screen.rules, common, width);
+        return problems::detail_lines(problem, refused, &screen.rules, common, width);
     }
-    let worst = screen.row().and_then(|row| common.worst.of_row(row));
-    let mut lines = problems::detail_lines(worst.and_then(|at| common.problems.get(at)), &[], common, width);
+    let mut lines = problems::detail_lines(problem, refused, &[], common, width);
     if !lines.is_empty() {
         lines.push(vec![]);
     }

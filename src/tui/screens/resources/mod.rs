@@ -18,6 +18,7 @@ use ratatui::layout::Position;
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::{CommandLine, Comparable, Content, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
@@ -47,7 +48,8 @@ impl Screen for ResourcesScreen {
             return;
         };
         if common.paused.is_none() || self.tree.stream() != Some(stream) {
-            self.tree.load(contents, stream, common.scope.type_url.as_ref(), common.filter.as_ref());
+            let filter = common.filter_on(ScreenId::Resources);
+            self.tree.load(contents, stream, common.scope.type_url.as_ref(), filter);
         }
         self.tree.settle(contents, usize::from(areas.tree.height).saturating_sub(1));
         self.widths = TreeWidths::wanted(self, common);
@@ -106,7 +108,7 @@ impl Screen for ResourcesScreen {
         if self.detail.search(contents) {
             keys::show_referrers(self, common);
         }
-        let names = self.tree.search(data, common.filter.as_ref());
+        let names = self.tree.search(data, common.filter_on(ScreenId::Resources));
         names || self.detail.is_searching()
     }
 

@@ -13,6 +13,7 @@ use crate::engine::structured::NameParts;
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::Common;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table;
@@ -99,7 +100,7 @@ pub(super) fn draw(
                 let fold = if *open { glyphs.open } else { glyphs.folded };
                 let mut line = vec![
                     span(format!(" {fold} {}", type_label(place.type_url.as_str())), Role::Title),
-                    plain(match common.filter.is_some() {
+                    plain(match common.filter_on(ScreenId::Resources).is_some() {
                         true => format!("  {} of {}", count(list.len() as u64), count(list.total() as u64)),
                         false => format!("  {}", count(list.len() as u64)),
                     }),

@@ -11,6 +11,7 @@ use crate::present::authority::authority_text;
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::Common;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::syntax;
@@ -35,7 +36,7 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
             words.push(format!("{} {word}", count(n)));
         }
     }
-    if common.filter.is_some() {
+    if common.filter_on(ScreenId::Resources).is_some() {
         let shown: usize = types.iter().map(|list| list.len()).sum();
         let more = if screen.tree.is_searching() { ", searching" } else { "" };
         words.push(format!("{} match{more}", count(shown as u64)));
@@ -230,8 +231,7 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
             let Some(row) = rows.next() else { return at };
-            let mut shown = vec![plain(" ")];
-            shown.extend(syntax::colored(&piece, detail.format()));
+            let mut shown = syntax::indented(&piece, detail.format());
             if k == last {
                 shown.extend(notes(
                     screen,

@@ -10,3 +10,16 @@ pub(crate) mod problem_place;
 pub(crate) mod pushes;
 pub(crate) mod traffic;
 pub(crate) mod variant;
+
+use std::time::Duration;
+
+use crate::wire::text::latency;
+
+/// Median and 99th percentile of the delay that a tap adds: `84us, p99 3ms`.
+pub(crate) fn delay_words((p50, p99): (Duration, Duration)) -> String {
+    let words = |delay: Duration| match delay.as_micros() {
+        micros @ 0..1000 => format!("{micros}us"),
+        _ => latency(delay),
+    };
+    format!("{}, p99 {}", words(p50), words(p99))
+}

@@ -107,7 +107,7 @@ impl StreamScreen {
     /// Lists the types that match the filter, in the chosen order. The worst is selected at first.
     fn list(&mut self, data: &dyn Data, common: &Common) {
         self.states.clone_from(&self.all_states);
-        if let Some(applied) = &common.filter {
+        if let Some(applied) = common.filter_on(ScreenId::Stream) {
             self.states.retain(|state| data.state_matches(applied, state));
         }
         if let Some(by) = common.sorts.of(ScreenId::Stream).column() {

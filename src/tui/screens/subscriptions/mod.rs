@@ -112,14 +112,15 @@ impl SubscriptionsScreen {
 
     /// Starts filtering again if the filter changed.
     fn apply_filter(&mut self, common: &Common, store: &Store, stream: StreamId) {
-        let filter = common.filter.as_ref().map(|filter| filter.text.clone());
+        let filter = common.filter_on(ScreenId::Subscriptions).map(|filter| filter.text.clone());
         if self.filter == filter {
             return;
         }
         self.filter = filter;
         if let Some(url) = &self.selected {
             let since = ContentsVersion { mark: store.mark(stream, url), at: store.now() };
-            self.names_shown = FilteredNames::new(&self.names, common.filter.as_ref(), since);
+            self.names_shown =
+                FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
         }
     }
 
@@ -201,9 +202,9 @@ impl Screen for SubscriptionsScreen {
             .as_ref()
             .is_some_and(|key| key.stream == stream && Some(&key.type_url) == self.selected.as_ref());
         if is_live || self.sort != sort || !is_loaded {
-            self.load(data, stream, &sort, common.filter.as_ref());
+            self.load(data, stream, &sort, common.filter_on(ScreenId::Subscriptions));
         }
-        self.scan(data, common.filter.as_ref());
+        self.scan(data, common.filter_on(ScreenId::Subscriptions));
         let height = usize::from(areas(self, common, layout).names.height).saturating_sub(1);
         self.load_window(source, stream, height);
         let Some(url) = self.selected.clone() else { return };
@@ -227,7 +228,7 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
-        self.scan(data, common.filter.as_ref());
+        self.scan(data, common.filter_on(ScreenId::Subscriptions));
         self.is_searching()
     }
 

@@ -48,8 +48,11 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         return format!("{}, looking through messages", plural(screen.all() as u64, "name"));
     }
     let all = plural(screen.all() as u64, "name");
-    let shown =
-        if common.filter.is_some() { format!("{} of {all}", count(screen.len() as u64)) } else { all };
+    let shown = if common.filter_on(ScreenId::Subscriptions).is_some() {
+        format!("{} of {all}", count(screen.len() as u64))
+    } else {
+        all
+    };
     let of = screen.of_type().map(|of| &of.fact);
     let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
     let again = of.map_or(0, |of| of.owed_again);
@@ -213,7 +216,7 @@ pub(super) fn draw(
         }
     }
     if screen.len() == 0 {
-        let text = match common.filter {
+        let text = match common.filter_on(ScreenId::Subscriptions) {
             Some(_) => "  no name matches; Esc clears the filter",
             None => "  no name",
         };

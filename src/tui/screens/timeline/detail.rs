@@ -23,6 +23,12 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
     let Some(layout) = common.layout() else { return Vec::new() };
     let width = usize::from(areas(&layout, common.is_full_screen).1.width);
     match (&screen.body, &screen.selected_message) {
+        (Some(body), Some(selected)) if screen.format.is_none() => {
+            let mut lines = message_lines(selected, width, common.theme.glyphs().cut);
+            lines.push(vec![]);
+            lines.extend(body.lines.iter().map(|line| syntax::indented(line, body.format)));
+            lines
+        }
         (Some(body), _) if screen.wraps => {
             let width = width.saturating_sub(2).max(16);
             let lines = body.lines.iter().flat_map(|line| wrap(line, width));
@@ -32,12 +38,10 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
             let colored = screen.scroll..screen.scroll + syntax::MAX_COLORED_LINES;
             let line = |(at, line): (usize, &String)| {
                 let shown: String = line.chars().skip(screen.left).collect();
-                let mut spans = vec![plain(" ")];
                 match colored.contains(&at) {
-                    true => spans.extend(syntax::colored(&shown, body.format)),
-                    false => spans.push(plain(shown)),
+                    true => syntax::indented(&shown, body.format),
+                    false => vec![plain(format!(" {shown}"))],
                 }
-                spans
             };
             body.lines.iter().enumerate().map(line).collect()
         }

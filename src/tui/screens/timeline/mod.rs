@@ -17,6 +17,7 @@ use crate::engine::store::MessageFact;
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
 use crate::tui::widgets::canvas::Canvas;
@@ -117,6 +118,7 @@ impl Screen for TimelineScreen {
         let (list, detail) = areas(layout, common.is_full_screen);
         let height = usize::from(list.height).saturating_sub(1);
         let room = usize::from(detail.height).saturating_sub(1);
+        self.has_body_below = layout.wide;
         self.settle_rows(data, height, room, common.is_finding);
         let lines = detail::lines(self, common);
         self.scroll = self.scroll.min(lines.len().saturating_sub(room));
@@ -152,7 +154,7 @@ impl Screen for TimelineScreen {
     }
 
     fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
-        self.search_rows(data, common.rows(data), &common.scope, common.filter.as_ref())
+        self.search_rows(data, common.rows(data), &common.scope, common.filter_on(ScreenId::Timeline))
     }
 
     fn is_searching(&self) -> bool {

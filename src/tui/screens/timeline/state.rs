@@ -43,6 +43,8 @@ pub struct TimelineScreen {
     pub is_unfolded: bool,
     /// `None` shows the message's fields.
     pub format: Option<BodyFormat>,
+    /// The body is shown below the fields.
+    pub has_body_below: bool,
     /// Lines scrolled in the detail pane.
     pub scroll: usize,
     /// Columns scrolled to the right in a body.
@@ -67,6 +69,7 @@ impl Default for TimelineScreen {
             is_ladder: false,
             is_unfolded: false,
             format: None,
+            has_body_below: false,
             scroll: 0,
             left: 0,
             wraps: false,
@@ -286,7 +289,8 @@ impl TimelineScreen {
 
     fn load_body(&mut self, data: &dyn Data, detail: usize, needs_all: bool) {
         let n = self.selected_message.as_ref().and_then(|current| current.fact.n);
-        let (Some(format), Some(n)) = (self.format, n) else {
+        let format = self.format.or(self.has_body_below.then_some(BodyFormat::Yaml));
+        let (Some(format), Some(n)) = (format, n) else {
             self.body = None;
             return;
         };

@@ -47,7 +47,11 @@ pub(super) fn draw(
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(detail, 1);
-    let format = screen.format.map_or("fields", |format| format.word());
+    let format = match (screen.format, &screen.body) {
+        (Some(format), _) => format.word(),
+        (None, Some(_)) => "fields, yaml",
+        (None, None) => "fields",
+    };
     let name = screen.selected_message.as_ref().map(|selected| title_of(&selected.fact)).unwrap_or_default();
     let lines = detail::lines(screen, common);
     let how = match lines.len().saturating_sub(screen.scroll + usize::from(rest.height)) {
@@ -105,7 +109,7 @@ fn nothing(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: 
         "no message yet".to_owned()
     } else if !index.is_complete() {
         format!("searching: {} of {} looked at", count(index.searched() as u64), count(total as u64))
-    } else if common.filter.is_some() {
+    } else if common.filter_on(ScreenId::Timeline).is_some() {
         format!("0 of {} match; Esc clears the filter", count(total as u64))
     } else {
         format!("0 of {} in this scope; T shows all types, Esc goes back", count(total as u64))

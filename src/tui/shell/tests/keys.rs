@@ -143,8 +143,10 @@ fn footer_leaves_out_keys_without_a_target() {
     let shown = drawn_text(&model);
     let footer = shown.lines().last().unwrap_or_default();
     assert!(!footer.contains("Enter open") && !footer.contains("d diff"), "{footer}");
-    assert!(shown.contains("1 refusal elsewhere: 1 shows all nodes"), "{shown}");
-    type_keys(&mut model, &source.data(), "16");
+    assert!(footer.contains("Enter all refusals"), "{footer}");
+    assert!(shown.contains("1 refusal elsewhere: Enter shows all, the newest is"), "{shown}");
+    assert!(shown.contains("edge-gw-1 CDS 42 at "), "{shown}");
+    type_keys(&mut model, &source.data(), "<enter>");
     let footer = drawn_text(&model).lines().last().unwrap_or_default().to_owned();
     assert!(footer.contains("Enter open") && footer.contains("d diff"), "{footer}");
 }

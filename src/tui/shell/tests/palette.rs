@@ -61,7 +61,7 @@ fn goes_to_what_has_the_name() {
 fn shows_what_each_line_is() {
     let source = ScriptedStore::of(PROBLEMS);
     let shown = drawn_text(&typed(&source.data(), ":cart"));
-    assert!(line(&shown, "▌  cart").contains("CDS resource: open it on stream #"), "{shown}");
+    assert!(line(&shown, "▌  cart").contains("CDS resource: open that of "), "{shown}");
     assert!(shown.contains("EDS resource"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":nack"));
     assert!(shown.contains("▌  nack                      rule: show its findings"), "an exact name: {shown}");
@@ -70,6 +70,19 @@ fn shows_what_each_line_is() {
     assert!(line(&shown, "state: show the nodes in it").contains("nack"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":ledg<tab>"));
     assert!(shown.contains(" :ledger"), "Tab completes: {shown}");
+}
+
+#[test]
+fn says_whose_resource_opens() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [x only]\nnode b\nstream 2 ads\n> cds\n< cds v=1 n=1 [x]\n",
+    );
+    let shown = drawn_text(&typed(&source.data(), ":x"));
+    assert!(line(&shown, "▌  x ").contains("CDS resource: open that of a"), "{shown}");
+    let said = |keys: &str| typed(&source.data(), keys).common.notice.unwrap_or_default();
+    assert_eq!(said(":x<enter>"), "CDS x of a; 1 other resource with this name: W names the clients");
+    assert_eq!(said("j2:x<enter>"), "CDS x of b; 1 other resource with this name: W names the clients");
+    assert_eq!(said(":only<enter>"), "CDS only of a");
 }
 
 #[test]

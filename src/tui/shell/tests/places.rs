@@ -7,8 +7,9 @@ use crate::tui::common::Pane;
 use crate::tui::data::{Info, ReplayBar, Seek, Speed};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::Screen;
-use crate::tui::shell::effect::Effect;
+use crate::tui::shell::effect::{Effect, Msg};
 use crate::tui::shell::model::Model;
+use crate::tui::shell::update::update;
 use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::story::info;
 use crate::tui::tests::{PLAIN, drawn_text, model, type_keys, typed};
@@ -216,4 +217,23 @@ fn all_streams_of_a_client_are_listed_and_walked() {
     assert_ne!(model.common.scope.stream, before);
     type_keys(&mut model, &source.data(), "K");
     assert_eq!(model.common.scope.stream, before);
+}
+
+/// A stream in scope that begins after the time cursor is named, on each screen.
+#[test]
+fn says_that_the_stream_in_scope_begins_later() {
+    let later = ScriptedStore::of("node a\nstream 1 ads\n> cds\nnode b\nstream 2 ads\n> cds\n");
+    let earlier = ScriptedStore::of("node a\nstream 1 ads\n> cds\n");
+    for screen in ["2", "3", "4", "6", "7", "8", "9"] {
+        let mut model = replayed(&later, &format!("j2{screen}"));
+        assert!(!drawn_text(&model).contains("does not exist yet"), "{screen}");
+        update(&mut model, Msg::Changed, &earlier.data());
+        let shown = drawn_text(&model);
+        assert!(
+            shown.contains("stream #2 does not exist yet at this time of the recording"),
+            "{screen}: {shown}"
+        );
+        type_keys(&mut model, &earlier.data(), "1");
+        assert!(!drawn_text(&model).contains("does not exist yet"), "{screen}");
+    }
 }

@@ -91,6 +91,21 @@ fn every_title_tells_lag_and_losses() {
 }
 
 #[test]
+fn title_has_the_figures_of_a_tap_that_keeps_up() {
+    let source = ScriptedStore::gateway();
+    let delay = (std::time::Duration::from_micros(21), std::time::Duration::from_micros(140));
+    let tap = TapFigures { added_delay: Some(delay), backlog: 0 };
+    let title = |width| {
+        let mut model = model(width, 30, PLAIN);
+        model.common.info = Info { tap: Some(tap), ..info() };
+        type_keys(&mut model, &source.data(), "1");
+        drawn_text(&model).lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(title(140).contains("lag 0  adds 21us, p99 140us  "), "{}", title(140));
+    assert!(!title(100).contains("lag"), "{}", title(100));
+}
+
+#[test]
 fn title_counts_what_the_list_has() {
     let source = ScriptedStore::gateway();
     let model = typed(&source.data(), "");

@@ -136,7 +136,7 @@ fn verdict_is_the_worst_problem_on_every_screen() {
     for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
         let verdict = verdict(&source.data(), keys);
         assert!(
-            verdict.starts_with("✗ edge refused CDS 42; version 41 in force: reviews: no"),
+            verdict.starts_with("✗ edge refused CDS 42 since +4.0s; version 41 in force: reviews: no"),
             "{keys} {verdict}"
         );
     }
@@ -248,6 +248,12 @@ fn verdict_keeps_the_reason_on_narrow_terminals() {
         let verdict = shown.lines().nth(1).unwrap_or_default();
         assert!(verdict.contains("refused CDS 42 (2×): reviews: ConnectTimeout: value"), "{verdict}");
     }
+    let wide = screen(&source.data(), "", 120, 36);
+    let verdict = wide.lines().nth(1).unwrap_or_default();
+    assert!(
+        verdict.contains("refused CDS 42 since +40.0s (2×): reviews: ConnectTimeout: value"),
+        "{verdict}"
+    );
 }
 
 #[test]

@@ -18,7 +18,9 @@ use crate::tui::shell::message_pane;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::MIN_SIZE;
+use crate::tui::widgets::layout::{self, MIN_SIZE};
+use crate::wire::event::StreamId;
+use crate::wire::text::wrap;
 
 use palette::PaletteLines;
 
@@ -53,8 +55,17 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         model.overlays.last(),
         Some(Overlay::Palette { .. } | Overlay::Sort { .. } | Overlay::Columns { .. })
     );
-    let cursor = model.active().view(&model.common, canvas, &layout);
-    message_pane::draw(model, canvas);
+    let cursor = match model.common.scope.stream.filter(|_| model.is_stream_ahead) {
+        Some(stream) => {
+            stream_ahead(canvas, layout.body, stream);
+            None
+        }
+        None => {
+            let cursor = model.active().view(&model.common, canvas, &layout);
+            message_pane::draw(model, canvas);
+            cursor
+        }
+    };
     canvas.is_covered = false;
     mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
@@ -66,6 +77,18 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
     tour::draw(model, canvas, &layout);
     let foot = footer::draw(model, canvas, &layout);
     prompt.or(foot).or(cursor)
+}
+
+/// Says that the stream in scope begins after the time cursor, with the keys that lead on.
+fn stream_ahead(canvas: &mut Canvas, area: Rect, stream: StreamId) {
+    let words = format!(
+        "stream #{} does not exist yet at this time of the recording: . goes on, $ to the end; 1 shows all nodes",
+        stream.0
+    );
+    let area = layout::split(area, 1).1;
+    for (row, line) in area.rows().zip(wrap(&words, usize::from(area.width).saturating_sub(6))) {
+        canvas.text(row, &format!("   {line}"), Role::Muted);
+    }
 }
 
 /// Underlines the matches of the search on the screen.

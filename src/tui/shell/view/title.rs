@@ -9,6 +9,7 @@ use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
 use crate::tui::input::keymap;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::shared::delay_words;
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
@@ -20,7 +21,11 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     source(model, canvas, layout, first);
     verdict(model, canvas, second);
     canvas.line(third, &tabs(model, layout));
-    let right = model.active().summary(&model.common, layout);
+    let mut right = model.active().summary(&model.common, layout);
+    if model.common.filter.is_some() && model.common.filter_on(model.screen).is_none() {
+        // The words about the filter need the room.
+        right.clear();
+    }
     let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
     let right = text::cut(&right, most, text::Keep::Head, canvas.glyphs().cut);
     let room = usize::from(fourth.width).saturating_sub(text::width(&right) + 8);
@@ -50,7 +55,7 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         && let Some(why) = &common.info.notice
     {
         (symbol, verdict.text, verdict.role) = ("!", text::display_safe(why).into_owned(), Role::Bad);
-        verdict.short.clone_from(&verdict.text);
+        verdict.shorter.clear();
     }
     if common.info.is_opening() {
         let read = common.info.read_percent.map(|percent| format!(": {percent}%")).unwrap_or_default();
@@ -69,8 +74,10 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let key = if common.problem_count() > 0 { key } else { "" };
     let used = u16::try_from(text::width(&right) + text::width(key) + 2).unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
-    let fits = text::width(&verdict.text) + 4 <= usize::from(room.width);
-    let text = if fits || common.info.is_opening() { verdict.text } else { verdict.short };
+    let fits = |text: &String| text::width(text) + 4 <= usize::from(room.width);
+    let is_whole = common.info.is_opening() || fits(&verdict.text);
+    let shorter = verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last());
+    let text = shorter.filter(|_| !is_whole).cloned().unwrap_or(verdict.text);
     let text = if common.theme.ascii { text.replace('×', "x") } else { text };
     // Green is quiet.
     let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
@@ -83,6 +90,9 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
 fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
     problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
+
+/// Columns from which on the title has the figures of a tap that keeps up.
+const MIN_FIGURES_WIDTH: u16 = 120;
 
 /// Spans of a tab: the name, the badge, and the end.
 const SPANS_OF_TAB: usize = 3;
@@ -137,9 +147,17 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         let lost = if layout.narrow { count(info.dropped) } else { plural(info.dropped, "message") };
         right.push(span(format!("{lost} lost  "), Role::Bad));
     }
-    if let Some(backlog) = info.tap.and_then(|tap| tap.shown_backlog()) {
-        let words = if layout.narrow { "behind" } else { "not analysed yet" };
-        right.push(span(format!("{} {words}  ", size(backlog)), Role::Warn));
+    if let Some(tap) = info.tap {
+        match tap.shown_backlog() {
+            Some(backlog) => {
+                let words = if layout.narrow { "behind" } else { "not analysed yet" };
+                right.push(span(format!("{} {words}  ", size(backlog)), Role::Warn));
+            }
+            None if area.width >= MIN_FIGURES_WIDTH => right.push(plain("lag 0  ")),
+            None => {}
+        }
+        let delay = tap.added_delay.filter(|_| area.width >= MIN_FIGURES_WIDTH);
+        right.extend(delay.map(|delay| plain(format!("adds {}  ", delay_words(delay)))));
     }
     match model.common.problem_count() {
         0 => {}
@@ -225,9 +243,8 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
         let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
         let node = text::width(&stream).min(MIN_NODE_WIDTH);
         let left = room.saturating_sub(used + text::width(word) + node);
-        let misfit = model.screen.row_kind().and_then(|rows| filter.filter.check(rows).err());
-        let (hint, short, role) = match misfit {
-            Some(error) => (format!("  ({})", error.reason), "  (not here)", Role::Bad),
+        let (hint, short, role) = match model.screen.others_for(&filter.filter) {
+            Some(others) => (format!("  (only for {others})"), "  (not here)", Role::Bad),
             None => ("  (Esc clears)".to_owned(), "  (Esc)", Role::Muted),
         };
         let fits = text::width(&filter.text) + text::width(&hint) <= left;

@@ -87,7 +87,7 @@ impl NamedTheme {
     pub const DARK: NamedTheme =
         colors([0xd8dee9, 0x7b8799, 0x7aa2f7, 0x9ece6a, 0xe0af68, 0xf7768e, 0x2f3549]);
     pub const LIGHT: NamedTheme =
-        colors([0x2e3440, 0x6b7688, 0x2e5aac, 0x3d7a1f, 0x8f5e15, 0xb3263c, 0xdfe5f2]);
+        colors([0x2e3440, 0x6b7688, 0x2e5aac, 0x38711c, 0x8a5a14, 0xb3263c, 0xdfe5f2]);
     pub const MONO: NamedTheme = NamedTheme { paints: [Paint::Own; 7], is_contrast: false };
     /// Bright and bold.
     pub const CONTRAST: NamedTheme = NamedTheme {
@@ -180,6 +180,44 @@ mod tests {
         assert_eq!(color(ColorDepth::True), Some(Color::Rgb(0xff, 0x88, 0)));
         assert_eq!(color(ColorDepth::Indexed), Some(Color::Indexed(208)));
         assert!(color(ColorDepth::Sixteen).is_some() && color(ColorDepth::None).is_none());
+    }
+
+    /// The contrast of two colours by WCAG 2: 1 to 21.
+    fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
+        let luminance = |rgb: [u8; 3]| {
+            let linear = rgb.map(|part| match f64::from(part) / 255.0 {
+                part if part <= 0.04045 => part / 12.92,
+                part => ((part + 0.055) / 1.055).powf(2.4),
+            });
+            0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        };
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    /// Text is readable on the background of the pictures, and on the selected row, where muted
+    /// text is drawn as plain text.
+    #[test]
+    fn text_has_contrast_on_backgrounds_and_selections() {
+        for (theme, background) in
+            [(NamedTheme::DARK, [0x16, 0x1a, 0x24]), (NamedTheme::LIGHT, [0xff, 0xff, 0xff])]
+        {
+            let color = |role: ThemeRole| match theme.palette(ColorDepth::True).color(role) {
+                Some(Color::Rgb(r, g, b)) => [r, g, b],
+                other => panic!("{role:?}: {other:?}"),
+            };
+            let texts = ThemeRole::ALL.into_iter().filter(|role| *role != ThemeRole::Selection);
+            for role in texts {
+                let mut under = vec![background];
+                if role != ThemeRole::Muted {
+                    under.push(color(ThemeRole::Selection));
+                }
+                for under in under {
+                    let found = contrast(color(role), under);
+                    assert!(found >= 4.5, "{role:?} on {under:x?}: {found:.2}");
+                }
+            }
+        }
     }
 
     #[test]

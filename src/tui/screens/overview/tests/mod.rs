@@ -339,7 +339,7 @@ fn shows_latencies_of_answers_and_tap_and_the_backlog() {
     type_keys(&mut model, &source.data(), "");
     let shown = drawn_text(&model);
     let traffic = line(&shown, "traffic");
-    assert!(traffic.contains("ack p50 ") && traffic.contains("tap adds p50 84us p99 3ms"), "{traffic}");
+    assert!(traffic.contains("ack p50 ") && traffic.contains("tap adds 84us, p99 3ms"), "{traffic}");
     assert!(shown.contains("3.1 MB not analysed yet"), "{shown}");
     assert!(shown.lines().next().is_some_and(|title| title.contains("3.1 MB not analysed yet")), "{shown}");
     model.common.info = Info { tap: Some(TapFigures { backlog: 1000, ..tap }), ..info() };
@@ -492,7 +492,33 @@ fn columns_stay_where_they_are_while_states_come_and_go() {
     columns(&mut model, script);
     let refused = columns(&mut model, &format!("{script}{nacks}"));
     assert_eq!(columns(&mut model, &format!("{script}{nacks}{healed}")), refused, "{}", drawn_text(&model));
-    // Another screen in between lets the columns shrink again.
-    type_keys(&mut model, &ScriptedStore::of(&format!("{script}{nacks}{healed}")).data(), "31");
-    assert_ne!(title_columns(&model), refused);
+    // Also after other screens.
+    type_keys(&mut model, &ScriptedStore::of(&format!("{script}{nacks}{healed}")).data(), "231");
+    assert_eq!(title_columns(&model), refused);
+}
+
+/// The detail of a refusal has the field with both values.
+#[test]
+fn detail_of_a_refusal_has_the_field_and_both_values() {
+    let source = ScriptedStore::gateway();
+    let shown = screen(&source.data(), "", 200, 60);
+    assert!(line(&shown, " field    ").contains("reviews connect_timeout"), "{shown}");
+    assert!(line(&shown, " accepted ").contains("41: 5s"), "{shown}");
+    assert!(line(&shown, " refused  ").contains("0s   "), "{shown}");
+}
+
+/// Widths do not depend on screens visited meanwhile.
+#[test]
+fn columns_are_as_wide_after_a_visit_of_other_screens() {
+    let source = ScriptedStore::gateway();
+    let titles = |keys: &str| line(&screen(&source.data(), keys, 120, 36), "REASON").to_owned();
+    assert_eq!(titles("2345678911"), titles(""));
+}
+
+#[test]
+fn idle_has_one_sign() {
+    let source = ScriptedStore::gateway();
+    let shown = screen(&source.data(), "", 160, 45);
+    let row = shown.lines().find(|line| line.contains("edge-gw-2")).unwrap_or_default();
+    assert!(!row.contains('·') && row.contains(" - "), "{row}");
 }

@@ -230,3 +230,16 @@ fn new_rows_above_the_selected_one_are_not_below() {
     type_keys(&mut model, &data, "jjjj");
     assert_eq!(model.screens.timeline.new_below(), 2, "two of the new ones are not below");
 }
+
+/// On a wide terminal the body is below the fields.
+#[test]
+fn shows_the_body_below_the_fields() {
+    let source = ScriptedStore::gateway();
+    let wide = screen(&source.data(), "3:goto #2<enter>", 200, 60);
+    assert!(wide.contains("#2 response, push: fields, yaml"), "{wide}");
+    assert!(wide.contains("version_info") && wide.contains("name: web"), "{wide}");
+    let narrow = screen(&source.data(), "3:goto #2<enter>", 120, 36);
+    assert!(narrow.contains("push: fields ") && !narrow.contains("name: web"), "{narrow}");
+    let json = screen(&source.data(), "3:goto #2<enter>vv", 200, 60);
+    assert!(json.contains("push: json") && !json.contains("fields, yaml"), "{json}");
+}
