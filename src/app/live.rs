@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
 use crate::tui::Waker;
-use crate::wire::{Frame, FramePayload};
 use crate::wire::content::UsedContent;
 use crate::wire::event::Time;
+use crate::wire::{Frame, FramePayload};
 
 use super::analysis::Analysis;
 use super::handover::{Handed, Handover, Part};

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn large_message_is_not_decompressed_for_the_bodies_before_it() {
         let (packed, blocks, raw) = segment(20);
-        let mut bodies = FileBodies::new(Box::new(Cursor::new(packed)));
+        let bodies = FileBodies::new(Box::new(Cursor::new(packed)));
         let number = bodies.add_segment(blocks, raw.into());
         for chunk in [0, 19, 5] {
             let at = chunk * CHUNK_BYTES as u32 + 7;
