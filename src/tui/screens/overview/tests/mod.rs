@@ -496,3 +496,12 @@ fn columns_stay_where_they_are_while_states_come_and_go() {
     type_keys(&mut model, &ScriptedStore::of(&format!("{script}{nacks}{healed}")).data(), "31");
     assert_ne!(title_columns(&model), refused);
 }
+
+/// docs/protocol.md#h-11
+#[test]
+fn problem_of_several_nodes_stands_in_the_row_of_each() {
+    let script = include_str!("../../../../../tests/fixtures/views/shared-problem.xds");
+    let overview = screen(&ScriptedStore::of(script).data(), "1", 200, 40);
+    let is_row = |line: &&str| line.contains("ads 2") && line.contains("route r points to cluster zz");
+    assert_eq!(overview.lines().filter(is_row).count(), 2, "{overview}");
+}
