@@ -75,7 +75,7 @@ pub fn problem_kind_word(kind: ProblemKind, urgency: Urgency) -> (&'static str, 
 /// Returns the client of a problem, and the stream if the client has such a problem on several:
 /// `edge-gw-1`, `edge-gw-1 cluster=b`, `edge-gw-1 #7`.
 ///
-/// Of several clients the number: `2 nodes`.
+/// A problem of several clients has their number: `2 nodes`.
 pub fn problem_client(fact: &ProblemFact) -> String {
     let clients = problem_clients(fact).len() as u64;
     if clients > 1 {
