@@ -1,6 +1,7 @@
 //! `export --to md`: a bug report about one problem, with the messages that show it as an arrow
 //! script.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use super::reproduction::{Identity, MAX_SCRIPT_BYTES, Reproduction, SessionParts
 use super::select::{Picked, Selected};
 use super::{output_file, source};
 
+/// Nodes of the table, besides that of the first message.
+const MAX_NODES: usize = 20;
 /// Lines of a comparison.
 const MAX_DIFF_LINES: usize = 60;
 /// Messages of the table, the last ones.
@@ -154,6 +157,9 @@ impl BugReport<'_> {
         let stream = store.stream(problem.stream);
         if let Some(node) = stream.as_ref().and_then(|stream| stream.node.as_ref()) {
             rows.push(("node", node.id.clone()));
+            let others: BTreeSet<Arc<str>> = problem.others.iter().filter_map(|of| of.node.clone()).collect();
+            let others: Vec<Arc<str>> = others.into_iter().filter(|other| **other != *node.id).collect();
+            rows.push(("other nodes", report::names(&others, MAX_NODES)));
             rows.push((
                 "client",
                 format!("{} {}", node.user_agent, node.user_agent_version).trim().to_owned(),

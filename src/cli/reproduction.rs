@@ -33,6 +33,8 @@ pub(super) struct Identity {
 
 impl Identity {
     pub(super) fn of(problem: &ProblemFact) -> Identity {
+        // A part of a session has fewer clients.
+        let problem = &ProblemFact { others: Vec::new(), ..problem.clone() };
         let mut sentence = String::new();
         // The script has no dates, so that its times are written in another form.
         let clock = Clock { epoch: None, untimed: true };

@@ -16,6 +16,7 @@ use crate::present::structured;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
+use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, TypeUrl};
 use crate::wire::text::{display_safe, shown_name, type_label};
 
@@ -100,22 +101,25 @@ impl Tree<'_> {
         lead: &str,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let Tree { get, branches, .. } = *self;
+        let branches = self.branches;
         let version = fact.standing().map_or("-", |version| version);
         let state = self.with_consequences(fact);
         let line = format!("{}  {version}  {state}", shown_name(name));
         writeln!(out, "{lead}{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
         // Refused and unanswered content are overlays on the content in use.
-        let content = self.node(fact).map_or_else(|| fact.content_in_use(), |node| node.content);
-        let used = ResourceFact { content, ..fact.clone() };
-        let body = bodies::resource(get.store, get.schema, &used, FieldNames::Original);
-        let any = used.content.and_then(|id| get.store.catalog().bytes(id));
-        let content = body.zip(any);
-        let links = content.as_ref().map(|(body, any)| graph::links_of(get.schema, any, body));
-        let entries = content.as_ref().map(|(body, any)| graph::inline_entries(any, body));
-        let entries = entries.unwrap_or_default().into_iter().map(|entry| self.entry_line(fact, &entry));
-        let links = links.iter().flatten().map(|link| self.link_line(fact, link));
-        let lines: Vec<String> = entries.chain(links).collect();
+        let node = self.node(fact);
+        let (links, entries) = self.references(fact, node.map_or(fact.content_in_use(), |node| node.content));
+        let earlier =
+            node.and_then(GraphNode::earlier_content).map(|content| self.references(fact, Some(content)).0);
+        let is_dropped = |link: &links::Link| {
+            links.iter().all(|known| (known.kind, &known.name) != (link.kind, &link.name))
+        };
+        let earlier = earlier.into_iter().flatten().filter(is_dropped);
+        let earlier =
+            earlier.map(|link| format!("{}, used until the update has warmed", self.link_line(fact, &link)));
+        let entries = entries.iter().map(|entry| self.entry_line(fact, entry));
+        let lines = entries.chain(links.iter().map(|link| self.link_line(fact, link)));
+        let lines: Vec<String> = lines.chain(earlier).collect();
         let update = self.update(fact);
         let lead = format!("{lead}{}", if last { "   " } else { branches.through });
         let is_last = |at: usize| at + 1 == update.len() + lines.len();
@@ -128,6 +132,22 @@ impl Tree<'_> {
 }
 
 impl Tree<'_> {
+    /// Returns the references of a content of a resource, and its inline entries.
+    fn references(
+        &self,
+        fact: &ResourceFact,
+        content: Option<BlobId>,
+    ) -> (Vec<links::Link>, Vec<InlineEntry>) {
+        let Get { store, schema, .. } = *self.get;
+        let used = ResourceFact { content, ..fact.clone() };
+        let body = bodies::resource(store, schema, &used, FieldNames::Original);
+        let any = content.and_then(|id| store.catalog().bytes(id));
+        let both = body.zip(any);
+        let both = both
+            .map(|(body, any)| (graph::links_of(schema, &any, &body), graph::inline_entries(&any, &body)));
+        both.unwrap_or_default()
+    }
+
     /// Describes a resource that another one refers to: path of the field, type, name and state.
     fn link_line(&self, fact: &ResourceFact, link: &links::Link) -> String {
         let arrow = self.style.pick("→", "->");

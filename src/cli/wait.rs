@@ -71,13 +71,14 @@ impl Condition {
     fn holds(&self, store: &Analysis) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
         let node_of = |stream: StreamId| store.stream(stream).and_then(|fact| Some(fact.node?.id.clone()));
-        let lasting = |problem: &ProblemFact| {
-            let is_lasting = problem.lasts && problem.is_wrong();
-            is_lasting.then(|| node_of(problem.stream).unwrap_or_default())
-        };
+        let is_lasting = |problem: &&ProblemFact| problem.lasts && problem.is_wrong();
         // A node with a problem that `status` reports is not in sync, on whatever stream.
         let troubled: BTreeSet<String> = match self {
-            Condition::Synced => store.problems().iter().filter_map(lasting).collect(),
+            Condition::Synced => {
+                let problems = store.problems();
+                let streams = problems.iter().filter(is_lasting).flat_map(ProblemFact::all_streams);
+                streams.map(|stream| node_of(stream).unwrap_or_default()).collect()
+            }
             _ => BTreeSet::new(),
         };
         let came_back: BTreeSet<_> =

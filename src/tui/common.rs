@@ -94,10 +94,12 @@ impl WorstProblems {
     fn of(problems: &[ProblemFact]) -> WorstProblems {
         let mut worst = WorstProblems::default();
         for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
-            worst.by_stream.entry(problem.stream).or_insert(at);
-            // The stream tells clients with one node id apart.
-            if let Some(node) = problem.node.clone().filter(|_| problem.mark.is_none()) {
-                worst.by_node.entry(node).or_insert(at);
+            for place in problem.places() {
+                worst.by_stream.entry(place.stream).or_insert(at);
+                // The stream tells clients with one node id apart.
+                if let Some(node) = place.node.filter(|_| place.mark.is_none()) {
+                    worst.by_node.entry(node).or_insert(at);
+                }
             }
         }
         worst

@@ -76,7 +76,8 @@ impl Status<'_> {
     fn notes(&self, state: &StateFact, problems: &[ProblemFact]) -> Vec<String> {
         let of_state = problems
             .iter()
-            .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
+            .filter(|problem| problem.type_url == state.type_url)
+            .filter(|problem| problem.all_streams().any(|stream| stream == state.stream));
         let mut notes: Vec<String> = of_state
             .map(|problem| {
                 let sentence = report::problem(problem, &self.store.clock());

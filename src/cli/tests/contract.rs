@@ -248,6 +248,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["lint", "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml", "-o", "json"],
         &["get", "tests/fixtures/views/pending-reclassification.xds", "cds", "-o", "json"],
         &["status", "tests/fixtures/views/requested-again.xds", "-o", "json"],
+        &["status", "tests/fixtures/views/shared-problem.xds", "-o", "json"],
         &["get", "tests/fixtures/views/requested-again.xds", "eds", "-o", "json"],
         &["get", "tests/fixtures/views/globs.refused.xds", "lds", "-o", "json"],
         &["get", "tests/fixtures/views/globs.refused.xds", "lds", "--subscriptions", "-o", "json"],

@@ -96,6 +96,15 @@ impl GraphNode {
     pub fn is_orphan(&self) -> bool {
         self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
+
+    /// Returns the content that stays in use while the update of the node warms, if it differs.
+    pub fn earlier_content(&self) -> Option<BlobId> {
+        self.earlier_of(self.warming.as_deref()?)
+    }
+
+    fn earlier_of(&self, warming: &WarmingFact) -> Option<BlobId> {
+        warming.earlier.filter(|content| Some(*content) != self.content)
+    }
 }
 
 /// References and certificate of a content.
@@ -297,7 +306,7 @@ impl Graph {
     fn earlier_references(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
         let node = self.nodes.get(id)?;
         let warming = self.warming.get(&(node.kind, node.name.clone()))?;
-        let content = warming.earlier.filter(|content| Some(*content) != node.content)?;
+        let content = node.earlier_of(warming)?;
         match known.links(content) {
             Some(links) => Some(links.clone()),
             None => {

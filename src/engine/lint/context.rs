@@ -5,20 +5,14 @@ use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
 use super::finding::{FindingDraft, FindingOrigin, Findings, Restated};
-use super::lasting::{Lasting, LastingState};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
-use crate::engine::session::{Consequence, NameRequest, Stream, Track};
+use crate::engine::session::{Consequence, Stream, Track};
 use crate::engine::store::Store;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{InterventionFacts, Profile};
-
-/// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
-pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum number of waiting names that each get a timer of their own.
-pub(super) const MAX_EXACT_NAMES: usize = 256;
 
 /// One frame or timer on one stream, mostly about one type.
 pub(super) struct RuleContext<'a> {
@@ -36,45 +30,6 @@ pub(super) struct RuleContext<'a> {
     pub(super) options: &'a Options,
     pub(super) findings: &'a mut Findings,
     pub(super) alarms: &'a mut AlarmQueue,
-}
-
-/// A name that has waited too long for an answer.
-pub(super) struct OverdueName {
-    pub(super) name: Sym,
-    /// The last request for the name.
-    pub(super) requested_in: Seq,
-    /// Whether the client had the resource at the time of the request.
-    pub(super) was_present: bool,
-    /// When the name was requested first.
-    pub(super) since: Time,
-}
-
-/// Overdue names, as a finding reports them.
-pub(super) struct OverdueNames {
-    pub(super) names: Vec<Sym>,
-    /// The requests, each once.
-    pub(super) requests: Vec<Seq>,
-    /// When the first of the names was requested.
-    pub(super) since: Time,
-}
-
-impl OverdueNames {
-    /// The state of the names, which ends with their answers.
-    pub(super) fn lasting(&self) -> Lasting {
-        Lasting { state: LastingState::Unanswered, since: self.since, past: None }
-    }
-}
-
-impl OverdueName {
-    /// Gathers overdue names. Returns `None` without any.
-    pub(super) fn gather(overdue: impl Iterator<Item = OverdueName>) -> Option<OverdueNames> {
-        let overdue: Vec<OverdueName> = overdue.collect();
-        let since = overdue.iter().map(|overdue| overdue.since).min()?;
-        let (names, mut requests): (Vec<_>, Vec<_>) =
-            overdue.into_iter().map(|overdue| (overdue.name, overdue.requested_in)).unzip();
-        requests.dedup();
-        Some(OverdueNames { names, requests, since })
-    }
 }
 
 impl<'a> RuleContext<'a> {
@@ -148,7 +103,7 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Returns the time of this frame minus a duration. `None` before the epoch of the source.
-    fn ago(&self, duration: Duration) -> Option<Time> {
+    pub(super) fn ago(&self, duration: Duration) -> Option<Time> {
         self.at.0.checked_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)).map(Time)
     }
 
@@ -243,64 +198,5 @@ impl<'a> RuleContext<'a> {
         let index = self.findings.add(rule, draft, origin, |name| store.text(name))?;
         self.findings.restate(index, restated);
         Some(index)
-    }
-
-    /// Returns since when a name counts as requested for `limit`.
-    ///
-    /// The wait for a name goes on over streams, but the server gets the time of a verdict for the
-    /// request on each stream.
-    fn requested_since(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Time {
-        let began = track.traffic.began;
-        if pending.since >= began {
-            return pending.since;
-        }
-        let earlier = limit.saturating_sub(self.options.timers.ack);
-        let nanos = u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX);
-        pending.since.max(Time(began.0.saturating_sub(nanos)))
-    }
-
-    /// Returns the names requested after `checked_until` that have waited for at least `limit`.
-    pub(super) fn overdue_names(
-        &self,
-        track: &Track,
-        limit: Duration,
-        checked_until: Option<Time>,
-    ) -> Vec<OverdueName> {
-        let Some(since) = self.ago(limit) else { return Vec::new() };
-        let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
-        // `request-name-empty` covers the empty name.
-        let is_due = |pending: &NameRequest| is_due(self.requested_since(track, pending, limit));
-        let overdue = track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending));
-        // A lost response may have answered the request. An alternative makes up for the resource.
-        // No resource can have a malformed name.
-        let can_come = |pending: &NameRequest| !pending.is_served && !pending.is_malformed;
-        let overdue = overdue.filter(|(_, pending)| can_come(pending) && self.has_all_since(pending.last));
-        let overdue = overdue.map(|(name, pending)| OverdueName {
-            name,
-            requested_in: pending.last,
-            was_present: pending.has_resource,
-            since: pending.since,
-        });
-        overdue.collect()
-    }
-
-    /// Marks the overdue names as checked, and sets the timer for the oldest other name.
-    pub(super) fn rearm_waiting(&mut self, alarm: Alarm, limit: Duration) {
-        let Some(track) = self.current_track() else { return };
-        let limit_at = self.ago(limit);
-        let until = match alarm {
-            Alarm::Missing => &mut self.state.existence_checked_until,
-            _ => &mut self.state.answers_checked_until,
-        };
-        *until = limit_at.max(*until);
-        let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
-        let since = track.waiting.iter().map(|(_, pending)| self.requested_since(track, pending, limit));
-        let next = since.filter(is_later).min();
-        if let Some(next) = next {
-            // Each check visits all waiting names, so check many names at once.
-            let earliest = self.at.after(MIN_TIMER_INTERVAL);
-            let due = next.after(limit);
-            self.arm(alarm, if track.waiting.len() > MAX_EXACT_NAMES { due.max(earliest) } else { due });
-        }
     }
 }

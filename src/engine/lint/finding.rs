@@ -238,6 +238,11 @@ impl Finding {
         let (shortest, longest) = self.intervals.unwrap_or((interval, interval));
         self.intervals = Some((shortest.min(interval), longest.max(interval)));
         self.last = self.last.max(at);
+        self.note_messages(messages);
+    }
+
+    /// Adds evidence; of much, the first messages and the last one stay.
+    fn note_messages(&mut self, messages: impl Iterator<Item = Seq>) {
         for seq in messages {
             if self.messages.len() >= MAX_EVIDENCE {
                 self.messages.pop();
@@ -321,6 +326,7 @@ impl Findings {
         if let Some(finding) = self.all.get_mut(index) {
             (finding.stream, finding.over, finding.text) = (stream, None, draft.text);
             finding.severity = draft.severity.unwrap_or(finding.rule.severity);
+            finding.note_messages(draft.evidence.iter().copied());
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::finding::FindingDraft;
+use super::finding::{Finding, FindingDraft};
 use super::rule::{CorrectMessage, Ending, Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{
@@ -123,8 +123,8 @@ pub(super) struct LastingFindings {
     followed: Vec<Followed>,
     /// Number of names of all of them, at the time of their report.
     names: usize,
-    /// Findings about warming resources whose stream has ended, newest last: a later stream of the
-    /// client may go on with them.
+    /// Findings about missing names and warming resources whose stream has ended, newest last: a
+    /// later stream of the client may go on with them.
     interrupted: VecDeque<Followed>,
     /// The newest message that broke a rule which a later message mends, by stream and track.
     broken_last: HashMap<((usize, usize), &'static str), Seq>,
@@ -176,7 +176,7 @@ impl LastingFindings {
 
     /// Keeps a finding of a stream that has ended, for a later stream of the client.
     fn interrupt(&mut self, followed: Followed) {
-        if matches!(followed.state, LastingState::Warming(_)) {
+        if matches!(followed.state, LastingState::Warming(_) | LastingState::Unanswered) {
             self.interrupted.push_back(followed);
             if self.interrupted.len() > MAX_INTERRUPTED {
                 self.interrupted.pop_front();
@@ -184,13 +184,12 @@ impl LastingFindings {
         }
     }
 
-    /// Takes out the finding about the wait of a client for these resources on an earlier stream.
-    fn take_interrupted(&mut self, client: &Arc<str>, since: Time, names: &SymSet) -> Option<usize> {
-        let is_same = |of: &Followed| {
-            of.client == *client && of.since == since && names.iter().all(|name| of.names.contains(name))
-        };
-        let at = self.interrupted.iter().position(is_same)?;
-        self.interrupted.remove(at).map(|of| of.finding)
+    /// Takes names with which a later stream goes on out of a finding.
+    fn resume(&mut self, finding: usize, names: &SymSet) {
+        self.interrupted.iter_mut().filter(|of| of.finding == finding).for_each(|of| {
+            of.names.retain(|name| !names.contains(name));
+        });
+        self.interrupted.retain(|of| !of.names.is_empty());
     }
 
     /// Follows a finding no longer.
@@ -252,7 +251,28 @@ pub(super) struct Lasting {
 }
 
 impl RuleContext<'_> {
-    /// Reports a finding about a state that may end.
+    /// Returns the finding about the wait for a name that began on an earlier stream of the client,
+    /// and lasted until the end of that stream.
+    pub(super) fn interrupted(&self, rule: &'static Rule, name: Sym, since: Time) -> Option<usize> {
+        let interrupted = &self.source_state.lasting.interrupted;
+        let track = self.current_track().filter(|track| since < track.traffic.began)?;
+        if interrupted.is_empty() {
+            return None;
+        }
+        let client = self.client();
+        let is_same_wait = |finding: &Finding| {
+            let is_alike = finding.rule.id == rule.id && finding.type_url == track.type_url;
+            is_alike && finding.over.is_some_and(|over| since <= over)
+        };
+        let is_same = |of: &&Followed| {
+            let is_about = of.client == client && of.names.contains(&name);
+            is_about && self.findings.all().get(of.finding).is_some_and(is_same_wait)
+        };
+        interrupted.iter().find(is_same).map(|of| of.finding)
+    }
+
+    /// Reports a finding about a state that may end. With the finding about a wait on an earlier
+    /// stream, the stream goes on: such a finding is about all of the names, or about none.
     pub(super) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
         debug_assert_eq!(rule.ending, Ending::State, "{}", rule.id);
         let Lasting { state, since, past } = lasting;
@@ -263,11 +283,10 @@ impl RuleContext<'_> {
         // A file that cannot be read has no type.
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
-        let is_warming = matches!(state, LastingState::Warming(_));
-        let lasting = &mut self.source_state.lasting;
-        let interrupted = if is_warming { lasting.take_interrupted(&client, since, &names) } else { None };
+        let interrupted = names.iter().next().and_then(|name| self.interrupted(rule, *name, since));
         let finding = match interrupted {
             Some(finding) => {
+                self.source_state.lasting.resume(finding, &names);
                 self.findings.go_on(finding, self.stream.id, draft);
                 Some(finding)
             }
@@ -338,8 +357,8 @@ impl RuleContext<'_> {
             let mut names = outcome.removed.clone();
             // A name is classified if the client subscribes to it again.
             names.extend(&outcome.added);
-            // A refused cluster does not warm.
-            names.extend(request.is_nack().then_some(Sym::EMPTY));
+            // A refused cluster does not warm, nor one whose update was skipped and taken back.
+            names.extend((request.is_nack() || !outcome.skipped.is_empty()).then_some(Sym::EMPTY));
             // The first request for scopes may name none.
             names.extend(outcome.first.then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);

@@ -27,6 +27,7 @@ mod memory;
 mod note_request;
 mod note_response;
 mod options;
+mod overdue;
 mod prelude;
 mod references;
 mod relay;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::engine::session::{DroppedStreams, canonical_name};
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Sym, Time};
+use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
 
 /// A reference to a resource by its canonical name, and its stated source:
 /// `docs/protocol.md#i-06`.
@@ -105,6 +105,8 @@ pub(super) struct OpenFinding {
     pub(super) since: Time,
     /// Whether the finding is a note, because a new route was sent right behind.
     pub(super) is_softened: bool,
+    /// The response that removed the clusters, if one did.
+    pub(super) removed_in: Option<Seq>,
 }
 
 /// Whether resources of the type have references that rules use.

@@ -23,14 +23,15 @@ struct Ended {
     since: Time,
     /// The way in which the finding ended. `None` if its text says so already.
     note: Option<&'static str>,
-    /// Whether the client refused the removal of the clusters.
-    all_kept: bool,
+    /// Why the finding is no fault, if it is none.
+    excuse: Option<&'static str>,
 }
 
 impl RuleContext<'_> {
     /// Begins to follow a finding about clusters that the client does not have.
     pub(super) fn open_finding(&self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
-        OpenFinding { finding, stream: self.stream_index, clusters, since: self.at, is_softened: false }
+        let (stream, since) = (self.stream_index, self.at);
+        OpenFinding { finding, stream, clusters, since, is_softened: false, removed_in: None }
     }
 
     /// Ends the findings that a message of the track has mended.
@@ -44,8 +45,8 @@ impl RuleContext<'_> {
         let client = self.client();
         let graphs = &mut self.source_state.graphs;
         let (windows, breaks) = (graphs.windows.remove(&client), graphs.breaks.remove(&client));
-        let windows = self.still_open(&client, windows, "the cluster arrived after");
-        let breaks = self.still_open(&client, breaks, "the cluster came back after");
+        let windows = self.still_open((&client, track), windows, "the cluster arrived after");
+        let breaks = self.still_open((&client, track), breaks, "the cluster came back after");
         let graphs = &mut self.source_state.graphs;
         graphs.windows.extend(windows.map(|open| (client.clone(), open)));
         graphs.breaks.extend(breaks.map(|open| (client, open)));
@@ -54,7 +55,7 @@ impl RuleContext<'_> {
     /// Ends those findings of a client that are mended, and returns the others.
     fn still_open(
         &mut self,
-        client: &Arc<str>,
+        (client, track): (&Arc<str>, &Track),
         open: Option<Vec<OpenFinding>>,
         arrived: &'static str,
     ) -> Option<Vec<OpenFinding>> {
@@ -76,6 +77,12 @@ impl RuleContext<'_> {
         let is_kept = |name: Sym| {
             clusters.iter().any(|(_, track)| track.refused.removal(track.canonical(catalog, name)).is_some())
         };
+        // The client takes the messages of a stream in order, so that it had the new route before.
+        let accepted = track.verdicts.newest_accepted.filter(|_| track.kind != Some(Kind::Cds));
+        let is_route_first = |window: &OpenFinding| {
+            let is_earlier = accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal);
+            is_earlier && window.stream == self.stream_index
+        };
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
             let all_kept = window.clusters.iter().all(|name| is_kept(*name));
@@ -89,8 +96,13 @@ impl RuleContext<'_> {
             });
             let is_over = window.clusters.is_empty();
             if is_over {
-                let note = Some(note).filter(|_| !window.is_softened && !all_kept);
-                ended.push(Ended { finding: window.finding, since: window.since, note, all_kept });
+                let excuse = match () {
+                    () if all_kept => Some("; the client refused the removal"),
+                    () if note != arrived && is_route_first(window) => Some("; the new route came first"),
+                    () => None,
+                };
+                let note = Some(note).filter(|_| !window.is_softened && excuse.is_none());
+                ended.push(Ended { finding: window.finding, since: window.since, note, excuse });
             }
             !is_over
         });
@@ -102,11 +114,11 @@ impl RuleContext<'_> {
 
     fn end_gaps(&mut self, ended: Vec<Ended>) {
         let at = self.at;
-        for Ended { finding, since, note, all_kept } in ended {
+        for Ended { finding, since, note, excuse } in ended {
             let rule = self.findings.all().get(finding).map(|finding| finding.rule);
             debug_assert!(rule.is_none_or(|rule| rule.ending == Ending::State), "{rule:?}");
-            if all_kept {
-                self.findings.soften(finding, "; the client refused the removal");
+            if let Some(excuse) = excuse {
+                self.findings.soften(finding, excuse);
             }
             let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
             self.findings.end(finding, at, &note.unwrap_or_default());

@@ -187,7 +187,9 @@ impl Track {
             used = used.max(with_nonce(self, ask.nonce).first().copied());
         }
         let Some(used) = used else { return };
-        if used >= self.gap {
+        // Delta verdicts come in any order, so that later ones may be about responses before the
+        // recording (docs/protocol.md#f-36).
+        if used >= self.gap && !self.delta {
             self.nonces_known = true;
         }
         self.frontier = self.frontier.max(Some(used));

@@ -225,8 +225,11 @@ impl Track {
 
     pub(super) fn request(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>) -> RequestFacts {
         let reading = nonces::read(self, ask);
+        let starts = self.starts_with(ask);
+        // A SotW request without a nonce may cross a response before the recording.
+        self.nonces_known |= self.delta && starts;
         // A SotW request restates all names.
-        self.names_known |= !self.delta || self.starts_with(ask);
+        self.names_known |= !self.delta || starts;
         let mut facts = RequestFacts {
             class: reading.class,
             kind: MessageKind::Repeat,

@@ -41,6 +41,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         period: None,
         stream: state.stream,
         streams: 1,
+        others: Vec::new(),
         has_twin: false,
         mark: None,
         node: state.node.clone(),

@@ -99,6 +99,8 @@ pub struct ProblemFact {
     pub stream: StreamId,
     /// Number of streams on which the same rule was broken in the same way.
     pub streams: u64,
+    /// The other streams on which the same rule was broken in the same way, by node.
+    pub others: Vec<ProblemPlace>,
     /// Whether the node has such a problem on another stream too, so that the node alone does not
     /// tell them apart.
     pub has_twin: bool,
@@ -126,7 +128,29 @@ pub struct ProblemFact {
     pub problem: Problem,
 }
 
+/// A stream that a problem is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProblemPlace {
+    /// The stream.
+    pub stream: StreamId,
+    /// The node id, once known on the stream.
+    pub node: Option<Arc<str>>,
+    /// The mark that tells the client from another with the node id.
+    pub mark: Option<ClientMark>,
+}
+
 impl ProblemFact {
+    /// Returns the streams that the problem is about, each with its client.
+    pub fn places(&self) -> impl Iterator<Item = ProblemPlace> {
+        let own = ProblemPlace { stream: self.stream, node: self.node.clone(), mark: self.mark.clone() };
+        std::iter::once(own).chain(self.others.iter().cloned())
+    }
+
+    /// Returns the streams that the problem is about, each once.
+    pub fn all_streams(&self) -> impl Iterator<Item = StreamId> {
+        std::iter::once(self.stream).chain(self.others.iter().map(|place| place.stream))
+    }
+
     /// Returns the state of the type, if the problem is a state.
     pub fn state(&self) -> Option<TypeState> {
         match self.kind {

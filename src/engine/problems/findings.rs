@@ -10,7 +10,7 @@ use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
-use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
+use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
 use super::fold::{FindingGroup, group};
 
 /// Names of findings that are merged into one problem.
@@ -84,12 +84,12 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
     let causes = Causes::new(problems);
     for group in group(findings) {
         let mut rest = FindingGroup::new();
-        let mut joined = None;
+        let mut joined = Vec::new();
         for index in group {
             let Some(finding) = findings.get(index) else { continue };
             match causes.of(store, problems, finding) {
                 Some(at) => {
-                    joined = Some(joined.map_or(at, |known: usize| known.min(at)));
+                    joined.push((at, finding));
                     if let Some(problem) = problems.get_mut(at) {
                         problem.findings.push(index);
                         note_stray(problem, finding);
@@ -99,15 +99,25 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
                 None => rest.push(index),
             }
         }
-        if let Some(problem) = joined.and_then(|at| problems.get_mut(at)) {
-            rest.iter().filter_map(|index| findings.get(*index)).for_each(|of| raise(problem, of));
-            problem.findings.extend(rest);
-        } else if let Some(problem) = broken(store, findings, rest) {
-            problems.push(problem);
-        }
+        // The state of one client says nothing about others.
+        rest.retain(|index| {
+            let Some(finding) = findings.get(*index) else { return false };
+            let of_client = joined.iter().filter(|(_, known)| is_of_one_client(known, finding));
+            let problem = of_client.map(|(at, _)| *at).min().and_then(|at| problems.get_mut(at));
+            let Some(problem) = problem else { return true };
+            raise(problem, finding);
+            problem.findings.push(*index);
+            false
+        });
+        problems.extend(broken(store, findings, rest));
     }
     let rank = |index: &usize| (findings.get(*index).map(Finding::rank), *index);
     problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
+}
+
+/// Whether two findings are about streams of one client.
+fn is_of_one_client(a: &Finding, b: &Finding) -> bool {
+    a.stream == b.stream || (a.node.is_some() && a.node == b.node)
 }
 
 /// Records the request with a wrong nonce in the problem of the response that has no verdict.
@@ -398,7 +408,11 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         (of.rule.id, of.blame) == (lead.rule.id, lead.blame) && (lead.over.is_some() || of.over.is_none())
     };
     let alike = || group.iter().filter_map(of).filter(is_alike);
-    let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
+    let places: BTreeSet<(Option<&Arc<str>>, StreamId)> =
+        alike().map(|finding| (finding.node.as_ref(), finding.stream)).collect();
+    let others = places.iter().filter(|(_, stream)| *stream != lead.stream);
+    let others =
+        others.map(|(node, stream)| ProblemPlace { stream: *stream, node: node.cloned(), mark: None });
     let merged = merged(lead, alike().skip(1));
     // Notes do not keep a problem open.
     let over =
@@ -421,7 +435,8 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         stream: lead.stream,
         has_twin: false,
         mark: None,
-        streams: streams.len() as u64,
+        streams: places.len() as u64,
+        others: others.collect(),
         node: lead.node.clone(),
         type_url: lead.type_url.clone(),
         at: lead.at,

@@ -18,8 +18,8 @@ mod states;
 mod tests;
 
 pub use fact::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
-    Urgency, WarmingResources,
+    OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
+    UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
@@ -71,6 +71,9 @@ fn mark_clients(store: &Store, problems: &mut [ProblemFact]) {
     let marks = store.client_marks();
     for problem in problems.iter_mut().filter(|problem| problem.node.is_some()) {
         problem.mark = marks.get(problem.stream).cloned();
+        for other in &mut problem.others {
+            other.mark = marks.get(other.stream).cloned();
+        }
     }
     let key = |problem: &ProblemFact| {
         let rule = match &problem.problem {
@@ -138,7 +141,15 @@ pub fn findings_about(
     is_selected: impl Fn(StreamId, Option<&str>) -> bool,
 ) -> Vec<usize> {
     let own = problems.iter().filter(|problem| is_selected(problem.stream, problem.node.as_deref()));
-    let with_cause: HashSet<usize> = own.flat_map(|problem| &problem.findings).copied().collect();
+    let with_cause = own.flat_map(|problem| {
+        // A problem may be about several clients.
+        let is_own = |index: &&usize| {
+            let node = findings.get(**index).and_then(|finding| finding.node.as_ref());
+            node.is_none() || node == problem.node.as_ref()
+        };
+        problem.findings.iter().filter(is_own)
+    });
+    let with_cause: HashSet<usize> = with_cause.copied().collect();
     let is_about = |(index, finding): &(usize, &Finding)| {
         with_cause.contains(index) || is_selected(finding.stream, finding.node.as_deref())
     };

@@ -73,13 +73,22 @@ impl Track {
             } else {
                 RequestClass::NonceDropped
             })
-        } else if self.partial {
+        } else if self.may_be_unseen(is_delta) {
             Answer::about(None, Verdict::Unseen, None)
         } else if first {
             Answer::unrelated(RequestClass::Initial)
         } else {
             Answer::unrelated(RequestClass::UnknownNonce)
         })
+    }
+
+    /// Whether a nonce that no response has may be of one that is not in the recording.
+    ///
+    /// A SotW client that has used a recorded nonce cannot go back to an older one
+    /// (docs/protocol.md#e-10). Delta verdicts come in any order (docs/protocol.md#f-36), but no
+    /// response comes before the first request.
+    fn may_be_unseen(&self, is_delta: bool) -> bool {
+        if is_delta { self.has_lost } else { self.partial }
     }
 
     fn sotw_class(&self, nonce: &Nonce, candidates: &[Order], verdict: Verdict) -> RequestClass {

@@ -239,6 +239,13 @@ impl Responses {
         self.items.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).filter(is_refused)
     }
 
+    /// Whether the client has skipped a response after `after` and before `before`.
+    pub(crate) fn has_skipped(&self, after: Option<Order>, before: Order) -> bool {
+        let first = after.map_or(0, |order| order + 1).max(self.first);
+        let between = first..before.max(first);
+        between.filter_map(|order| self.get(order)).any(|of| of.status == Status::Skipped)
+    }
+
     /// The pending responses, oldest first.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Response> {
         self.pending.iter().filter_map(|order| self.get(*order))

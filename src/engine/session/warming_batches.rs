@@ -92,6 +92,12 @@ impl WarmingBatches {
         self.batches.iter().map(|batch| batch.seq)
     }
 
+    /// Returns the names that may warm since a response.
+    pub(super) fn names_of(&self, response: Seq) -> impl Iterator<Item = Sym> {
+        let batches = self.batches.iter().filter(move |batch| batch.seq == response);
+        batches.flat_map(|batch| batch.names().iter().copied())
+    }
+
     /// Drops a name from the batches of some responses.
     pub(super) fn end(&mut self, name: Sym, responses: &[Seq]) {
         for batch in self.batches.iter_mut().filter(|batch| responses.contains(&batch.seq)) {

@@ -4,10 +4,12 @@
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Seq, Sym, Time};
 
+use super::compare::key;
 use super::names::{NameRuns, SymSet};
 use super::needs::Needs;
 use super::refusals::Refusal;
 use super::resource_set::{Presence, ResourceEntry};
+use super::responses::Order;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch};
 use super::{DynSemantics, ResponseOutcome};
@@ -128,10 +130,41 @@ impl Track {
                 && has_payload(catalog, &sent, known.blob)
                 && !self.responses.has_pending_before(sent.order)
             {
-                let unused: Vec<Seq> = self.warming.seqs().filter(|n| !self.is_from(&known, *n)).collect();
-                self.warming.end(name, &unused);
+                self.end_warming_after(name, &known, Seq(u64::MAX));
             }
         }
+    }
+
+    /// Ends the batches of resources that a response which the client accepts has with the content
+    /// in force, after responses that it has skipped: nothing changes for the client.
+    ///
+    /// Comes before the verdict is applied. `newest` is the newest accepted response.
+    pub(super) fn end_warming_of_skipped(&mut self, catalog: &Catalog, newest: Option<Order>, order: Order) {
+        if self.warming.is_empty() || !self.responses.has_skipped(newest, order) {
+            return;
+        }
+        let Some((seq, list)) = self
+            .responses
+            .get(order)
+            .and_then(|response| Some((response.seq, response.body.as_ref()?.list.clone())))
+        else {
+            return;
+        };
+        let warming: SymSet = self.warming.names_of(seq).collect();
+        for id in list.blobs() {
+            let name = key(catalog, *id);
+            let known = self.in_force(catalog, name).filter(|_| warming.contains(&name));
+            if let Some(known) = known.filter(|known| has_payload(catalog, known, Some(*id))) {
+                self.end_warming_after(name, &known, seq);
+            }
+        }
+    }
+
+    /// Ends the batches of a resource from after the content in force up to a response.
+    fn end_warming_after(&mut self, name: Sym, in_force: &ResourceEntry, last: Seq) {
+        let seqs = self.warming.seqs().filter(|n| *n <= last && !self.is_from(in_force, *n));
+        let unused: Vec<Seq> = seqs.collect();
+        self.warming.end(name, &unused);
     }
 
     /// Returns the names in the newest response whose content before was refused: those with other

@@ -14,7 +14,11 @@ pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
     if let Some(ambiguous) = request.ambiguous {
         return Some(RowNote::Nonce(both_readings(request, ambiguous, message)));
     }
-    let note = match request.class? {
+    let Some(class) = request.class else {
+        // A delta verdict on a response before the recording, after one on a recorded response.
+        return (!request.partial).then_some(RowNote::Nonce(NonceNote::NotRecorded));
+    };
+    let note = match class {
         RequestClass::NonceDropped => NonceNote::Missing,
         RequestClass::UnknownNonce => crossed(stream, outcome.track?, message),
         RequestClass::OlderNonce => NonceNote::Older(nonce()?),

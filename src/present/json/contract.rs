@@ -257,6 +257,7 @@ const PROBLEM: &[Field] = &[
     field(Always, "stream", Count, "number of the stream; of several, the first"),
     field(Always, "streams", Count, "number of streams"),
     known(Always, "node", Text, "node id; for an unreachable peer its address"),
+    field(Maybe, "nodes", TEXTS, "ids of all nodes, if there are several"),
     field(Maybe, "type", Text, "short word of the type; absent if it is about a whole stream"),
     field(Always, "since", Time, "when it began"),
     field(Maybe, "last", Time, "when it occurred last, if more than once"),

@@ -27,6 +27,7 @@ mod tls;
 mod warming;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -452,6 +453,8 @@ pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Va
     out.put("stream", problem.stream.0);
     out.put("streams", problem.streams);
     out.put("node", problem.node.as_deref());
+    let nodes: BTreeSet<Arc<str>> = problem.places().filter_map(|place| place.node).collect();
+    out.some("nodes", (nodes.len() > 1).then(|| nodes.iter().map(|node| &**node).collect::<Vec<&str>>()));
     out.some("type", (!problem.type_url.is_empty()).then(|| type_word(&problem.type_url)));
     out.put("since", time(problem.since, clock));
     out.some("last", problem.last.map(|at| time(at, clock)));

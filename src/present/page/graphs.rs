@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::engine::graph::{self, Graph};
+use crate::engine::problems::ProblemFact;
 use crate::engine::store::{StreamFact, TypeState};
 use crate::present::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
 use crate::present::report;
@@ -51,8 +52,8 @@ fn clients(page: &Page<'_>) -> Vec<DrawnClient> {
     let is_last = |set: &&Vec<StreamId>| !set.iter().all(|stream| continued.contains(stream));
     let client = |streams: &Vec<StreamId>| {
         let stream = page.streams.iter().find(|stream| streams.contains(&stream.stream));
-        let has_problem =
-            page.problems.iter().any(|problem| problem.is_wrong() && streams.contains(&problem.stream));
+        let is_own = |problem: &ProblemFact| problem.all_streams().any(|of| streams.contains(&of));
+        let has_problem = page.problems.iter().any(|problem| problem.is_wrong() && is_own(problem));
         DrawnClient {
             streams: streams.clone(),
             name: stream.map(report::node_name).unwrap_or_default(),

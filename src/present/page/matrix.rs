@@ -1,6 +1,6 @@
 //! The matrix of nodes by types.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,11 +34,11 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     html.raw("</tr></thead><tbody>");
     let mut problems: HashMap<StreamId, Vec<usize>> = HashMap::new();
     for (at, problem) in page.problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
-        problems.entry(problem.stream).or_default().push(at);
+        problem.all_streams().for_each(|stream| problems.entry(stream).or_default().push(at));
     }
     let left = bounded(html, MAX_BYTES, &matrix.rows, |html, row| {
         let of_row = row.streams.iter().filter_map(|stream| problems.get(&stream.stream)).flatten();
-        let of_row: Vec<usize> = of_row.copied().collect();
+        let of_row: Vec<usize> = of_row.copied().collect::<BTreeSet<usize>>().into_iter().collect();
         line(page, (&matrix, activity), row, &of_row, html);
     });
     html.raw("</tbody></table></section>");

@@ -1,5 +1,8 @@
 //! Words and sentences about problems.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 
 use crate::engine::lint::{Blame, Finding, Severity};
@@ -30,6 +33,9 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     (REJECTED, "for a file: the last update is not valid, and the content before stays in force"),
     ("over", "a rule was broken, and the consequence has ended"),
 ];
+
+/// Clients that the sentence about a problem lists.
+const MAX_CLIENTS: usize = 8;
 
 /// The rule about names that begin like structured names and do not have their form.
 const MALFORMED: &str = "xdstp-malformed";
@@ -68,12 +74,27 @@ pub fn problem_kind_word(kind: ProblemKind, urgency: Urgency) -> (&'static str, 
 
 /// Returns the client of a problem, and the stream if the client has such a problem on several:
 /// `edge-gw-1`, `edge-gw-1 cluster=b`, `edge-gw-1 #7`.
+///
+/// A problem of several clients has their number: `2 nodes`.
 pub fn problem_client(fact: &ProblemFact) -> String {
+    let clients = problem_clients(fact).len() as u64;
+    if clients > 1 {
+        return plural(clients, "node");
+    }
     let Some(node) = &fact.node else { return format!("#{}", fact.stream.0) };
     let mark = client_mark(fact.mark.as_ref(), fact.stream);
     let has_stream = fact.mark == Some(ClientMark::Stream);
     let stream = client_mark(Some(&ClientMark::Stream).filter(|_| fact.has_twin && !has_stream), fact.stream);
     format!("{node}{mark}{stream}")
+}
+
+/// Returns the clients that a problem is about, by name.
+fn problem_clients(fact: &ProblemFact) -> BTreeSet<Arc<str>> {
+    let names = fact.places().map(|place| match &place.node {
+        Some(node) => format!("{node}{}", client_mark(place.mark.as_ref(), place.stream)).into(),
+        None => format!("#{}", place.stream.0).into(),
+    });
+    names.collect()
 }
 
 /// Returns the client and the type of a problem: `edge-gw-1 CDS`, `edge-gw-1 #7 CDS`.
@@ -115,7 +136,12 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Broken(broken) => broken_rule(fact.blame, &finding(broken, "×")),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
-        text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
+        let clients: Vec<Arc<str>> = problem_clients(fact).into_iter().collect();
+        let place = match clients.len() {
+            1 => plural(fact.streams, "stream"),
+            _ => super::names(&clients, MAX_CLIENTS),
+        };
+        text.push_str(&format!(", on {place}"));
     }
     text + &caused_by(fact.diverged.as_deref())
 }

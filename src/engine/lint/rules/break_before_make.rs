@@ -1,8 +1,8 @@
 //! A cluster is removed while the routes of the client point to it.
 //!
-//! Why: Traffic is lost from the removal until the route changes. If the new route follows on the
-//! same stream within a second, the finding is info, unless the client refuses the new route. The
-//! order of separate streams is uncertain: there the finding is info.
+//! Why: Traffic is lost from the removal until the route changes. If the new route came before on
+//! the same stream, or follows within a second, the finding is info, unless the client refuses the
+//! new route. The order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text
@@ -51,7 +51,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let text = "cluster removed while accepted routes point to it";
     let draft = super::support::gap_draft(text, &names, same_stream);
     let Some(finding) = ctx.report(&RULE, draft) else { return };
-    let (client, window) = (ctx.client(), ctx.open_finding(finding, names));
+    let client = ctx.client();
+    let window = OpenFinding { removed_in: ctx.seq, ..ctx.open_finding(finding, names) };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
 }
 

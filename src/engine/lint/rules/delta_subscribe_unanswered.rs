@@ -29,7 +29,6 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use super::super::context::OverdueName;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -57,10 +56,7 @@ pub(super) fn unanswered(
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = ctx.current_track().filter(|_| delta) else { return };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
-    let overdue = overdue.into_iter().filter(|overdue| about(ctx, overdue.name));
-    let Some(overdue) = OverdueName::gather(overdue) else { return };
+    let overdue: Vec<_> = overdue.into_iter().filter(|overdue| about(ctx, overdue.name)).collect();
     let text = format!("{text} within {}s", ctx.options.timers.answer.as_secs());
-    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
-    let found = FindingDraft { evidence: &overdue.requests, ..found };
-    ctx.report_lasting(rule, found, overdue.lasting());
+    ctx.report_overdue(rule, (&text, None), overdue);
 }

@@ -26,8 +26,6 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
 
-use super::super::context::OverdueName;
-
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = ctx.current_track().filter(|_| !delta) else { return };
@@ -41,9 +39,6 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && never_sent(overdue.name));
-    let Some(overdue) = OverdueName::gather(overdue) else { return };
     let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
-    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
-    let found = FindingDraft { evidence: &overdue.requests, ..found };
-    ctx.report_lasting(&RULE, found, overdue.lasting());
+    ctx.report_overdue(&RULE, (&text, None), overdue);
 }

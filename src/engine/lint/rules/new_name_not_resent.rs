@@ -24,7 +24,6 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use super::super::context::OverdueName;
 use crate::wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -41,11 +40,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| was_sent(overdue.name) && !is_kept(overdue.name));
-    let Some(overdue) = OverdueName::gather(overdue) else { return };
     let limit = ctx.options.timers.answer.as_secs();
     let text = format!("requested, sent before the request, and not sent again within {limit}s");
     let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
-    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
-    let found = FindingDraft { evidence: &overdue.requests, severity, ..found };
-    ctx.report_lasting(&RULE, found, overdue.lasting());
+    ctx.report_overdue(&RULE, (&text, severity), overdue);
 }

@@ -1,7 +1,9 @@
 //! A request has a nonce that was never issued for its type on its stream.
 //!
 //! Why: A nonce is valid on its own stream, and on ADS for its own type. Causes: `other-type`
-//! (issued for another type), `old-stream` (issued on an earlier stream), `never`.
+//! (issued for another type), `old-stream` (issued on an earlier stream), `never`. A nonce that may
+//! be of a response before the recording, or in a gap of it, is no finding: on a delta stream the
+//! verdicts on such responses may come at any time.
 //!
 //! Example:
 //! ```text
@@ -30,11 +32,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         Some(RequestClass::UnknownNonce) => true,
         _ => false,
     };
-    // In a capture without its start, a SotW client that has used a recorded nonce can not go back
-    // to an older one (docs/protocol.md#e-10). Delta verdicts come in any order.
-    let is_certain = request.sotw().is_some() && request.has_class(RequestClass::UnknownNonce);
     // `ads-type-url-missing` covers a request without a type.
-    if !class || request.track.type_url.is_empty() || !(is_certain || ctx.has_full_history()) {
+    if !class || request.track.type_url.is_empty() {
         return;
     }
     let nonce = Nonce::from(request.nonce());
@@ -52,10 +51,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
             return;
         }
         ("old-stream", format!("nonce {nonce} was issued on an earlier stream"))
-    } else if ctx.has_full_history() {
-        ("never", format!("nonce {nonce} was never issued"))
-    } else {
+    } else if request.sotw().is_some() && !ctx.has_full_history() {
         ("never", format!("nonce {nonce} was never issued, or before a nonce that was used already"))
+    } else {
+        ("never", format!("nonce {nonce} was never issued"))
     };
     ctx.report(&RULE, FindingDraft { text, cause: Some(cause), ..FindingDraft::default() });
 }

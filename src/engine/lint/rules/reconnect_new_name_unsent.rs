@@ -28,8 +28,6 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use super::super::context::OverdueName;
-
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx
         .current_track()
@@ -43,10 +41,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let new = overdue.into_iter().filter(|overdue| {
         Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name)
     });
-    let Some(overdue) = OverdueName::gather(new) else { return };
     let text =
         format!("new after the reconnect, but not sent within {}s", ctx.options.timers.answer.as_secs());
-    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
-    let found = FindingDraft { evidence: &overdue.requests, ..found };
-    ctx.report_lasting(&RULE, found, overdue.lasting());
+    ctx.report_overdue(&RULE, (&text, None), new);
 }

@@ -22,8 +22,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
-use super::super::context::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 use super::super::lasting::{Lasting, LastingState};
+use super::super::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };

@@ -28,6 +28,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::lasting::{Lasting, LastingState};
@@ -70,26 +71,28 @@ fn check(ctx: &mut RuleContext<'_>) {
         ctx.arm(Alarm::Warming, next);
     }
     let (unrequested, due): (Vec<_>, Vec<_>) = due.into_iter().partition(WarmingFact::is_owed_by_client);
-    report(ctx, unrequested.iter(), Blame::Client);
-    for (is_update, is_uncertain) in [(false, false), (false, true), (true, false), (true, true)] {
-        let is_alike =
-            |fact: &&WarmingFact| fact.is_update == is_update && fact.is_order_uncertain() == is_uncertain;
-        report(ctx, due.iter().filter(is_alike), Blame::Server);
+    report(ctx, &unrequested, Blame::Client);
+    let mut batches: BTreeMap<_, Vec<WarmingFact>> = BTreeMap::new();
+    for fact in due {
+        let interrupted = ctx.interrupted(&RULE, ctx.sym(&fact.name), fact.since);
+        let key = (interrupted, fact.is_update, fact.is_order_uncertain());
+        batches.entry(key).or_default().push(fact);
     }
+    batches.values().for_each(|batch| report(ctx, batch, Blame::Server));
 }
 
 /// Reports resources that wait for what one side owes.
-fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a WarmingFact> + Clone, blame: Blame) {
+fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
-        batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
+        batch.iter().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
     evidence.dedup();
-    let Some(since) = batch.clone().map(|fact| fact.since).min() else { return };
-    let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
+    let Some(since) = batch.iter().map(|fact| fact.since).min() else { return };
+    let needs = batch.iter().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
     let needs = needs.take(MAX_NAMES).collect();
-    let what = needed(batch.clone());
+    let what = needed(batch);
     let is_one = names.len() == 1;
     // A server controls the order within one stream only (docs/protocol.md#h-12).
-    let is_uncertain = blame == Blame::Server && batch.clone().all(WarmingFact::is_order_uncertain);
+    let is_uncertain = blame == Blame::Server && batch.iter().all(WarmingFact::is_order_uncertain);
     let (state, cause, text, past) = if blame == Blame::Client {
         let its = if is_one { "its" } else { "their" };
         let text = format!("the client has not requested {its} {what}");
@@ -109,14 +112,16 @@ fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a Warming
 }
 
 /// Returns why Envoy waits for endpoints that it has.
-fn note<'a>(mut facts: impl Iterator<Item = &'a WarmingFact>) -> &'static str {
-    let is_resend = facts.any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
+fn note(facts: &[WarmingFact]) -> &'static str {
+    let is_resend =
+        facts.iter().any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
     if is_resend { "; Envoy needs them again after an update" } else { "" }
 }
 
 /// Describes the resources that are waited for: `endpoints and secrets`.
-fn needed<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
-    let mut kinds: Vec<Kind> = facts.flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
+fn needed(facts: &[WarmingFact]) -> String {
+    let mut kinds: Vec<Kind> =
+        facts.iter().flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let words: Vec<&str> = kinds

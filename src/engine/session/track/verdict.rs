@@ -301,6 +301,7 @@ impl Track {
             self.verdicts.retract(seq);
         }
         self.confirm_ttls(order);
+        self.end_warming_of_skipped(ctx.catalog, self.verdicts.newest_ack, order);
         let is_newest = self.verdicts.newest_ack.is_none_or(|ack| ack <= order);
         if let Some(body) = self.responses.settle(order, Status::Acked, ctx.seq) {
             self.accept(ctx, &body, order, is_newest);

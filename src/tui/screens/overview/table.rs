@@ -130,8 +130,8 @@ impl NodeTable {
         let matched = self.matched.as_ref()?;
         let streams: HashSet<StreamId> = matched.iter().map(|(stream, _)| *stream).collect();
         let is_listed = |problem: &ProblemFact| match problem.type_url.is_empty() {
-            true => streams.contains(&problem.stream),
-            false => matched.contains(&(problem.stream, problem.type_url.clone())),
+            true => problem.all_streams().any(|of| streams.contains(&of)),
+            false => problem.all_streams().any(|of| matched.contains(&(of, problem.type_url.clone()))),
         };
         let listed = problems.iter().enumerate().filter(|(_, problem)| is_listed(problem));
         Some(listed.map(|(at, _)| at).collect())

@@ -522,3 +522,12 @@ fn idle_has_one_sign() {
     let row = shown.lines().find(|line| line.contains("edge-gw-2")).unwrap_or_default();
     assert!(!row.contains('·') && row.contains(" - "), "{row}");
 }
+
+/// docs/protocol.md#h-11
+#[test]
+fn problem_of_several_nodes_stands_in_the_row_of_each() {
+    let script = include_str!("../../../../../tests/fixtures/views/shared-problem.xds");
+    let overview = screen(&ScriptedStore::of(script).data(), "1", 200, 40);
+    let is_row = |line: &&str| line.contains("ads 2") && line.contains("route r points to cluster zz");
+    assert_eq!(overview.lines().filter(is_row).count(), 2, "{overview}");
+}

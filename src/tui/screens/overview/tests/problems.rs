@@ -21,6 +21,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         period: None,
         stream: StreamId(1),
         streams: 1,
+        others: Vec::new(),
         has_twin: false,
         mark: None,
         node: Some(Arc::from("edge-gw-1")),
