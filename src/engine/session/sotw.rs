@@ -215,6 +215,7 @@ impl Track {
             }
             let is_behind = starts && claims && prior.is_behind(&request.version_info);
             let is_outdated = starts && claims && prior.is_outdated(&request.version_info);
+            let is_empty = starts && claims && prior.is_empty_at(&request.version_info);
             let known = match starts && claims {
                 true => prior.at_version(&request.version_info),
                 false => &prior.accepted,
@@ -234,8 +235,9 @@ impl Track {
                     false => kept,
                 };
                 let owes_all = is_outdated || (is_behind && prior.owes_all);
-                if kept.count() > 0 && !owes_all {
+                if (kept.count() > 0 || is_empty) && !owes_all {
                     self.subscription.wildcard_owed = None;
+                    self.carried.is_empty = is_empty;
                 }
                 if is_behind {
                     owed = prior.owed.clone();
