@@ -82,7 +82,7 @@ impl Condition {
         };
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
-        // What a closed stream lacked does not matter once another server has answered the client.
+        // Debts of a closed stream do not matter once another server has answered the client.
         let unreplaced: BTreeSet<StreamId> = store.unreplaced_streams().map(|stream| stream.id).collect();
         let is_over = |state: &StateFact| {
             let is_replaced = state.last_state.is_some() && !unreplaced.contains(&state.stream);
