@@ -239,7 +239,14 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
     }
     if link.name.ends_with('*') {
         let is_known = |node: &&GraphNode| {
-            node.kind == link.kind && node.stream.is_some() && link.matches_name(&node.name)
+            let is_absent = matches!(
+                node.state,
+                NodeState::Waiting { again: None, .. }
+                    | NodeState::Missing { again: None, .. }
+                    | NodeState::Gone(_)
+            );
+            let is_sent = node.stream.is_some() && !is_absent;
+            node.kind == link.kind && is_sent && link.matches_name(&node.name)
         };
         return format!("{} known", graph.nodes.iter().filter(is_known).count());
     }

@@ -9,7 +9,7 @@ use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ResourceState, TypeState};
+use crate::engine::store::{ResourceState, StateFact, TypeState};
 use crate::sources::record::UNFINISHED;
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
@@ -83,7 +83,13 @@ impl Condition {
         };
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
-        for state in store.states().iter().filter(|state| !came_back.contains(&state.stream)) {
+        // Debts of a closed stream do not matter once another server has answered the client.
+        let unreplaced: BTreeSet<StreamId> = store.unreplaced_streams().map(|stream| stream.id).collect();
+        let is_over = |state: &StateFact| {
+            let is_replaced = state.last_state.is_some() && !unreplaced.contains(&state.stream);
+            came_back.contains(&state.stream) || (matches!(self, Condition::Synced) && is_replaced)
+        };
+        for state in store.states().iter().filter(|state| !is_over(state)) {
             let node = state.node.as_deref().unwrap_or_default().to_owned();
             let word = state.last_state.unwrap_or(state.state);
             let one = match self {

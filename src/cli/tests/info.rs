@@ -40,6 +40,8 @@ fn counts_messages_of_gaps_and_not_their_pieces() {
     assert!(text.contains("5 messages lost"), "{text}");
     let text = gaps(&[0, 0]);
     assert!(text.contains("1 message lost"), "{text}");
+    let partial = run(&["info", "tests/fixtures/views/unseen-clusters.xds"]).out;
+    assert!(!partial.contains("lost"), "{partial}");
 }
 
 /// The cost does not depend on times.

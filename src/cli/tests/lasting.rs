@@ -99,6 +99,9 @@ fn lasting_findings_keep_wait_from_being_synced() {
     let once = "tests/fixtures/lint/node-changed.bad.xds";
     let waited = run(&["wait", once, "synced", "--timeout", "0s"]);
     assert_eq!((run(&["status", once]).exit, waited.exit), (Exit::No, Exit::Yes), "{}", waited.err);
+    let moved = "tests/fixtures/views/moved-server.xds";
+    let waited = run(&["wait", moved, "synced", "--timeout", "0s"]);
+    assert_eq!((run(&["status", moved]).exit, waited.exit), (Exit::Yes, Exit::Yes), "{}", waited.err);
     let malformed = "tests/fixtures/views/malformed-name.xds";
     assert_eq!(run(&["wait", malformed, "synced", "--timeout", "0s"]).exit, Exit::Never);
 }

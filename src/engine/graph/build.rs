@@ -42,17 +42,18 @@ impl GraphBuilder {
     /// Starts a graph of the current state of these streams.
     pub fn new(store: &Store, streams: &[StreamId]) -> GraphBuilder {
         let snapshot = store.snapshot(streams);
-        let is = |kind: Kind| {
+        let has = |kind: Kind, is_meant: fn(Wildcard) -> bool| {
             snapshot.wildcards().any(|(url, wildcard)| {
-                wildcard != Wildcard::None
-                    && Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
+                is_meant(wildcard) && Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
             })
         };
-        let wild = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| is(*kind)).collect();
+        let is_wildcard = |wildcard| !matches!(wildcard, Wildcard::None | Wildcard::Unknown);
+        let wild = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| has(*kind, is_wildcard)).collect();
+        let has_unseen_clusters = has(Kind::Cds, |wildcard| wildcard == Wildcard::Unknown);
         let total = snapshot.len();
         let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
-        let graph = Graph { warming, ..Graph::default() };
+        let graph = Graph { warming, has_unseen_clusters, ..Graph::default() };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 

@@ -60,7 +60,9 @@ impl Graph {
             NodeState::Waiting { again, .. } | NodeState::Missing { again, .. } => again.is_none(),
             NodeState::Gone(_) => true,
             NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
-            NodeState::NotAsked | NodeState::Ignored | NodeState::Dangling => self.sent.contains(&Kind::Cds),
+            NodeState::NotAsked | NodeState::Ignored | NodeState::Dangling => {
+                self.sent.contains(&Kind::Cds) && !self.has_unseen_clusters
+            }
             _ => false,
         };
         node.kind == Kind::Cds && is_absent

@@ -169,6 +169,8 @@ pub struct Graph {
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
+    /// Whether the client may have clusters from before the recording.
+    has_unseen_clusters: bool,
     /// Nodes to which an update without a verdict refers: they are no orphans.
     awaited: HashSet<NodeId>,
     /// The warming resources, until the nodes have them.

@@ -82,7 +82,7 @@ impl TrackState {
         let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
         let by_name = by_name.chain(self.reported_warming.keys()).chain(self.reported_unrequested.keys());
         let requested = self.added_by_stale_requests.iter();
-        let missing = self.missing_from_ack.iter().flat_map(|(_, names)| names);
+        let missing = self.missing_from_ack.iter().flat_map(|(_, _, names)| names);
         let routes = self.unaccepted_routes.iter().flat_map(|(_, names)| names);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);

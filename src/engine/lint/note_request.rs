@@ -51,7 +51,7 @@ impl RuleContext<'_> {
         let drops_names = outcome.kind == MessageKind::Ack && !outcome.removed.is_empty();
         state.missing_from_ack = self.seq.filter(|_| drops_names).map(|seq| {
             let names = outcome.removed.iter().copied().take(MAX_NAMES).collect();
-            (seq, names)
+            (seq, at, names)
         });
         if request.delta().is_some() {
             self.note_delta_request(request);

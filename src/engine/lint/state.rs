@@ -129,7 +129,7 @@ pub(super) struct TrackState {
     /// Times of recent repeated requests.
     pub(super) recent_repeats: VecDeque<Time>,
     /// Names that the previous request, an ACK, left out.
-    pub(super) missing_from_ack: Option<(Seq, SymSet)>,
+    pub(super) missing_from_ack: Option<(Seq, Time, SymSet)>,
     /// Resources by alias.
     pub(super) aliases: SymMap<Sym>,
     /// The newest list without conspicuous entries.

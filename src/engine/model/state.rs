@@ -121,7 +121,9 @@ impl Track {
             TypeState::Idle
         } else if self.accepted_unseen || self.responses.iter().any(|other| is_accepted(other.status)) {
             TypeState::Synced
-        } else if wants_something && (!self.accepted().is_empty() || self.claimed.is_some()) {
+        } else if wants_something
+            && (!self.accepted().is_empty() || self.claimed.is_some() || self.has_empty_version)
+        {
             // docs/protocol.md#e-19
             TypeState::Synced
         } else {

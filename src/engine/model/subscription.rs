@@ -152,8 +152,10 @@ impl Track {
                         kept.iter_mut()
                             .for_each(|known| (known.version, known.content) = (ask.version, None));
                     }
-                    if !kept.is_empty() && !owes_all {
+                    let is_empty = starts && prior.is_empty_at(ask.version);
+                    if (!kept.is_empty() || is_empty) && !owes_all {
                         self.wildcard_owed = None;
+                        self.has_empty_version = is_empty;
                     }
                     // Responses of this stream say more than those of the stream before.
                     let is_replaced = !self.responses.is_empty() && self.is_full_state();
@@ -214,6 +216,13 @@ impl Track {
             return self.known.iter().filter(|known| known.is_present()).copied().collect();
         }
         self.accepted()
+    }
+
+    /// Whether a client of all resources at the version has none.
+    fn is_empty_at(&self, version: Text) -> bool {
+        let is_known = [self.last_version(), self.newest_version()].contains(&Some(version));
+        let has_all = self.wants.is_wildcard() && self.wildcard_owed.is_none();
+        has_all && is_known && self.at_version(version).is_empty()
     }
 
     /// Whether a client with the version has something else than this stream has shown.

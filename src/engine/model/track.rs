@@ -132,6 +132,8 @@ pub(super) struct Track {
     pub(super) late: bool,
     /// The client states a version that no recorded response has.
     pub(super) claimed: Option<Text>,
+    /// The client states the version of the newest response, which had no resources.
+    pub(super) has_empty_version: bool,
     /// The client has accepted a response that was not recorded.
     pub(super) accepted_unseen: bool,
     pub(super) unseen_nacks: Vec<UnseenNack>,
@@ -187,6 +189,7 @@ impl Track {
             carried: Vec::new(),
             late: false,
             claimed: None,
+            has_empty_version: false,
             accepted_unseen: false,
             unseen_nacks: Vec::new(),
             unanswered: None,

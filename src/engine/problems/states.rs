@@ -57,15 +57,14 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
             out.extend(refusals::still_refused(store, stream, track));
         }
         out.extend(refused);
-        let condition = track.condition(store.now(), store.limits());
-        let state = store.with_warming(stream, track, condition).state;
+        let state = store.condition_of(stream, track, store.now()).state;
         // The refusal of one update does not hide that others warm.
         if matches!(state, TypeState::Warming | TypeState::Nack) {
             out.extend(warming(store, stream, track).into_iter().flatten());
         }
         let is_withheld = || {
             let warming = store.warming_of_track(stream, track);
-            state == TypeState::Warming || warming.iter().any(|fact| fact.withheld.is_some())
+            state == TypeState::Warming || warming.iter().any(WarmingFact::explains_silence)
         };
         if !is_loop && !is_withheld() {
             out.extend(unanswered(store, stream, track));

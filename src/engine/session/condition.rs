@@ -62,7 +62,7 @@ impl Track {
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
         } else if !self.subscribed.is_empty()
-            && (self.accepted.count() > 0 || self.carried.claimed_version.is_some())
+            && (self.accepted.count() > 0 || self.carried.claimed_version.is_some() || self.carried.is_empty)
         {
             // The client has everything that it asks for from an earlier stream
             // (docs/protocol.md#e-19).

@@ -292,6 +292,7 @@ impl Engine {
                 stream.not_kept.add(*cause, *messages, *bytes);
                 if cause.lacks_messages() {
                     stream.gaps += *messages;
+                    stream.has_gaps = true;
                     stream.lose_messages(Seq(self.messages), *at);
                 }
             }

@@ -82,6 +82,7 @@ impl Engine {
             ttls: found.ttls.clone(),
             accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
             newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
+            has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_owed.is_none(),
             owed,
             owes_all,
             nacks,

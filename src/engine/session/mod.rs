@@ -99,6 +99,7 @@ pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
+pub(crate) use warming_batches::WarmingCause;
 pub(crate) use xdstp::{
     Name, canonical_name, glob_matches, is_glob, is_malformed, is_structured, named, resource_type,
     respelled, with_other_context,

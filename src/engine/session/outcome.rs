@@ -132,6 +132,8 @@ pub(crate) struct ResponseOutcome {
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
+    /// Those of the added names that an earlier response had removed.
+    pub(crate) restored: Vec<Sym>,
     pub(crate) same: u64,
     /// Names that the response has twice (docs/protocol.md#e-43).
     pub(crate) duplicates: Vec<Sym>,

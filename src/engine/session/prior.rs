@@ -27,6 +27,8 @@ pub(crate) struct Prior {
     pub(super) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.
     pub(super) newest_version: Option<VersionInfo>,
+    /// SotW: the client asked for all resources, and a response or an earlier stream has answered.
+    pub(super) has_all: bool,
     /// Resources that the client has, and of which the server still owed another version.
     pub(super) owed: SymSet,
     /// SotW: the server owed all resources, of which the client has some at another version.
@@ -62,6 +64,13 @@ impl Prior {
     pub(super) fn at_version(&self, version: &VersionInfo) -> &ResourceSet {
         let is_newest = self.newest_version.as_ref() == Some(version);
         if is_newest && self.accepted_version.as_ref() != Some(version) { &self.sent } else { &self.accepted }
+    }
+
+    /// SotW: whether all resources at a version are known to be none.
+    pub(super) fn is_empty_at(&self, version: &VersionInfo) -> bool {
+        let known = [&self.accepted_version, &self.newest_version];
+        let is_known = known.into_iter().flatten().any(|known| known == version);
+        self.has_all && is_known && self.at_version(version).count() == 0
     }
 
     /// SotW: whether the server owes something to a client with the version in force: a response

@@ -213,12 +213,11 @@ impl Track {
             if prior.is_continued(ctx) {
                 waiting = std::mem::take(&mut prior.waiting);
             }
-            let is_behind = starts && claims && prior.is_behind(&request.version_info);
-            let is_outdated = starts && claims && prior.is_outdated(&request.version_info);
-            let known = match starts && claims {
-                true => prior.at_version(&request.version_info),
-                false => &prior.accepted,
-            };
+            let is_stated = starts && claims;
+            let is_behind = is_stated && prior.is_behind(&request.version_info);
+            let is_outdated = is_stated && prior.is_outdated(&request.version_info);
+            let is_empty = is_stated && prior.is_empty_at(&request.version_info);
+            let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
             let kept = {
                 let (track, at, timed) = (&*self, ctx.at, ctx.timed);
                 known.carry(ctx.catalog, |catalog, name, slot| {
@@ -234,8 +233,9 @@ impl Track {
                     false => kept,
                 };
                 let owes_all = is_outdated || (is_behind && prior.owes_all);
-                if kept.count() > 0 && !owes_all {
+                if (kept.count() > 0 || is_empty) && !owes_all {
                     self.subscription.wildcard_owed = None;
+                    self.carried.is_empty = is_empty;
                 }
                 if is_behind {
                     owed = prior.owed.clone();

@@ -60,6 +60,8 @@ pub(crate) struct Stream {
     pub(crate) interventions: Vec<Arc<InterventionFacts>>,
     /// Messages lost in the copy.
     pub(crate) gaps: u64,
+    /// Whether a part of the copy was lost, with or without a whole message.
+    pub(crate) has_gaps: bool,
     /// Messages and bytes that exceed a limit and are not kept.
     pub(crate) not_kept: NotKept,
     /// Messages that could not be decoded.
@@ -102,6 +104,7 @@ impl Stream {
             bytes: [0; 2],
             interventions: Vec::new(),
             gaps: 0,
+            has_gaps: false,
             not_kept: NotKept::default(),
             undecodable: 0,
             unreadable: None,
@@ -319,7 +322,7 @@ impl Stream {
 
     /// Returns the number of messages that were lost: at least one if anything was.
     pub(crate) fn lost_messages(&self) -> u64 {
-        self.gaps.max(u64::from(self.lost.is_some()))
+        self.gaps.max(u64::from(self.has_gaps))
     }
 
     /// Whether no message since that one is missing.

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use crate::wire::event::{Kind, Sym, Time};
 
+use super::named;
 use super::names::SymSet;
 use super::needs::{ResourceKey, is_needed};
+use super::resource_set::ResourceEntry;
 use super::stream::Stream;
 use super::track::Track;
-use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView};
+use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView, delivered_since};
 use super::warming_batches::WarmingBatch;
-use super::{Presence, named};
 
 /// Parts of the `user_agent_name` of clients that request the endpoints of their clusters.
 const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];
@@ -102,7 +103,7 @@ impl WarmingView<'_> {
     /// Returns what a resource needs and the client has never requested.
     fn unrequested_needs(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> Vec<MissingNeed> {
         let catalog = self.catalog;
-        let slot = track.sent.get(catalog, name).filter(|slot| slot.state == Presence::Present);
+        let slot = track.sent.get(catalog, name).filter(ResourceEntry::is_present);
         let Some(slot) = slot else { return Vec::new() };
         let has_verdict = track.has_accepted_sent(catalog, name);
         if (!has_verdict && track.withheld_since(batch.seq).is_none())
@@ -136,7 +137,10 @@ impl WarmingView<'_> {
             Kind::Srds => self.tracks_of(key.kind).any(|track| track.traffic.requests > 0),
             _ => names.into_iter().any(|name| self.may_have_requested(key.kind, name, batch)),
         };
-        (!is_known).then(|| MissingNeed { is_unrequested: true, ..MissingNeed::new(key, batch.at) })
+        let is_resend = self.needs_resend(key.kind, batch)
+            && self.tracks_of(key.kind).any(|track| track.sent.is_present(self.catalog, key.name));
+        let need = MissingNeed { is_unrequested: true, is_resend, ..MissingNeed::new(key, batch.at) };
+        (!is_known).then_some(need)
     }
 
     /// Whether two names are spellings of one name.
@@ -156,12 +160,17 @@ impl WarmingView<'_> {
 
     /// Whether the client requests the resource, or may have done so since a batch.
     fn may_have_requested(&self, kind: Kind, name: Sym, batch: &WarmingBatch) -> bool {
+        let needs_resend = self.needs_resend(kind, batch);
         self.tracks_of(kind).any(|track| {
             let slot = track.sent.get(self.catalog, name);
+            let is_used = |slot: &ResourceEntry| {
+                !track.is_ignored(self.catalog, name, slot)
+                    && (!needs_resend || delivered_since(track, slot, batch.seq))
+            };
             track.covers(self.catalog, name, slot.as_ref())
-                || slot.is_some_and(|slot| !track.is_ignored(self.catalog, name, &slot))
+                || slot.as_ref().is_some_and(is_used)
                 || track.aliases.contains_key(&name)
-                || track.subscription.released.may_have(name, batch.seq)
+                || (!needs_resend && track.subscription.released.may_have(name, batch.seq))
         })
     }
 }

@@ -15,8 +15,9 @@ use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
+use super::subscription::NameRequest;
 use super::track::Track;
-use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
+use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingCause, WarmingProgress};
 use super::warming_content::WarmingContent;
 use super::{DynSemantics, ResponseOutcome, is_structured, named};
 
@@ -139,10 +140,10 @@ impl WarmingView<'_> {
         })
     }
 
-    /// Returns the batches of a track with the names that wait for requested resources.
+    /// Returns the batches of a track with the names that have not warmed.
     pub(super) fn unfinished(&self, track: &Track) -> Vec<WarmingBatch> {
         let warms = |batch: &WarmingBatch, name| {
-            matches!(self.state(track, batch, name), BatchState::Warming(_)).then_some(name)
+            (!matches!(self.state(track, batch, name), BatchState::Over)).then_some(name)
         };
         let unfinished = |batch: &WarmingBatch| {
             let names: Arc<[Sym]> = batch.names().iter().filter_map(|name| warms(batch, *name)).collect();
@@ -275,21 +276,23 @@ impl WarmingView<'_> {
         if self.tracks_of(key.kind).any(is_met) {
             return NeedState::Met;
         }
-        let request = |track: &Track| {
-            let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
-            let is_owed = waiting
-                .any(|(name, request)| request.is_owed() && self.catalog.text(name).starts_with(prefix));
-            Some((asked, track.traffic.began, is_owed, self.is_elsewhere(track)))
+        let of_routes = |(name, request): &(Sym, &NameRequest)| {
+            request.is_owed() && self.catalog.text(*name).starts_with(prefix)
         };
-        match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed, is_elsewhere)) => {
-                let (since, asked) = (batch.at.max(at), Some(asked));
-                let need = MissingNeed::new(key, since);
-                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
-            }
-            None => NeedState::Unasked,
-        }
+        let request = |track: &Track| {
+            let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
+            let (name, asked, at, is_owed) = match waiting.find(of_routes) {
+                Some((name, request)) => (name, request.first, request.since, true),
+                None => {
+                    let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
+                    (key.name, asked, track.traffic.began, false)
+                }
+            };
+            let need = MissingNeed::new(ResourceKey { name, ..key }, batch.at.max(at));
+            let is_elsewhere = self.is_elsewhere(track);
+            Some(MissingNeed { asked: Some(asked), is_owed, is_elsewhere, ..need })
+        };
+        self.tracks_of(key.kind).find_map(request).map_or(NeedState::Unasked, NeedState::Missing)
     }
 
     /// Returns the state of the need for scopes, which any response of their type meets.
@@ -360,7 +363,7 @@ impl WarmingView<'_> {
             return self.scopes_state(key, batch);
         }
         let of_kind = || self.tracks_of(key.kind);
-        let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
+        let needs_resend = self.needs_resend(key.kind, batch);
         // A redirect that leads to itself brings no resource.
         let is_loop = self.target_of(key).is_some();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
@@ -390,7 +393,9 @@ impl WarmingView<'_> {
         };
         let Some(covering) = of_kind().find(covers) else { return NeedState::Unasked };
         let request = covering.waiting.get(key.name);
-        if request.is_some_and(|request| request.is_served) {
+        // A client that has its resources from before the recording may have had the warming one.
+        let may_have = |request: NameRequest| request.has_resource && batch.cause == WarmingCause::New;
+        if request.is_some_and(|request| request.is_served || may_have(request)) {
             return NeedState::Met;
         }
         if is_refused && request.is_none() {
@@ -406,7 +411,14 @@ impl WarmingView<'_> {
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
     }
 
-    /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
+    /// Whether resources of a batch need a resource of a type once more if the client has it: an
+    /// Envoy needs the endpoints of clusters that were updated, or removed and added again
+    /// (docs/protocol.md#h-05).
+    pub(super) fn needs_resend(&self, kind: Kind, batch: &WarmingBatch) -> bool {
+        batch.cause != WarmingCause::New && kind == Kind::Eds && self.may_be_envoy()
+    }
+
+    /// Whether the client may be an Envoy.
     pub(super) fn may_be_envoy(&self) -> bool {
         let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
         let agent = agent.map_or("", |node| node.user_agent.as_str());
@@ -415,7 +427,7 @@ impl WarmingView<'_> {
 }
 
 /// Whether the newest delivery of a resource came after message `n`. True if that is not known.
-fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bool {
+pub(super) fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bool {
     match (slot.state, track.responses.get(slot.order)) {
         (Presence::Kept, _) => false,
         (_, Some(response)) => response.seq > n,

@@ -7,12 +7,23 @@ use crate::wire::content::{BlobId, UsedContent};
 use crate::wire::event::{Seq, Sym, Time};
 
 use super::compare::mark_key;
-use super::names::SymMap;
+use super::names::{SymMap, SymSet};
 
 /// Names of one type that can warm at a time; of more, the oldest are forgotten.
 pub(super) const MAX_NAMES: usize = 1 << 14;
 /// Batches of a track; of more, the oldest are forgotten.
 const MAX_BATCHES: usize = 256;
+
+/// Why the resources of a batch warm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarmingCause {
+    /// The client did not have them.
+    New,
+    /// The client had them before they were removed.
+    Restored,
+    /// The client has them with other content.
+    Update,
+}
 
 /// The resources of one response that may warm.
 #[derive(Clone, Debug)]
@@ -20,8 +31,7 @@ pub(crate) struct WarmingBatch {
     /// The response.
     pub(crate) seq: Seq,
     pub(crate) at: Time,
-    /// Whether the client had the resources before, with other content.
-    pub(crate) is_update: bool,
+    pub(crate) cause: WarmingCause,
     pub(super) names: Arc<[Sym]>,
     /// Names before this index have warmed.
     pub(super) from: usize,
@@ -96,6 +106,18 @@ impl WarmingBatches {
     pub(super) fn names_of(&self, response: Seq) -> impl Iterator<Item = Sym> {
         let batches = self.batches.iter().filter(move |batch| batch.seq == response);
         batches.flat_map(|batch| batch.names().iter().copied())
+    }
+
+    /// Drops names from all batches.
+    pub(super) fn end_all(&mut self, names: &SymSet) {
+        for batch in &mut self.batches {
+            if batch.names().iter().any(|name| names.contains(name)) {
+                let rest = batch.names().iter().copied().filter(|name| !names.contains(name)).collect();
+                (batch.names, batch.from) = (rest, 0);
+            }
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        self.forget_earlier();
     }
 
     /// Drops a name from the batches of some responses.

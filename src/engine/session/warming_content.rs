@@ -11,7 +11,7 @@ use super::refusals::Refusal;
 use super::resource_set::{Presence, ResourceEntry};
 use super::responses::Order;
 use super::track::Track;
-use super::warming_batches::{MAX_NAMES, WarmingBatch};
+use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingCause};
 use super::{DynSemantics, ResponseOutcome};
 
 /// The content for which a resource of a batch warms.
@@ -94,23 +94,36 @@ impl Track {
         let is_plain = |name: &&Sym| !again.contains(name) && !in_force.contains(name);
         let (updates, new): (Vec<Sym>, Vec<Sym>) =
             again.iter().partition(|name| self.in_force(catalog, **name).is_some());
-        for (names, refused, is_update) in [(&outcome.added, new, false), (&outcome.changed, updates, true)] {
+        // The client drops a removed resource, and what has come for it.
+        let is_dropped = |name: &&Sym| is_plain(name) && self.refused.removal(**name).is_none();
+        let restored: Vec<Sym> = outcome.restored.iter().filter(is_dropped).copied().collect();
+        let dropped: SymSet = restored.iter().copied().collect();
+        self.warming.end_all(&dropped);
+        let is_added = |name: &&Sym| !dropped.contains(*name);
+        let added: Vec<Sym> = outcome.added.iter().filter(is_plain).filter(is_added).copied().collect();
+        let changed: Vec<Sym> = outcome.changed.iter().filter(is_plain).copied().collect();
+        let batches = [
+            (WarmingCause::New, [added, new].concat()),
+            (WarmingCause::Restored, restored),
+            (WarmingCause::Update, [changed, updates].concat()),
+        ];
+        for (cause, names) in batches {
             let mut waiting = Vec::new();
-            for name in names.iter().filter(is_plain).chain(&refused).take(MAX_NAMES) {
+            for name in names.iter().take(MAX_NAMES) {
                 let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
                 let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
                 if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
                     waiting.push(*name);
                 }
             }
-            for name in waiting.iter().filter(|_| is_update) {
+            for name in waiting.iter().filter(|_| cause == WarmingCause::Update) {
                 if let Some(blob) = self.in_force(catalog, *name).and_then(|slot| slot.blob) {
                     self.warming.note_earlier(*name, blob);
                 }
             }
             if !waiting.is_empty() {
                 let names = runs.intern(waiting);
-                self.warming.push(WarmingBatch { seq, at, is_update, names, from: 0 });
+                self.warming.push(WarmingBatch { seq, at, cause, names, from: 0 });
             }
         }
     }

@@ -180,7 +180,12 @@ impl<'a> Look<'a> {
         if self.track.is_owed_anew(name, slot.as_ref()) {
             return Some(MissingAnswerCause::OutdatedClaim);
         }
-        if request.has_resource { None } else { self.of_request(request.first) }
+        // A delta client states versions by name.
+        let is_claimed =
+            self.track.carried.claims.is_empty() || self.track.carried.claims.get(name).is_some();
+        let applies =
+            |reason: &MissingAnswerCause| *reason != MissingAnswerCause::OutdatedClaim || is_claimed;
+        if request.has_resource { None } else { self.of_request(request.first).filter(applies) }
     }
 
     /// Returns the reason for a request after which no response came. A response without the name

@@ -138,7 +138,7 @@ impl Store {
     /// verdict until then. Missing resources are debts of their own.
     fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {
         let (closed, _) = stream.closed.as_ref()?;
-        let condition = self.with_warming(stream, track, track.condition(*closed, self.limits));
+        let condition = self.condition_of(stream, track, *closed);
         if condition.state != TypeState::Warming {
             return None;
         }
@@ -201,7 +201,7 @@ impl Store {
             stream: stream.id,
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
-            state: self.with_warming(stream, track, track.condition(*closed, self.limits)).state,
+            state: self.condition_of(stream, track, *closed).state,
             closed: *closed,
             end: EndFact::from(end),
             since,

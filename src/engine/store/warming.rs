@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingName, WarmingView};
+use crate::engine::session::{
+    Condition, MissingNeed, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView,
+};
 use crate::wire::InterventionFacts;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
@@ -105,6 +107,12 @@ impl WarmingFact {
     pub fn is_owed_by_client(&self) -> bool {
         self.needs.iter().all(|need| need.is_unrequested)
     }
+
+    /// Whether the client withholds a verdict until the server has sent what the resource needs. A
+    /// client that has not requested that does not wait for the server.
+    pub(crate) fn explains_silence(&self) -> bool {
+        self.withheld.is_some() && !self.is_owed_by_client()
+    }
 }
 
 impl Store {
@@ -188,7 +196,7 @@ impl Store {
             name,
             since: warming.batch.at,
             response: warming.batch.seq,
-            is_update: warming.batch.is_update,
+            is_update: warming.batch.cause == WarmingCause::Update,
             earlier: track.warming.earlier(warming.name).and_then(|blob| self.catalog.entry(blob).payload),
             withheld: track.withheld_since(warming.batch.seq),
             needs,
@@ -302,7 +310,7 @@ impl Store {
 
     /// Replaces the state of a type whose resources warm, if the state would blame the client for
     /// its withheld verdict, or would hide that a resource is not in use yet.
-    pub(crate) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+    pub(super) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
         if track.warming.is_empty() || !can_hide {
             return condition;

@@ -15,15 +15,23 @@
 //!
 //! Reference: xDS protocol, "Unsubscribing From Resources".
 
+use std::time::Duration;
+
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "names-shrunk-on-ack", "E-31", include_str!("names_shrunk_on_ack.rs"));
 
+/// Time within which a client that has forgotten names restores them.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some((seq, names)) = &ctx.state.missing_from_ack else { return };
+    let Some((seq, at, names)) = &ctx.state.missing_from_ack else { return };
+    if ctx.at.since(*at) > AT_ONCE {
+        return;
+    }
     let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
     let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
     if !names.is_empty() && request.sotw().is_some() && ctx.has_all_since(*seq) {

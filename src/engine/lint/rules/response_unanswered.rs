@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::engine::store::PushedVersion;
+use crate::engine::store::{PushedVersion, WarmingFact};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
@@ -43,7 +43,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     // The client may withhold its verdict until the server has sent what the resources need.
     let warming = ctx.store.warming_of_track(ctx.stream, track);
-    if warming.iter().any(|fact| fact.withheld.is_some() && !fact.is_owed_by_client()) {
+    if warming.iter().any(WarmingFact::explains_silence) {
         // The steps grow, so that their number does not depend on the length of the wait.
         let step = limit.max(ctx.at.since(waited.at) / 16);
         return ctx.arm(Alarm::Unanswered, ctx.at.after(step));

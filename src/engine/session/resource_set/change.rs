@@ -5,7 +5,7 @@ use crate::engine::session::responses::Order;
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::Sym;
 
-use super::entry::ResourceEntry;
+use super::entry::{Presence, ResourceEntry};
 
 /// The changes that a response makes.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(crate) struct Change {
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
+    /// Those of the added names that were removed before.
+    pub(crate) restored: Vec<Sym>,
     pub(crate) same: u64,
     /// Bytes of new and changed entries.
     pub(crate) bytes_new: u64,
@@ -84,6 +86,9 @@ impl Change {
                 self.bytes_new += u64::from(catalog.blob(id).size);
             }
             None => {
+                if known.is_some_and(|slot| slot.state == Presence::Removed) {
+                    self.restored.push(name);
+                }
                 self.added.push(name);
                 self.bytes_new += u64::from(catalog.blob(id).size);
             }

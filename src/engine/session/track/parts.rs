@@ -105,6 +105,8 @@ pub(crate) struct Carried {
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,
+    /// SotW: whether the version that the client claims is the newest one, and has no resources.
+    pub(crate) is_empty: bool,
     /// SotW: the version that the client claims in its first request, if the stream before neither
     /// had it in force nor sent it last.
     pub(crate) outdated: Option<Sym>,

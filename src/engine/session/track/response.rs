@@ -101,6 +101,7 @@ impl Track {
             added: change.added,
             changed: change.changed,
             removed: change.removed,
+            restored: change.restored,
             same: change.same,
             duplicates: change.duplicates,
             nonce_reused,
