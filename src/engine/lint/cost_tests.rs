@@ -115,11 +115,11 @@ fn open_streams_cost_the_same_however_many_there_are() {
         source.exchange(n, &format!("node-{n}"), RDS);
     });
     // A client with more than 1,000 streams is none that rules about clients look at.
-    let (some, many) = (|source: &mut Source, n| exchanges(source, n, "node"), 4000);
+    let (some, many) = (|source: &mut Source, n| exchanges(source, n, "node"), 1500);
     let mut small = Source::new();
-    (0..900).for_each(|n| some(&mut small, n));
+    (0..450).for_each(|n| some(&mut small, n));
     let before = visits::total();
-    (900..950).for_each(|n| some(&mut small, n));
+    (450..500).for_each(|n| some(&mut small, n));
     let of_small = visits::total() - before;
     let mut large = Source::new();
     (0..many).for_each(|n| some(&mut large, n));

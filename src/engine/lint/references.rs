@@ -107,6 +107,8 @@ pub(super) struct OpenFinding {
     pub(super) is_softened: bool,
     /// The response that removed the clusters, if one did.
     pub(super) removed_in: Option<Seq>,
+    /// The newest response of the stream, of any type but clusters, that was accepted by then.
+    pub(super) accepted_before: Option<Seq>,
 }
 
 /// Whether resources of the type have references that rules use.

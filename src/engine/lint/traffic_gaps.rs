@@ -30,8 +30,16 @@ struct Ended {
 impl RuleContext<'_> {
     /// Begins to follow a finding about clusters that the client does not have.
     pub(super) fn open_finding(&self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
-        let (stream, since) = (self.stream_index, self.at);
-        OpenFinding { finding, stream, clusters, since, is_softened: false, removed_in: None }
+        let others = self.stream.tracks.iter().filter(|track| track.kind != Some(Kind::Cds));
+        OpenFinding {
+            finding,
+            stream: self.stream_index,
+            clusters,
+            since: self.at,
+            is_softened: false,
+            removed_in: None,
+            accepted_before: others.filter_map(|track| track.verdicts.newest_accepted).max(),
+        }
     }
 
     /// Ends the findings that a message of the track has mended.
@@ -80,8 +88,8 @@ impl RuleContext<'_> {
         // The client takes the messages of a stream in order, so that it had the new route before.
         let accepted = track.verdicts.newest_accepted.filter(|_| track.kind != Some(Kind::Cds));
         let is_route_first = |window: &OpenFinding| {
-            let is_earlier = accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal);
-            is_earlier && window.stream == self.stream_index
+            let is_new = accepted > window.accepted_before && window.stream == self.stream_index;
+            is_new && accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal)
         };
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {

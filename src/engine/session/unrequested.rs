@@ -61,7 +61,9 @@ impl WarmingView<'_> {
         }
         let mut seen = SymSet::default();
         let mut found = Vec::new();
-        for batch in track.warming.batches.iter().filter(|batch| now.since(batch.at) >= limit) {
+        // A client requests anew on each stream.
+        let is_due = |batch: &&WarmingBatch| now.since(batch.at.max(stream.opened)) >= limit;
+        for batch in track.warming.batches.iter().filter(is_due) {
             for name in batch.names() {
                 let is_expired = track.deadlines.get(name).is_some_and(|deadline| *deadline <= now);
                 let needs = if is_expired { Vec::new() } else { self.unrequested_needs(track, batch, *name) };

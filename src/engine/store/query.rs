@@ -138,17 +138,7 @@ impl Store {
 
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
-        let condition = track.condition(at, self.limits);
-        // Delta: the ACK of a response says nothing about resources that it does not have
-        // (docs/protocol.md#f-34).
-        let is_delta = stream.variant().is_some_and(Variant::is_delta);
-        let is_hidden = condition.state != TypeState::Nack && is_delta;
-        let refusals = if is_hidden { track.standing_refusals(&self.catalog) } else { Vec::new() };
-        let nacks = refusals.iter().filter_map(|(refusal, _)| track.verdicts.nack(refusal.nack));
-        match nacks.map(|nack| nack.at).min() {
-            Some(since) => Condition { state: TypeState::Nack, since },
-            None => self.with_warming(stream, track, condition),
-        }
+        self.with_warming(stream, track, track.condition(at, self.limits))
     }
 
     /// Returns the state of a track.

@@ -151,11 +151,11 @@ fn sides_to_read(connection: &mut ArmedConnection, is_stopping: bool) -> (bool, 
     (is_read(Dir::Req), is_read(Dir::Resp))
 }
 
-/// Ends both legs after messages were released, once their peers are quiet, and reads them until the
+/// Ends both legs after messages were released, once their peers are quiet. Reads them until the
 /// peers have ended too.
 ///
-/// Clients forget messages that they have not handled when the connection ends, and bytes that were
-/// not read would make the system discard those that the peers have not read.
+/// Clients forget messages that they have not handled when the connection ends. The system discards
+/// bytes that the peers have not read if the tap has not read theirs.
 async fn finish(requests: &mut Pump, responses: &mut Pump, has_released: bool) {
     if !has_released {
         return;

@@ -51,8 +51,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
-        if at.since(fact.since) < limit {
-            let due = fact.since.after(limit);
+        // A client requests anew on each stream.
+        let since = if fact.is_owed_by_client() { fact.since.max(ctx.stream.opened) } else { fact.since };
+        if at.since(since) < limit {
+            let due = since.after(limit);
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }

@@ -38,14 +38,13 @@ fn tracks_delta_session() {
          < n=3 [wc@1]
          expect message 7 push answers=6
          > n=3
-         expect state 1 cds nack pending=[] nack_count=1 open_nack=
+         expect state 1 cds synced pending=[] nack_count=1
          expect resource 1 cds wa present version=1 acked_version=1 refused=false
          expect resource 1 cds wb present version=2 acked_version=1 refused=true
          expect resource 1 cds wc present version=1 acked_version=1
          < n=4 [wb~3@3]
          expect resource 1 cds wb present version=3 acked_version=1 refused=false
          > n=4
-         expect state 1 cds synced pending=[]
          expect resource 1 cds wb present version=3 acked_version=3 refused=false");
 }
 
