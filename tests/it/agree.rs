@@ -174,8 +174,12 @@ fn sentences_differ(problems: &[&Value], table: &str, overview: &str) -> Vec<Str
     for problem in problems.iter().filter(|problem| is_wrong(problem)).take(5) {
         let text = problem["text"].as_str().unwrap_or_default();
         let start: String = text.chars().take(60).collect();
-        // Overview breaks long texts between words, and wire text anywhere.
+        // Overview breaks long texts between words, and shortens names.
         let head: String = text.chars().take(30).collect();
+        let head = match head.split_once("xdstp:") {
+            Some((before, _)) => before.to_owned(),
+            None => head,
+        };
         for (view, shown, wanted) in [("status", table, &start), ("Overview", overview, &head)] {
             if !shown.contains(wanted.trim_end()) && text.is_ascii() && !text.contains('\\') {
                 wrong.push(format!("{view} lacks the problem `{start}`"));
