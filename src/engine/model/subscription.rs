@@ -218,7 +218,7 @@ impl Track {
         self.accepted()
     }
 
-    /// Whether a client of all resources at the version has none.
+    /// Whether a client with the wildcard knows that the version has no resources.
     fn is_empty_at(&self, version: Text) -> bool {
         let is_known = [self.last_version(), self.newest_version()].contains(&Some(version));
         let has_all = self.wants.is_wildcard() && self.wildcard_owed.is_none();

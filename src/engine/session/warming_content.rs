@@ -148,8 +148,8 @@ impl Track {
         }
     }
 
-    /// Ends the batches of resources that a response which the client accepts has with the content
-    /// in force, after responses that it has skipped: nothing changes for the client.
+    /// Ends the warming of resources whose content in an accepted response is the one in force,
+    /// after skipped responses: nothing changes for the client.
     ///
     /// Comes before the verdict is applied. `newest` is the newest accepted response.
     pub(super) fn end_warming_of_skipped(&mut self, catalog: &Catalog, newest: Option<Order>, order: Order) {
