@@ -218,8 +218,14 @@ fn altered_cluster_converges_once_it_is_sent_again() {
             dump(envoy, CLUSTER_DUMP).iter().any(|cluster| cluster["connect_timeout"] == "9s")
         };
         assert!(is_altered(&scene.envoy));
+        let mark = scene.plane.mark();
         scene.plane.close_streams(14, "scripted");
-        // Envoy uses the endpoints that it has after 15 s, if the server does not send them again.
+        for type_url in [CLUSTER, ENDPOINTS] {
+            scene.plane.wait_for(mark, "a push on the new stream", |e| e.is_response(type_url));
+        }
+        // The server may have sent the endpoints first, which Envoy needs after the cluster.
+        let mark = scene.change_endpoints("2");
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
         wait_for("the cluster of the server", || (!is_altered(&scene.envoy)).then_some(()));
         let recording = scene.converge(variant);
         let corrected = words(&recording).iter().filter(|word| *word == "corrected").count();
