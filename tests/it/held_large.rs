@@ -92,6 +92,7 @@ fn a_held_message_arrives_at_a_client_that_reads_late_when_the_tap_ends() {
         Pushed::open(push.clone(), &["--fault", "type:cds kind:push => hold 1h"]);
     wait_for("the push to be held", || tap.says("push held by fault 1").then_some(()));
     let reader = std::thread::spawn(move || {
+        // By then the tap has sent everything, and waits for the client.
         std::thread::sleep(Duration::from_millis(500));
         read_until(usize::MAX, client)
     });

@@ -166,15 +166,14 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Returns the intervention of xdscope in the type that refers to resources of this one:
-    /// clusters for endpoints, listeners for routes. The server may send these because of those.
+    /// clusters for endpoints, listeners for routes. The server may send resources because of it.
     pub(super) fn cause_in_parents(&self) -> Option<Arc<InterventionFacts>> {
-        let kind = |track: &Track| Kind::of_type_url(track.type_url.as_str()).map(|of| of.0);
-        let parent = match kind(self.current_track()?)? {
+        let parent = match self.current_track()?.kind? {
             Kind::Eds => Kind::Cds,
             Kind::Rds => Kind::Lds,
             _ => return None,
         };
-        let mut parents = self.stream.tracks.iter().filter(|track| kind(track) == Some(parent));
+        let mut parents = self.stream.tracks.iter().filter(|track| track.kind == Some(parent));
         parents.find_map(|track| track.caused_by(&Consequence::default())).cloned()
     }
 

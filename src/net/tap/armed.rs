@@ -104,7 +104,7 @@ pub(super) async fn run(
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
             () = resets.changed() => {}
             Ok(()) = decided.changed() => connection.decide(),
-            // The sides to read are looked at again.
+            // The loop decides again which sides to read.
             Ok(()) = freed.changed(), if !(reads_client && reads_server) => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if has_stalled(&mut deadline, &mut has_written) {
@@ -164,11 +164,11 @@ async fn finish(requests: &mut Pump, responses: &mut Pump, has_released: bool) {
         let quiet = async { tokio::join!(read_until_quiet(requests), read_until_quiet(responses)) };
         // A peer that goes on sending has handled the messages by then.
         let _ = tokio::time::timeout(RELEASE_TIME, quiet).await;
-        // A leg that is gone is finished too.
+        // A leg that its peer has closed needs no shutdown.
         let _ = tokio::join!(requests.to.shutdown(), responses.to.shutdown());
         tokio::join!(read_to_end(requests), read_to_end(responses))
     };
-    // A peer that does not end has had its time.
+    // The connection is closed even if a peer does not end.
     let _ = tokio::time::timeout(MAX_RELEASE_TIME, ends).await;
 }
 
