@@ -3,8 +3,8 @@
 use clap::{Args as _, Command};
 
 use super::args::{
-    ClientFlags, DescriptorFlags, ExportArgs, ExportTo, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
-    ReplayArgs, TimerFlags, Verb,
+    ClientFlags, DescriptorFlags, ExportArgs, ExportTo, FaultFlags, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
+    ReplayArgs, TapArgs, TimerFlags, Verb,
 };
 use super::{nodes, output_file, picture};
 
@@ -44,6 +44,9 @@ pub(super) fn reason(verb: &Verb, id: &str, is_bootstrap: bool) -> Option<String
         Verb::Replay(args) if OF_SCREENS.contains(&id) && prints_rows(args) => {
             Some("rows are printed, and no screen opens".to_owned())
         }
+        Verb::Tap(args) => of_faults(&args.faults, may_hold(args), id),
+        // A script may state faults.
+        Verb::Serve(args) if !args.source.ends_with(".xds") => of_faults(&args.faults, false, id),
         _ => None,
     }
 }
@@ -92,6 +95,25 @@ fn is_for_programs(format: Format) -> bool {
 
 fn prints_rows(args: &ReplayArgs) -> bool {
     args.no_tui || args.format.is_some() || args.tail.is_some()
+}
+
+/// Whether a person can hold messages of a tap.
+fn may_hold(args: &TapArgs) -> bool {
+    let end = &args.end;
+    let is_timed = end.until.is_some() || end.max_time.is_some() || args.faults.fault_plan.is_some();
+    let ends = is_timed || end.junit.is_some();
+    let has_screens = !ends && !args.live.no_tui && args.live.format.is_none();
+    args.hold.intercept.is_some() || has_screens && !args.live.read_only
+}
+
+fn of_faults(faults: &FaultFlags, may_hold: bool, id: &str) -> Option<String> {
+    let has_faults = !faults.fault.is_empty() || faults.fault_plan.is_some();
+    match id {
+        "fault_seed" if !has_faults => Some("there is no --fault or --fault-plan".to_owned()),
+        "hold_timeout" if !may_hold => Some("nobody can hold messages without screens".to_owned()),
+        "i_know" if !has_faults && !may_hold => Some("nothing changes or holds messages".to_owned()),
+        _ => None,
+    }
 }
 
 fn of_lint(args: &LintArgs, id: &str, is_bootstrap: bool) -> Option<String> {

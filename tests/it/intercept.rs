@@ -373,3 +373,36 @@ fn withheld_endpoints_are_not_blamed_on_the_server() {
     }
     drop(scene);
 }
+
+#[test]
+fn message_too_long_to_hold_ends_its_stream() {
+    let Some(world) = World::open("message_too_long_to_hold") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let fault = "type:eds kind:push version:9 => drop";
+    let tap = world.tap(plane.address(), &["--fault", fault, "--memory", "64MB"]);
+    let envoy = world.envoy("edge-1", Variant::Ads, tap.address());
+    let chain = Snapshot::chain(Variant::Ads, envoy.admin());
+    plane.set(&chain);
+    let mut scene = Scene { world, plane, tap, envoy, chain };
+    scene.settle();
+    let mut long = cluster("long", Variant::Ads);
+    long["metadata"] = json!({"filter_metadata": {"notes": {"text": "x".repeat(16 << 20)}}});
+    let mark = scene.plane.mark();
+    let clusters = vec![cluster("echo", Variant::Ads), long];
+    scene.plane.set(&scene.chain.clone().with(CLUSTER, "2", clusters));
+    scene.plane.wait_for(mark, "a new stream", |e| e.is_request(CLUSTER) && e.nonce.is_empty());
+    let problem = wait_for("a problem of the stream", || {
+        let objects = scene.tap.copy_of_recording()?.objects("status", &[]).into_iter();
+        let is_about_end = |object: &Value| object["object"] == "problem" && object.to_string().contains("the limit of");
+        objects.into_iter().find(is_about_end)
+    });
+    assert_eq!(problem["blame"], "xdscope", "{problem}");
+    // Envoy applies a push that can be held.
+    let mark = scene.plane.mark();
+    scene.plane.set(&scene.chain.clone().with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
+    scene.plane.wait_for_ack(mark, CLUSTER, "3");
+    let recording = scene.converge(Variant::Ads);
+    assert!(words(&recording).iter().all(|word| word == "ended"), "{:?}", words(&recording));
+    let text = recording.text("log", &[]);
+    assert!(text.contains("stream ended by the limit of 10.7 MB for messages on armed streams"), "{text}");
+}

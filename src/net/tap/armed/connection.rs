@@ -11,11 +11,15 @@ use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
 use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::Interference;
-use crate::wire::event::{Dir, Method, Rpc, Side};
+use crate::wire::event::{Code, Dir, Method, Rpc, Side};
 use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
+use crate::wire::text;
 
 /// HTTP/2 error code of a scripted reset for the client: `INTERNAL_ERROR`.
 const RESET_CODE: u32 = 2;
+
+/// gRPC status of a stream that is ended because of a long message.
+const RESOURCE_EXHAUSTED: Code = Code(8);
 
 /// Bytes of messages that a connection may buffer in the direction of the window updates that it
 /// is read for.
@@ -141,6 +145,7 @@ impl<'a> ArmedConnection<'a> {
             SpliceEvent::Opened { stream, head } => self.opened(stream, &head),
             SpliceEvent::FirstRequest { message } => self.first_request(&message),
             SpliceEvent::Message { message } => self.message(message),
+            SpliceEvent::TooLong { stream, bytes } => self.end_because_of_length(stream, bytes),
             SpliceEvent::Ended { stream } => self.ended(stream),
         }
     }
@@ -196,6 +201,22 @@ impl<'a> ArmedConnection<'a> {
         };
         self.streams.insert(number, FaultyStream::Armed(stream));
         self.apply(number, steps);
+    }
+
+    /// Ends a stream on which a message is longer than the tap may buffer.
+    fn end_because_of_length(&mut self, number: u32, bytes: usize) {
+        let stream = match self.streams.remove(&number) {
+            Some(FaultyStream::Armed(stream)) => stream,
+            Some(FaultyStream::Undecided(method)) => new_stream(self.armed, number, method),
+            None => return,
+        };
+        let size = |bytes: usize| text::size(bytes as u64);
+        let limit = size(self.armed.memory.max_message());
+        let by = format!("the limit of {limit} for messages on armed streams (--memory)");
+        let ended = stream.affected(Interference::Ended, &by.into());
+        let text = format!("a message of {} is longer than xdscope can hold: {limit} (--memory)", size(bytes));
+        self.streams.insert(number, FaultyStream::Armed(stream));
+        self.apply(number, vec![ended, Step::Status(RESOURCE_EXHAUSTED, text)]);
     }
 
     fn apply(&mut self, stream: u32, steps: Vec<Step>) {

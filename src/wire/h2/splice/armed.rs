@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::super::literal::{MAX_FRAME_BYTES, block_frames, put_head, put_literals};
 use super::super::{END_STREAM, GOAWAY, RST_STREAM, WINDOW_UPDATE, index};
 use super::frames::{short_frame, spliced, window_update};
-use super::stream::{ArmedHalf, HalfEnd, StreamState, Undecided};
+use super::stream::{ArmedHalf, HalfEnd, StreamState, TooLong, Undecided};
 use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
 use crate::wire::event::Dir;
 
@@ -164,18 +164,24 @@ impl Splicer {
         stream: u32,
         mut bytes: &[u8],
         charged: usize,
-    ) -> Result<(), &'static str> {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return Ok(()) };
+    ) {
+        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
         let half = &mut halves[index(dir)];
         while !bytes.is_empty() {
-            let Some(message) = half.incoming.next(&mut bytes, self.max_message_bytes)? else { break };
+            let message = match half.incoming.next(&mut bytes, self.max_message_bytes) {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(TooLong { bytes }) => {
+                    self.events.push_back(SpliceEvent::TooLong { stream, bytes });
+                    break;
+                }
+            };
             half.hand_over(message.bytes.len());
             let message = spliced(stream, dir, half.encoding.clone(), message);
             self.events.push_back(SpliceEvent::Message { message });
         }
         half.owe(charged);
         self.return_stream_credit(dir, stream);
-        Ok(())
     }
 
     /// Ends a direction of an armed stream by its sender, behind what waits there.

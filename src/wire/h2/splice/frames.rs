@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::blocks::{BlockForm, ReadBlock};
 use super::half::{DEFAULT_WINDOW, DataFrame, ParseState};
-use super::stream::{Assembled, HalfEnd, StreamState, Undecided};
+use super::stream::{Assembled, HalfEnd, StreamState, TooLong, Undecided};
 use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
 use crate::wire::event::Dir;
 
@@ -245,14 +245,15 @@ impl Splicer {
             let payload =
                 unpadded(&frame[9..], head.flags).ok_or("sent DATA with more padding than frame")?;
             let mut payload = payload;
-            if let Some(first) = undecided.first.next(&mut payload, self.max_message_bytes)? {
-                let encoding = undecided.encodings[index(dir)].clone();
-                let message = spliced(head.stream, dir, encoding, first);
-                self.events.push_back(SpliceEvent::FirstRequest { message });
-            } else if head.flags & END_STREAM != 0 {
-                self.pass(head.stream);
-            } else {
-                self.arm_long_requests();
+            match undecided.first.next(&mut payload, self.max_message_bytes) {
+                Ok(Some(first)) => {
+                    let encoding = undecided.encodings[index(dir)].clone();
+                    let message = spliced(head.stream, dir, encoding, first);
+                    self.events.push_back(SpliceEvent::FirstRequest { message });
+                }
+                Ok(None) if head.flags & END_STREAM != 0 => self.pass(head.stream),
+                // A message that is too long is reported by the armed stream.
+                Ok(None) | Err(TooLong { .. }) => self.arm_long_requests(),
             }
         }
         Ok(Verdict::Taken)
@@ -268,7 +269,7 @@ impl Splicer {
         self.halves[index(dir)].credit += head.len as u32;
         let payload = frame.slice(9..);
         let bytes = unpadded(&payload, head.flags).ok_or("sent DATA with more padding than frame")?;
-        self.data(dir, head.stream, bytes, head.len)?;
+        self.data(dir, head.stream, bytes, head.len);
         if head.flags & END_STREAM != 0 {
             self.data_ended(dir, head.stream);
         }
@@ -328,7 +329,7 @@ impl Splicer {
         // The sender was charged for padding too.
         let charged = before - frame.left;
         half.credit += charged as u32;
-        self.data(dir, stream, &part, charged)?;
+        self.data(dir, stream, &part, charged);
         if is_over && frame.head.flags & END_STREAM != 0 {
             self.data_ended(dir, stream);
         }

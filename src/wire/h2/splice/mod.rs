@@ -51,6 +51,14 @@ pub enum SpliceEvent {
         /// The message.
         message: SplicedMessage,
     },
+    /// A message of a watched or armed stream has more bytes than [`Splicer::new`] allows. The
+    /// caller ends the stream.
+    TooLong {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// Length of the message on the wire, without the gRPC prefix.
+        bytes: usize,
+    },
     /// An armed stream has ended. Its messages cannot be sent any more.
     Ended {
         /// HTTP/2 stream number.

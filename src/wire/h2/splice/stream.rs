@@ -167,10 +167,15 @@ pub(super) struct Assembled {
     pub(super) bytes: Vec<u8>,
 }
 
+/// A message that is longer than an armed stream may send, with its length on the wire.
+pub(super) struct TooLong {
+    pub(super) bytes: usize,
+}
+
 impl GrpcAssembler {
     /// Reads bytes up to the end of a message, and advances `bytes`. Refuses a message of more than
-    /// `max` bytes.
-    pub(super) fn next(&mut self, bytes: &mut &[u8], max: usize) -> Result<Option<Assembled>, &'static str> {
+    /// `max` bytes, now and whenever it is called again.
+    pub(super) fn next(&mut self, bytes: &mut &[u8], max: usize) -> Result<Option<Assembled>, TooLong> {
         if self.have < PREFIX_BYTES {
             let (head, rest) = bytes.split_at(bytes.len().min(PREFIX_BYTES - self.have));
             self.prefix[self.have..self.have + head.len()].copy_from_slice(head);
@@ -183,7 +188,7 @@ impl GrpcAssembler {
             self.len = u32::from_be_bytes([a, b, c, d]) as usize;
         }
         if self.len > max {
-            return Err("sent a message that is too large for an armed tap");
+            return Err(TooLong { bytes: self.len });
         }
         let (part, rest) = bytes.split_at(bytes.len().min(self.len - self.body.len()));
         self.body.extend_from_slice(part);

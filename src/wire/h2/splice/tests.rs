@@ -227,6 +227,9 @@ proptest::proptest! {
                             splicer.send(&message);
                             splicer.settle(&message);
                         }
+                        Ok(Some(SpliceEvent::TooLong { stream, .. })) => {
+                            splicer.reset(stream, 2);
+                        }
                         Ok(Some(_)) => {}
                         Ok(None) => break,
                         Err(_) => return Ok(()),

@@ -345,6 +345,7 @@ impl Caller {
                     self.release((message.stream, message.dir), false);
                 }
             }
+            SpliceEvent::TooLong { stream, bytes } => panic!("{bytes} bytes are allowed on stream {stream}"),
             SpliceEvent::Ended { stream } => self.lanes.retain(|(of, _), _| *of != stream),
         }
     }
