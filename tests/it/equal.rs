@@ -28,7 +28,7 @@ use xdscope::wire::event::{Dir, Seq, Time};
 use crate::support::{
     bootstrap::Variant,
     certs::Ca,
-    control_plane::{ControlPlane, Flags},
+    control_plane::{ControlPlane, Event, Flags},
     grpc_client::Kind,
     screens,
     snapshot::{
@@ -406,19 +406,21 @@ fn replays_envoy_over_delta_ads_as_live() {
     envoy("replays_envoy_over_delta_ads_as_live", Variant::DeltaAds);
 }
 
-/// Waits until the tap has analysed all messages of the streams that are open at the control plane.
+/// Waits until the tap has analysed the messages so far of the streams that are open at the control
+/// plane.
 ///
 /// A closed stream does not count: a response that go-control-plane reports while the stream is
 /// being closed is never sent.
 fn settle(plane: &ControlPlane, live: &Live) {
+    let of = |events: &[Event], kinds: &[&str]| -> Vec<(bool, u64)> {
+        let events = events.iter().filter(|e| kinds.contains(&e.event.as_str()));
+        events.map(|e| (e.delta, e.stream)).collect()
+    };
+    let messages = of(&plane.events(0), &["request", "response"]);
     let is_settled = || {
-        let events = plane.events(0);
-        let of = |kinds: &[&str]| events.iter().filter(|e| kinds.contains(&e.event.as_str())).collect::<Vec<_>>();
-        let closed: BTreeSet<_> = of(&["close"]).iter().map(|e| (e.delta, e.stream)).collect();
-        let messages = of(&["request", "response"]);
-        let said = messages.iter().filter(|e| !closed.contains(&(e.delta, e.stream))).count() as u64;
-        let shared = live.running.shared.as_ref().expect("facts");
-        let streams = shared.store().streams();
+        let closed: BTreeSet<_> = of(&plane.events(0), &["close"]).into_iter().collect();
+        let said = messages.iter().filter(|stream| !closed.contains(stream)).count() as u64;
+        let streams = live.running.shared.as_ref().expect("facts").store().streams();
         let (open, ended): (Vec<_>, Vec<_>) = streams.iter().partition(|stream| stream.closed.is_none());
         let seen: u64 = open.iter().map(|stream| stream.messages).sum();
         (ended.len() >= closed.len() && seen >= said).then_some(())

@@ -3,6 +3,7 @@
 use super::compare::key;
 use super::engine::Engine;
 use super::engine_prior::is_beside;
+use super::stream::Stream;
 use super::track::Track;
 use super::warming::WarmingView;
 use crate::wire::content::{BlobId, Catalog};
@@ -59,9 +60,23 @@ impl Engine {
     }
 
     /// Returns a stream and the streams beside it, to read what warms.
+    ///
+    /// A type without an open stream is represented by the newest one that has closed: the client
+    /// keeps what came on it, and waits for what it has requested.
     pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
         let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
-        WarmingView::new(catalog, self.needs(), streams.collect())
+        let mut streams: Vec<&Stream> = streams.collect();
+        let open = self.streams.get(index).filter(|stream| stream.closed.is_none());
+        let known = open.and_then(|stream| self.siblings.get(stream.node_id.as_ref()?));
+        let closed = known.into_iter().flat_map(|known| known.of_one_type.iter().rev().take(MAX_SIBLINGS));
+        for stream in closed.filter_map(|index| self.streams.get(*index)) {
+            let mut carried = streams.iter().flat_map(|stream| &stream.tracks);
+            let is_carried = |track: &Track| carried.any(|other| other.type_url == track.type_url);
+            if stream.closed.is_some() && !stream.tracks.first().is_none_or(is_carried) {
+                streams.push(stream);
+            }
+        }
+        WarmingView::new(catalog, self.needs(), streams)
     }
 
     /// Returns the endpoints in a response that a new or updated cluster of the client needs.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"sync"
+	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -59,6 +60,16 @@ func detail(s *status.Status) *rejection {
 	return &rejection{s.GetCode(), s.GetMessage()}
 }
 
+// nackPause is the time before a NACK is handled. go-control-plane answers a NACK at once with the
+// same response: without a pause, a client that rejects it again keeps both of them busy.
+const nackPause = 50 * time.Millisecond
+
+func pauseAfter(s *status.Status) {
+	if s != nil {
+		time.Sleep(nackPause)
+	}
+}
+
 // eventLog writes complete events, one at a time.
 type eventLog struct {
 	mu  sync.Mutex
@@ -101,6 +112,7 @@ func (l *eventLog) callbacks() server.Callbacks {
 				Version: r.GetVersionInfo(), Nonce: r.GetResponseNonce(), Names: r.GetResourceNames(),
 				Error: detail(r.GetErrorDetail()),
 			})
+			pauseAfter(r.GetErrorDetail())
 			return nil
 		},
 		StreamResponseFunc: func(_ context.Context, id int64, _ *discovery.DiscoveryRequest, r *discovery.DiscoveryResponse) {
@@ -130,6 +142,7 @@ func (l *eventLog) callbacks() server.Callbacks {
 				Unsubscribe: r.GetResourceNamesUnsubscribe(), InitialVersions: r.GetInitialResourceVersions(),
 				Error: detail(r.GetErrorDetail()),
 			})
+			pauseAfter(r.GetErrorDetail())
 			return nil
 		},
 		StreamDeltaResponseFunc: func(id int64, _ *discovery.DeltaDiscoveryRequest, r *discovery.DeltaDiscoveryResponse) {
