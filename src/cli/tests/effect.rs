@@ -147,8 +147,8 @@ fn flags_without_effect_beside_others_are_errors() {
         &["tap", "127.0.0.1:1", "--hold-timeout", "3s", "--no-tui"],
         &["tap", "127.0.0.1:1", "--hold-timeout", "3s", "--fault", "=> drop", "--max-time", "1s"],
         &["tap", "127.0.0.1:1", "--i-know", "--no-tui"],
-        &["serve", GATEWAY, "--fault-seed", "3"],
-        &["serve", GATEWAY, "--i-know"],
+        &["serve", "resources.yaml", "--fault-seed", "3"],
+        &["serve", "resources.yaml", "--i-know"],
     ] {
         let output = run(args);
         let says = output.err.contains(" has no effect: ");
