@@ -14,7 +14,7 @@ use super::command_line;
 use super::error::CliError;
 use super::idle_flags::{self, is_one_of};
 use super::io::Io;
-use super::{lint, offline};
+use super::{lint, offline, screens};
 
 /// The source of a verb, as far as flags depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,9 @@ pub(super) fn check(
     args: &[OsString],
     io: &Io<'_>,
 ) -> Result<(), CliError> {
+    if let Some(view) = view_of(verb) {
+        screens::wanted("--view", Some(view))?;
+    }
     let own = command_line::innermost(matches);
     let typed = |id: &str| own.value_source(id) == Some(ValueSource::CommandLine);
     let ids: Vec<&str> = own.ids().map(clap::Id::as_str).filter(|id| typed(id)).collect();
@@ -96,6 +99,19 @@ pub(super) fn check(
         });
     }
     Ok(())
+}
+
+/// Returns the screen that a verb opens first, if a flag names it.
+fn view_of(verb: &Verb) -> Option<&str> {
+    let view = match verb {
+        Verb::Tap(args) => &args.live.view,
+        Verb::Serve(args) => &args.live.view,
+        Verb::Demo(args) => &args.live.view,
+        Verb::Watch(args) => &args.live.view,
+        Verb::Replay(args) => &args.view,
+        _ => return None,
+    };
+    view.as_deref()
 }
 
 /// Returns a flag as it was typed: `--node-file` is also `--node` where no stream is selected.

@@ -108,6 +108,10 @@ impl<'a> Ending<'a> {
     fn goal(&self) -> Option<(String, String)> {
         match (&self.flags.until, self.plan) {
             (Some(until), _) => Some((format!("`{until}`"), format!("`{until}` did not hold"))),
+            (None, Some(_)) if self.first_message.is_none() => Some((
+                "recovery after the plan".to_owned(),
+                "no message came, and the plan did not begin".to_owned(),
+            )),
             (None, Some(_)) => {
                 Some(("recovery after the plan".to_owned(), "not all clients have recovered".to_owned()))
             }

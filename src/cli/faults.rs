@@ -42,8 +42,13 @@ pub(super) fn read<'a>(
         return Ok(None);
     }
     if is_read_only {
-        let flag = if flags.fault.is_empty() { "--fault-plan" } else { "--fault" };
-        let error = CliError::usage(format!("{flag} changes traffic, which --read-only forbids"));
+        let place = match faults.first() {
+            None => "--fault-plan",
+            Some(_) if !flags.fault.is_empty() => "--fault",
+            // A script states it.
+            Some(fault) => &fault.place,
+        };
+        let error = CliError::usage(format!("{place} changes traffic, which --read-only forbids"));
         return Err(error.next("omit one of the two"));
     }
     if let Some(open) = listen.find(|listen| !listen.is_local()).filter(|_| !flags.i_know) {

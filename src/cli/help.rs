@@ -1,5 +1,6 @@
 //! `help`: the overview of a bare `xdscope`, topics, and words that are not verbs.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -50,6 +51,7 @@ const TOPICS: &[Topic] = &[
     Topic { name: "exit-codes", about: "exit codes of all verbs", print: exit_codes },
     Topic { name: "faults", about: "faults of an armed tap: actions and options", print: topics::faults },
     Topic { name: "filter", about: "the language of --filter and /", print: filter },
+    Topic { name: "intercept", about: "hold, edit and drop messages by hand", print: topics::intercept },
     Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
     Topic { name: "keys", about: "keys of the screens and their commands", print: topics::keys },
     Topic { name: "states", about: "states of types and resources", print: states },
@@ -228,8 +230,13 @@ pub(super) fn meant_below(verb: &Command, word: &str) -> CliError {
     CliError { next: itself.into_iter().chain(near).chain([format!("{name} --help")]).collect(), ..error }
 }
 
-/// Suggests a verb for a word that is not one.
-pub(super) fn meant(word: &str) -> CliError {
+/// Suggests a verb for a word of a command line that is not one.
+pub(super) fn meant(word: &str, args: &[OsString]) -> CliError {
+    let call = |verb: &str| {
+        let words = args.iter().map(|arg| arg.to_string_lossy());
+        let words = words.skip(1).map(|arg| shell_word(if arg == word { verb } else { &arg }));
+        std::iter::once("xdscope".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    };
     let verb = match word {
         "show" | "cat" | "dump" => Some("get"),
         "proxy" => Some("tap"),
@@ -237,7 +244,7 @@ pub(super) fn meant(word: &str) -> CliError {
         _ => None,
     };
     if let Some(verb) = verb {
-        return CliError::usage(format!("unknown verb `{word}`")).next(format!("xdscope {verb}"));
+        return CliError::usage(format!("unknown verb `{word}`")).next(call(verb));
     }
     if std::path::Path::new(word).exists() || word.ends_with(".xdsrec") || word.ends_with(".xds") {
         return CliError::usage(format!("a verb is missing before {word}"))
@@ -246,7 +253,7 @@ pub(super) fn meant(word: &str) -> CliError {
     }
     let verbs = command_line::command();
     let close = suggest::near(word, verbs.get_subcommands().map(Command::get_name));
-    let close = close.into_iter().map(|verb| format!("xdscope {verb}"));
+    let close = close.into_iter().map(call);
     let next: Vec<String> = close.chain(["xdscope --help".to_owned()]).collect();
     CliError { next, ..CliError::usage(format!("unknown verb `{word}`")) }
 }

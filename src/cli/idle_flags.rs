@@ -3,15 +3,15 @@
 use clap::{Args as _, Command};
 
 use super::args::{
-    ClientFlags, DescriptorFlags, ExportArgs, ExportTo, FaultFlags, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
-    ReplayArgs, TapArgs, TimerFlags, Verb,
+    ClientFlags, DemoArgs, DescriptorFlags, ExportArgs, ExportTo, FaultFlags, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
+    ReplayArgs, ServeArgs, TapArgs, TimerFlags, Verb, WatchArgs,
 };
 use super::{nodes, output_file, picture};
 
 /// Limits of states.
 const STATE_LIMITS: [&str; 2] = ["resource_timeout", "stale_after"];
 
-/// Flags of screens.
+/// Flags of screens. The first is about a file that live runs read without screens too.
 const OF_SCREENS: [&str; 5] = ["applied", "theme", "slow_link", "mouse", "notify"];
 
 /// Flags that select streams.
@@ -43,6 +43,14 @@ pub(super) fn reason(verb: &Verb, id: &str, is_bootstrap: bool) -> Option<String
         }
         Verb::Replay(args) if OF_SCREENS.contains(&id) && prints_rows(args) => {
             Some("rows are printed, and no screen opens".to_owned())
+        }
+        Verb::Tap(TapArgs { live, .. })
+        | Verb::Serve(ServeArgs { live, .. })
+        | Verb::Watch(WatchArgs { live, .. })
+        | Verb::Demo(DemoArgs { live, .. })
+            if OF_SCREENS[1..].contains(&id) && (live.no_tui || live.format.is_some()) =>
+        {
+            Some("events are printed, and no screen opens".to_owned())
         }
         Verb::Tap(args) => of_faults(&args.faults, may_hold(args), id),
         // A script may state faults.

@@ -434,7 +434,7 @@ impl Run<'_> {
     ) -> Result<(), CliError> {
         use crate::app::decoded::Decoded;
         use crate::app::screen::{LiveFeed, RunInfo};
-        let screen = super::screens::wanted(self.flags.view.as_deref())?;
+        let screen = super::screens::wanted("--view", self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);
         let about = RunInfo {

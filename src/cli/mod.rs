@@ -317,7 +317,7 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
                 command.build();
                 let verb = command_line::verb_of(&command, args);
                 return Err(match verb.get_name() {
-                    "xdscope" => help::meant(word),
+                    "xdscope" => help::meant(word, args),
                     _ => help::meant_below(&verb, word),
                 });
             }
@@ -336,8 +336,7 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
     }
     Err(usage.next(match (variable_of(error, io), verb.get_name()) {
         (Some(variable), _) => format!("unset {variable}, or set another value"),
-        (None, "xdscope") => "xdscope --help".to_owned(),
-        (None, name) => format!("xdscope {name} --help"),
+        (None, name) => format!("{} --help", verb.get_bin_name().unwrap_or(name)),
     }))
 }
 

@@ -24,7 +24,7 @@ const KEY_NAMES: [&str; 7] = ["enter", "tab", "esc", "up", "down", "left", "righ
 const MAX_KEYS: usize = 200;
 
 pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let screen = screens::wanted(Some(&args.screen))?;
+    let screen = screens::wanted("--screen", Some(&args.screen))?;
     let keys = keys_of(&args.keys)?;
     let format = format_of(args)?;
     let opened = source::open(&args.source, global, io)?;

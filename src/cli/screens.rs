@@ -49,14 +49,14 @@ pub(super) fn run(
     tui::run(feed, options).map_err(failed)
 }
 
-/// Parses the screen of `--view`.
-pub(super) fn wanted(view: Option<&str>) -> Result<ScreenId, CliError> {
+/// Parses the screen that a flag names.
+pub(super) fn wanted(flag: &str, view: Option<&str>) -> Result<ScreenId, CliError> {
     let Some(word) = view else { return Ok(ScreenId::Overview) };
     let found = ScreenId::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
     found.ok_or_else(|| {
         let words: Vec<_> = ScreenId::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
         let near = suggest::near(&word.to_lowercase(), words.iter().map(String::as_str));
-        let next = near.into_iter().map(str::to_owned).collect();
+        let next = near.into_iter().map(|screen| format!("{flag} {screen}")).collect();
         let error = CliError::usage(format!("unknown screen `{word}`: expected one of {}", words.join(", ")));
         CliError { next, ..error }
     })

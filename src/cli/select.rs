@@ -34,10 +34,10 @@ impl Picked {
                 streams.retain(|stream| stream.stream.0 == *number);
                 if streams.is_empty() {
                     let error = CliError::usage(format!("unknown stream #{number}"));
-                    return Err(if last == 0 {
-                        error
-                    } else {
-                        error.next(format!("--stream '#1' to '#{last}'"))
+                    return Err(match last {
+                        0 => error,
+                        1 => error.next("--stream '#1'"),
+                        last => error.next(format!("--stream '#1' to '#{last}'")),
                     });
                 }
             }

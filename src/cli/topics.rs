@@ -42,6 +42,28 @@ Messages about a server that fails, with the attempt and the time to the next on
     .to_owned()
 }
 
+/// Describes messages that a person holds.
+pub(super) fn intercept() -> String {
+    "\
+xdscope tap HOST:PORT --intercept EXPR
+
+Messages that match wait on screen 0 until you decide about each of them. EXPR is as in `xdscope help filter`:
+type node dir kind name version nonce err size res. Keys on screen 0:
+
+  A!  sends the message as it is
+  E!  opens it as YAML in $VISUAL or $EDITOR, then shows the difference and asks
+  X!  does not send it
+  B!  answers the server with a NACK; the client never sees the push
+  Z!  sends everything held, and holds nothing more
+  I!  changes the expression, on any screen; an empty one ends it
+  R!  closes the connections on which nothing can be held
+
+A message is sent unmodified after --hold-timeout (30s), and when xdscope ends. Without a person:
+--fault 'EXPR => hold 5s' (xdscope help faults). More: docs/intercept.md
+"
+    .to_owned()
+}
+
 /// Describes the faults of a tap.
 pub(super) fn faults() -> String {
     let mut out = String::from(
@@ -80,7 +102,7 @@ push. Findings and problems of that time blame xdscope.
   for 5m: type:eds kind:push => delay 2s p=0.05
     ack-withheld cds
   for 30s
---intercept EXPR holds messages until a person decides on screen 0 (docs/intercept.md).
+--intercept EXPR holds messages until a person decides on screen 0: xdscope help intercept.
 ",
     );
     out

@@ -96,7 +96,7 @@ pub struct StatusArgs {
 /// `log`: messages, with what answers what.
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    /// text: rows of at most 100 columns; wide: all columns, uncut
+    /// text: rows of at most 100 columns on a terminal; wide: all columns, uncut
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     #[arg(value_parser = formats(&[
         Format::Text, Format::Table, Format::Wide, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,

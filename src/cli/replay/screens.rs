@@ -32,7 +32,7 @@ const PROGRESS_SCREEN_AFTER: Duration = Duration::from_millis(80);
 type ReadSource = (Opened, Vec<String>);
 
 pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let screen = screens::wanted(args.view.as_deref())?;
+    let screen = screens::wanted("--view", args.view.as_deref())?;
     let failed = |error| CliError::new(Exit::Defect, "cannot handle signals").because(error);
     let signals = signals::watch(true).map_err(failed)?;
     let show = |feed: &dyn Feed, io: &Io<'_>| {

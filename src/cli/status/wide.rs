@@ -102,10 +102,6 @@ impl Status<'_> {
     fn wide_cells(&self, state: &StateFact, notes: &str, style: Style) -> Vec<Cell> {
         let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
-        // The server has sent pushes that the client never got.
-        let stopped = state.diverged.as_ref();
-        let offered = stopped.and_then(|of| of.offered.clone()).or_else(|| state.offered.clone());
-        let withheld = stopped.map_or(0, |of| of.withheld);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
         let ack = |of: fn((f64, f64)) -> f64| {
             let time = state.ack_ms.and_then(|ms| Duration::try_from_secs_f64(of(ms) / 1e3).ok());
@@ -118,11 +114,11 @@ impl Status<'_> {
             Cell::new(type_label(state.type_url.as_str())),
             Cell::role(word, role),
             text(&state.in_force),
-            text(&offered),
+            text(&state.offered),
             text(&state.nonce),
             Cell::new(report::subscribed(state)),
             Cell::new(report::resource_count(state)),
-            Cell::new(count(state.pushes + withheld)),
+            Cell::new(count(state.pushes)),
             Cell::new(unchanged_share(state)),
             ack(|(p50, _)| p50),
             ack(|(_, p99)| p99),

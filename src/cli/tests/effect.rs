@@ -144,6 +144,7 @@ fn flags_without_effect_beside_others_are_errors() {
         &["replay", script, "--no-tui", "--applied", "a.json"],
         &["sessions", "-o", "json", "--no-headers"],
         &["tap", "127.0.0.1:1", "--fault-seed", "3"],
+        &["tap", "127.0.0.1:1", "--no-tui", "--mouse"],
         &["tap", "127.0.0.1:1", "--hold-timeout", "3s", "--no-tui"],
         &["tap", "127.0.0.1:1", "--hold-timeout", "3s", "--fault", "=> drop", "--max-time", "1s"],
         &["tap", "127.0.0.1:1", "--i-know", "--no-tui"],

@@ -187,7 +187,7 @@ impl Store {
             warming.needs.iter().map(|need| self.needed_resource(need)).collect();
         needs.sort_by_key(|need| need.since);
         let name = self.text(warming.name);
-        let caused_by = self.cause_of_warming((stream, track), &name, &needs);
+        let caused_by = self.cause_of_warming((stream, track), (&name, warming.batch.seq), &needs);
         Some(WarmingFact {
             stream: stream.id,
             node: stream.node_id.clone(),

@@ -4,20 +4,26 @@ use std::sync::Arc;
 
 use crate::engine::session::{Consequence, Stream, Track};
 use crate::wire::InterventionFacts;
-use crate::wire::event::Dir;
+use crate::wire::event::{Dir, Nonce, Seq};
 
 use super::Store;
 use super::warming::NeededResource;
 
 impl Store {
-    /// Returns the intervention because of which a resource of a track warms: one in that resource
-    /// or in those that it needs, else one in any type of the stream.
+    /// Returns the intervention because of which a resource of a track warms since a response: one
+    /// in that resource or in those that it needs, else one in any type of the stream.
     pub(super) fn cause_of_warming(
         &self,
         (stream, track): (&Stream, &Track),
-        name: &Arc<str>,
+        (name, response): (&Arc<str>, Seq),
         needs: &[NeededResource],
     ) -> Option<Arc<InterventionFacts>> {
+        // What the client needs once more has overtaken the response.
+        if needs.iter().any(|need| need.is_resend)
+            && let Some(cause) = postponed(stream, track, response)
+        {
+            return Some(cause.clone());
+        }
         let is_own = track.diverged.as_ref().is_some_and(|of| of.has_lost_resource(name));
         let own = of_resource(track, name);
         let of_needs = || {
@@ -32,6 +38,19 @@ impl Store {
         let others = || stream.tracks.iter().find_map(|track| track.caused_by(&Consequence::default()));
         own.filter(|_| is_own).cloned().or_else(of_needs).or_else(|| own.or_else(others).cloned())
     }
+}
+
+/// Returns the intervention that sent a response later than the server did.
+fn postponed<'a>(stream: &'a Stream, track: &Track, response: Seq) -> Option<&'a Arc<InterventionFacts>> {
+    let is_of_type = |of: &&Arc<InterventionFacts>| {
+        of.interference.postpones() && of.dir == Dir::Resp && of.type_url == track.type_url
+    };
+    let is_response = |of: &&Arc<InterventionFacts>| {
+        let nonce = Nonce::from(&*of.nonce);
+        let mut sent = track.responses.with_nonce(&nonce).filter_map(|order| track.responses.get(order));
+        sent.any(|sent| sent.seq == response)
+    };
+    stream.interventions.iter().rev().filter(is_of_type).find(is_response)
 }
 
 /// Returns the intervention because of which a client lacks a resource of a type.

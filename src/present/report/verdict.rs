@@ -18,6 +18,8 @@ pub struct Census {
     pub open: usize,
     /// Clients whose streams have ended.
     pub ended: usize,
+    /// Types of open streams that are diverged: xdscope has changed or withheld messages.
+    pub diverged: usize,
     /// The resources are from files, which have no clients.
     pub is_file: bool,
     /// The newest push of the last minutes.
@@ -68,6 +70,11 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
         let text = format!("no problem; {}, still in time", headline(first, clock, ""));
         let more = pending().count() - 1;
         return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
+    }
+    if census.diverged > 0 {
+        let types = plural(census.diverged as u64, "type");
+        let text = format!("no problem, but {types} diverged: xdscope has changed or withheld messages");
+        return VerdictLine::new(text, Role::Warn);
     }
     in_sync(problems.len(), census, clock, now)
 }

@@ -48,11 +48,17 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     let is_file = !streams.is_empty() && streams.iter().all(|of| of.variant == Some(Variant::File));
     let open = streams.iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.stream);
     let open: Vec<_> = open.take(MAX_MEASURED_STREAMS).collect();
+    let store = data.contents().map(|contents| contents.store());
+    let changed = store.into_iter().flat_map(|store| store.intercepted_streams());
+    let states = changed.flat_map(|stream| data.states_of(stream));
+    let is_open = |stream| data.stream(stream).is_some_and(|stream| stream.closed.is_none());
+    let diverged = states.filter(|state| state.diverged.is_some() && is_open(state.stream)).count();
     let rows = Rows::build(streams, Vec::new(), &model.common.marks).rows;
     let (ended, open_rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_closed());
     Census {
         open: open_rows.len(),
         ended: ended.len(),
+        diverged,
         is_file,
         last_push: model.common.activity.last_push(),
         slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),

@@ -1,11 +1,12 @@
 //! Tables whose columns fit their content, are left out by rank, or shrink.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
+use crate::wire::text::{self, Keep, cut, cut_apart, cut_name, display_safe, pad};
 
 use crate::present::report::Role;
 use crate::tui::input::screen_id::ScreenId;
@@ -183,6 +184,35 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
         .collect()
 }
 
+/// Shortens different names of a column that would look the same.
+fn with_names_apart<'a>(
+    columns: &[Column],
+    widths: &[Option<usize>],
+    rows: &'a [StyledLine],
+    glyphs: &Glyphs,
+) -> Cow<'a, [StyledLine]> {
+    let mut rows = Cow::Borrowed(rows);
+    for (i, (column, width)) in columns.iter().zip(widths).enumerate() {
+        let Some(width) = width.filter(|_| column.cut == Cut::Name) else { continue };
+        let mut by_form: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for cell in rows.iter().filter_map(|row| row.get(i)).filter(|cell| text::width(&cell.text) > width) {
+            let safe = display_safe(&cell.text).into_owned();
+            by_form.entry(cut_name(&safe, width, glyphs.cut).into_owned()).or_default().insert(safe);
+        }
+        for names in by_form.into_values().filter(|names| names.len() > 1) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let short = cut_apart(&names, width, glyphs.cut);
+            for cell in rows.to_mut().iter_mut().filter_map(|row| row.get_mut(i)) {
+                let at = names.iter().position(|name| *name == display_safe(&cell.text));
+                if let Some(short) = at.and_then(|at| short.get(at)) {
+                    cell.text.clone_from(short);
+                }
+            }
+        }
+    }
+    rows
+}
+
 /// Draws titles and rows. `selected` is an index in `rows`; its row is highlighted if the table has
 /// the focus. Returns the screen row of the selected one.
 pub(crate) fn draw(
@@ -197,8 +227,10 @@ pub(crate) fn draw(
     let widths = widths(canvas.widths, columns, rows, usize::from(inner.width));
     let glyphs = canvas.glyphs();
     canvas.line(inner, &titles(columns, &widths, has_focus));
+    let shown = rows.get(..usize::from(inner.height)).unwrap_or(rows);
+    let lines = with_names_apart(columns, &widths, shown, glyphs);
     let mut at = None;
-    for (i, (row, line)) in inner.rows().skip(1).zip(rows).enumerate() {
+    for (i, (row, line)) in inner.rows().skip(1).zip(lines.iter()).enumerate() {
         canvas.line(row, &fit(columns, &widths, line, glyphs));
         if selected == Some(i) {
             let whole = Rect { x: area.x, width: area.width, ..row };

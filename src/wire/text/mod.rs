@@ -14,7 +14,7 @@ mod unit;
 
 pub use cut::{Keep, cut, pad, pad_left, width, wrap, wrap_parts};
 pub use hex::hex;
-pub use name::cut_name;
+pub use name::{cut_apart, cut_long_words, cut_name};
 pub use safe::{display_safe, json_safe, must_escape, shown_name};
 pub use shell::shell_word;
 pub use time::{time_of_day, time_of_day_secs};

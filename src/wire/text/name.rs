@@ -44,6 +44,39 @@ pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
     }
 }
 
+/// Cuts different names whose short forms are equal: what tells them apart stays.
+///
+/// Each keeps the place where the names begin to differ, with up to a third of the cells before it.
+pub fn cut_apart(names: &[&str], cells: usize, mark: &str) -> Vec<String> {
+    let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let first = names.first().copied().unwrap_or_default();
+    let differs = names.iter().map(|name| shared(first, name)).min().unwrap_or(0);
+    let skipped = differs.saturating_sub(cells / 3);
+    let short = |name: &&str| {
+        let from = name.char_indices().nth(skipped).map_or(name.len(), |(at, _)| at);
+        let rest = name.get(from..).unwrap_or_default();
+        let start = if from == 0 { "" } else { mark };
+        let room = cells.saturating_sub(width(start));
+        let rest = if fits(rest, room) { rest.to_owned() } else { cut_end(rest, room, mark) };
+        format!("{start}{rest}")
+    };
+    names.iter().map(short).collect()
+}
+
+/// Cuts the words of a sentence that are wider than `cells` cells, as names.
+pub fn cut_long_words<'a>(text: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
+    if text.split(' ').all(|word| fits(word, cells)) {
+        return Cow::Borrowed(text);
+    }
+    let shorter = |word: &str| {
+        let name = word.trim_end_matches([',', ';', ':', '.']);
+        let end = word.get(name.len()..).unwrap_or_default();
+        format!("{}{end}", cut_name(name, cells.saturating_sub(width(end)), mark))
+    };
+    let words = text.split(' ').map(|word| if fits(word, cells) { word.to_owned() } else { shorter(word) });
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
+}
+
 /// Cuts a sentence that does not fit: shortens the names with a known structure in it, and then
 /// leaves out the end.
 pub(super) fn cut_words(text: &str, cells: usize, mark: &str) -> String {
@@ -213,6 +246,23 @@ mod tests {
     #[test]
     fn keeps_the_collection_of_a_glob() {
         cuts("xdstp://a/envoy.config.cluster.v3.Cluster/team/x/*", &[(20, "xdstp://a/…/x/*")]);
+    }
+
+    #[test]
+    fn equal_short_forms_keep_what_differs() {
+        let names = ["outbound|9080||ratings.bookinfo-prod.svc", "outbound|9080||ratings.bookinfo-test.svc"];
+        assert_eq!(cut_name(names[0], 15, "…"), cut_name(names[1], 15, "…"));
+        assert_eq!(cut_apart(&names, 15, "…"), ["…info-prod.svc", "…info-test.svc"]);
+        assert_eq!(cut_apart(&names, 10, "…"), ["…fo-prod.…", "…fo-test.…"]);
+        assert_eq!(cut_apart(&["alpha-one", "beta-one"], 6, "…"), ["alpha…", "beta-…"]);
+    }
+
+    #[test]
+    fn words_wider_than_a_line_are_cut_as_names() {
+        let text = "server owes EDS outbound|9080||ratings.bookinfo-prod.svc.cluster.local, asked in #4";
+        let cut = cut_long_words(text, 24, "…");
+        assert_eq!(cut, "server owes EDS …9080||ratings, asked in #4");
+        assert_eq!(cut_long_words("short words stay", 5, "…"), "short words stay");
     }
 
     #[test]

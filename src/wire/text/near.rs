@@ -14,8 +14,9 @@ pub fn distance(a: &str, b: &str) -> usize {
 
 /// Returns the words that resemble what was typed, the nearest first: at most `most`.
 ///
-/// A word is near if it needs few edits for its length, begins with what was typed, or if one
-/// contains the other.
+/// A word is near if it needs few edits for its length, begins with what was typed, if one contains
+/// the other, or if the parts between hyphens, dots and underscores are near, as in `nak-loop` and
+/// `nack-resend-loop`.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let lower = typed.to_lowercase();
     let length = lower.chars().count();
@@ -30,12 +31,23 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: 
         let contains = candidate.contains(&lower) || lower.contains(&candidate);
         let is_part = length >= 3 && contains && candidate.chars().count() >= 3;
         let is_near = edits <= (length / 3).clamp(1, MAX_EDITS);
-        (is_near || is_part || candidate.starts_with(&lower)).then_some((!is_near, edits, word))
+        let is_found = is_near || is_part || candidate.starts_with(&lower);
+        (is_found || has_near_parts(&lower, &candidate)).then_some((!is_near, !is_found, edits, word))
     };
     let mut found: Vec<_> = known.into_iter().take(MAX_COMPARED).filter_map(rank).collect();
     found.sort_unstable();
     found.dedup();
-    found.into_iter().take(most).map(|(_, _, word)| word).collect()
+    found.into_iter().take(most).map(|(_, _, _, word)| word).collect()
+}
+
+/// Whether the parts of what was typed resemble parts of a word in the same order, the first one
+/// the first part.
+fn has_near_parts(typed: &str, word: &str) -> bool {
+    let parts = |text| str::split(text, ['-', '_', '.']).filter(|part| !part.is_empty());
+    let is_near = |a: &str, b: &str| a == b || a.len() > 2 && b.len() > 2 && distance(a, b) <= 1;
+    let (mut typed, mut of_word) = (parts(typed), parts(word));
+    let begins = typed.next().zip(of_word.next()).is_some_and(|(typed, first)| is_near(typed, first));
+    begins && typed.all(|typed| of_word.any(|part| is_near(typed, part)))
 }
 
 #[cfg(test)]
@@ -59,6 +71,9 @@ mod tests {
         assert_eq!(nearest("ratings", nodes, 5), ["ratings-v1-77d0"]);
         assert_eq!(nearest("EDGE-GW-2", nodes, 5), ["edge-gw-2", "edge-gw-1"]);
         assert!(nearest("nobody", nodes, 5).is_empty());
+        let rules = ["nack", "nack-resend-loop", "stale"];
+        assert_eq!(nearest("nak-loop", rules, 5), ["nack-resend-loop"]);
+        assert_eq!(nearest("nak", rules, 5), ["nack", "nack-resend-loop"]);
         assert_eq!(nearest("statsu", ["status", "get"], 5), ["status"], "swapped letters are one edit");
     }
 }

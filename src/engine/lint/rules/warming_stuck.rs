@@ -77,7 +77,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let mut batches: BTreeMap<_, Vec<WarmingFact>> = BTreeMap::new();
     for fact in due {
         let interrupted = ctx.interrupted(&RULE, ctx.sym(&fact.name), fact.since);
-        let key = (interrupted, fact.is_update, fact.is_order_uncertain());
+        let by = fact.caused_by.as_ref().map(|cause| cause.by.clone());
+        let key = (interrupted, fact.is_update, fact.is_order_uncertain(), by);
         batches.entry(key).or_default().push(fact);
     }
     batches.values().for_each(|batch| report(ctx, batch, Blame::Server));
@@ -110,6 +111,7 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     let severity = is_uncertain.then_some(Severity::Info);
     let found =
         FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
+    let found = found.caused_by(batch.first().and_then(|fact| fact.caused_by.as_ref()));
     ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
 }
 

@@ -13,12 +13,14 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{Column, Cut, column};
 use crate::wire::event::Dir;
-use crate::wire::text::{age, count, display_safe, pad, plural, size, type_label, wrap};
+use crate::wire::text::{Keep, age, count, cut, display_safe, pad, plural, size, type_label, wrap};
 
 /// The least height of the comparison, with its title.
 const MIN_DETAIL: u16 = 4;
 /// The least height of the queue, with its titles, if it has as many messages.
 const MIN_LIST: u16 = 4;
+/// The most lines of a diverged type while nothing is held.
+const MAX_DIVERGED_LINES: usize = 4;
 
 /// The areas of the screen.
 pub(super) struct HoldParts {
@@ -73,7 +75,7 @@ pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> S
 }
 
 /// Returns the expression, and the streams that it covers.
-fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize) -> Vec<StyledLine> {
+fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize, mark: &str) -> Vec<StyledLine> {
     let timeout = age(hold.timeout);
     let first = match &hold.armed {
         Some(text) => {
@@ -94,13 +96,11 @@ fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize) -> Vec<Style
                 .map(|text| vec![span(format!(" {text}"), Role::Muted)]),
         );
     }
+    let most = if screen.rows.is_empty() { MAX_DIVERGED_LINES } else { 1 };
     for text in &screen.diverged {
-        lines.extend(
-            wrap(&display_safe(text), width)
-                .into_iter()
-                .take(1)
-                .map(|text| vec![span(format!(" {text}"), Role::Warn)]),
-        );
+        let text = cut(&display_safe(text), width * most, Keep::Head, mark).into_owned();
+        let shown = wrap(&text, width).into_iter().take(most);
+        lines.extend(shown.map(|text| vec![span(format!(" {text}"), Role::Warn)]));
     }
     lines
 }
@@ -129,9 +129,10 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Ho
     if common.is_full_screen {
         return HoldParts { head: none, list: none, detail: body, choices: none };
     }
-    let width = usize::from(body.width).saturating_sub(2);
-    let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width).len());
-    let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(body.height / 3));
+    let (width, mark) = (usize::from(body.width).saturating_sub(2), common.theme.glyphs().cut);
+    let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width, mark).len());
+    let most = if screen.rows.is_empty() { body.height.saturating_sub(2) } else { body.height / 3 };
+    let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(most));
     let choices = 1 + hold_lines(screen, width).len();
     let rows = u16::try_from(screen.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
     let least = rows.min(MIN_LIST);
@@ -176,7 +177,7 @@ pub(super) fn draw(
     };
     let parts = parts(screen, common, layout);
     let width = usize::from(parts.head.width).saturating_sub(2);
-    canvas.lines(parts.head, &head_lines(screen, hold, width), 0);
+    canvas.lines(parts.head, &head_lines(screen, hold, width, common.theme.glyphs().cut), 0);
     if screen.rows.is_empty() && screen.draft.is_none() {
         let text = match &hold.armed {
             Some(_) => "nothing is held: no message has matched, or all were decided about",

@@ -12,7 +12,7 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, Keep, cut, display_safe, shown_name, type_label, wrap};
+use crate::wire::text::{self, Keep, cut, cut_long_words, display_safe, shown_name, type_label, wrap};
 
 use super::state::OverviewScreen;
 
@@ -79,21 +79,18 @@ fn listing(common: &Common, lines: &[ProblemLine], width: u16, height: usize) ->
     let cells: Vec<StyledLine> = lines.iter().map(|line| cells(common, *line)).collect();
     let widths = table::widths(&common.widths, &columns, &cells, usize::from(width).saturating_sub(1));
     let text_width = widths.last().copied().flatten().unwrap_or_default();
+    let mark = common.theme.glyphs().cut;
     let mut rows = Vec::with_capacity(lines.len());
     for (line, mut row) in lines.iter().zip(cells) {
         let Some(Span { text, role, .. }) = row.pop() else { continue };
         let most = MAX_TEXT_LINES.min(free + 1);
         let mut parts = match most {
             1 => vec![text],
-            _ => wrap(
-                &cut(
-                    &display_safe(&text),
-                    text_width * MAX_TEXT_LINES,
-                    Keep::Head,
-                    common.theme.glyphs().cut,
-                ),
-                text_width,
-            ),
+            _ => {
+                let text = display_safe(&text);
+                let text = cut_long_words(&text, text_width, mark);
+                wrap(&cut(&text, text_width * MAX_TEXT_LINES, Keep::Head, mark), text_width)
+            }
         };
         if parts.len() > most {
             // The list cuts the last line.

@@ -28,8 +28,17 @@ impl Splicer {
         match head.kind {
             HEADERS | CONTINUATION => self.block_frame(dir, head, frame),
             SETTINGS if head.flags & ACK == 0 => {
-                self.settings(dir, &frame[9..]);
+                self.settings(dir, &frame[9..])?;
                 Ok(Verdict::Pass)
+            }
+            SETTINGS => {
+                // DATA that needs the settings follows their ACK.
+                let half = &mut self.halves[index(dir)];
+                half.push_part(frame.clone());
+                half.frame_passed();
+                half.windows.acknowledge();
+                self.resize_streams(dir);
+                Ok(Verdict::Taken)
             }
             RST_STREAM => Ok(self.reset_frame(dir, head, frame)),
             GOAWAY if dir == Dir::Resp => Ok(self.go_away_frame(frame)),
@@ -105,23 +114,34 @@ impl Splicer {
     }
 
     /// Notes the settings of a peer, which limit the direction towards this peer.
-    fn settings(&mut self, dir: Dir, payload: &[u8]) {
+    fn settings(&mut self, dir: Dir, payload: &[u8]) -> Result<(), &'static str> {
         let towards = dir.opposite();
+        let mut window = None;
         for entry in payload.chunks_exact(6) {
             let [a, b, value @ ..] = entry else { continue };
             let Ok(value) = <[u8; 4]>::try_from(value) else { continue };
-            if u16::from_be_bytes([*a, *b]) != INITIAL_WINDOW_SIZE {
-                continue;
+            if u16::from_be_bytes([*a, *b]) == INITIAL_WINDOW_SIZE {
+                window = Some(i64::from(u32::from_be_bytes(value)));
             }
-            let size = i64::from(u32::from_be_bytes(value));
-            let change = size - std::mem::replace(&mut self.halves[index(towards)].initial_window, size);
+        }
+        self.halves[index(towards)].windows.announce(window)?;
+        self.resize_streams(towards);
+        Ok(())
+    }
+
+    /// Gives the armed streams the window of new streams, if it has changed.
+    fn resize_streams(&mut self, towards: Dir) {
+        let half = &mut self.halves[index(towards)];
+        let size = half.windows.in_force();
+        let change = size - std::mem::replace(&mut half.initial_window, size);
+        if change != 0 {
             for stream in self.streams.values_mut() {
                 if let StreamState::Armed(halves) = stream {
                     halves[index(towards)].resize(change);
                 }
             }
+            self.send_pending(towards);
         }
-        self.send_pending(towards);
         self.arm_long_requests();
     }
 

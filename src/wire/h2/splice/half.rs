@@ -6,6 +6,7 @@ use super::super::frames::FrameHead;
 use super::super::literal::{MAX_FRAME_BYTES, put_head};
 use super::super::{DATA, END_STREAM, PADDED};
 use super::blocks::Blocks;
+use super::windows::StreamWindows;
 
 /// Window of a connection or stream before any frame changes it, in bytes (RFC 9113, "Initial
 /// Flow-Control Window Size").
@@ -42,6 +43,8 @@ pub(super) struct Half {
     pub(super) credit: u32,
     /// Window of a new stream in bytes, by the receiver's settings.
     pub(super) initial_window: i64,
+    /// The settings from which that window follows.
+    pub(super) windows: StreamWindows,
 }
 
 pub(super) enum ParseState {
@@ -92,6 +95,7 @@ impl Half {
             stalled: VecDeque::new(),
             credit: 0,
             initial_window: DEFAULT_WINDOW,
+            windows: StreamWindows::default(),
         }
     }
 

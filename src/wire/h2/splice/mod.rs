@@ -9,6 +9,7 @@ mod blocks;
 mod frames;
 mod half;
 mod stream;
+mod windows;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

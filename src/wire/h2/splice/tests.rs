@@ -110,6 +110,50 @@ fn stream_that_begins_without_window_gets_that_of_the_server() {
     assert_eq!(splicer.take_output(Dir::Resp).concat(), frame(8, 0, 1, &[0, 0, 0, 3]));
 }
 
+/// Returns the bytes of DATA in frames.
+fn data_bytes(parts: &[Bytes]) -> usize {
+    let (bytes, mut at, mut sum) = (parts.concat(), 0, 0);
+    while let Some([a, b, c, kind, ..]) = bytes.get(at..at + 9) {
+        let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+        sum += if *kind == 0 { len } else { 0 };
+        at += 9 + len;
+    }
+    sum
+}
+
+#[test]
+fn data_beyond_the_first_window_follows_the_ack_of_the_settings() {
+    use crate::wire::h2::tests::{block, frame};
+    let mut splicer = Splicer::new(None, 1 << 20);
+    let mut read = |dir: Dir, bytes: Vec<u8>| {
+        splicer.push(dir, bytes.into());
+        while let Ok(Some(event)) = splicer.next_event(dir) {
+            match event {
+                SpliceEvent::Opened { stream, .. } => splicer.arm(stream),
+                SpliceEvent::Message { message } => {
+                    assert!(splicer.send(&message));
+                    splicer.settle(&message);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        splicer.take_output(Dir::Resp)
+    };
+    let request = frame(1, 4, 1, &block(&[(":method", "POST"), (":path", "/a")]));
+    let larger = [frame(4, 0, 0, &[0, 4, 0, 0x10, 0, 0]), frame(8, 0, 0, &[0, 0x10, 0, 0])].concat();
+    read(Dir::Req, [PREFACE, &larger, &request].concat());
+    let mut message = vec![0];
+    message.extend_from_slice(&200_000_u32.to_be_bytes());
+    message.resize(5 + 200_000, b'x');
+    let frames = message.chunks(16_384).flat_map(|chunk| frame(0, 0, 1, chunk));
+    let headers = frame(1, 4, 1, &block(&[(":status", "200")]));
+    let response = [frame(4, 0, 0, &[]), headers, frames.collect()].concat();
+    assert_eq!(data_bytes(&read(Dir::Resp, response)), 65_535);
+    let rest = read(Dir::Resp, frame(4, 1, 0, &[]));
+    assert_eq!(rest.first().map(|first| first[3]), Some(4), "the ACK is first");
+    assert_eq!(data_bytes(&rest), 5 + 200_000 - 65_535);
+}
+
 #[test]
 fn messages_trickle_through_windows_that_are_smaller_than_a_prefix() {
     const STANCES: [Stance; 3] = [Stance::Arm, Stance::Watch, Stance::WatchThenArm];
