@@ -311,7 +311,12 @@ fn warming_resources(warming: &WarmingResources) -> String {
 fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
     // The server cannot send what a name in error stands for.
     let is_asked = blame == Blame::Client;
-    let mut text = format!("{} {label} ", if is_asked { "client asked for" } else { "server owes" });
+    let what = match blame {
+        Blame::Client => "client asked for",
+        Blame::Xdscope => "client waits for",
+        _ => "server owes",
+    };
+    let mut text = format!("{what} {label} ");
     match &owed.names[..] {
         [] if owed.is_guess => text.push_str("for the wildcard (guess)"),
         [] => text.push_str("for the wildcard"),
@@ -329,7 +334,9 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
             let earlier = owed.earlier.map(|n| format!("in #{}, and on this stream ", n.0));
             text.push_str(&format!(", asked {}{}", earlier.unwrap_or_default(), asked_times(span)));
         }
-        None if owed.is_first && owed.unreadable.is_none() => text.push_str(", nothing sent yet"),
+        None if owed.is_first && owed.unreadable.is_none() && blame != Blame::Xdscope => {
+            text.push_str(", nothing sent yet");
+        }
         None => {}
     }
     if let Some(unreadable) = owed.unreadable {

@@ -53,6 +53,7 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
     match fact.needs.iter().find_map(|need| need.absent) {
         Some(absent) => text.push_str(&format!(": the server says that it does not exist (#{})", absent.0)),
+        None if fact.caused_by.is_some() => {}
         None => text.push_str(&format!(": the server owes {owed}{again}")),
     }
     if let Some(withheld) = fact.withheld {

@@ -175,6 +175,7 @@ fn widen(model: &mut Model, data: &dyn Data, n: Option<Seq>) {
 pub(super) fn open_problem(model: &mut Model, destination: Destination, from: ReturnPoint, data: &dyn Data) {
     let filter = model.common.filter.take();
     open(model, destination, ReturnPoint { filter, ..from }, data);
+    model.problem_place = Some(return_point(model));
 }
 
 /// Opens the evidence of the next problem in the list. `Esc` leads back to where the walk began.
@@ -200,7 +201,6 @@ pub(super) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: boo
             first.filter = Some(filter);
         }
     }
-    model.problem_place = Some(return_point(model));
     model.say(notice);
 }
 

@@ -3,6 +3,8 @@
 //! A step is shown only while the facts that it tells are true. It is done when the user did what
 //! it asks for, in whichever way.
 
+use std::cmp::Ordering;
+
 use crate::engine::problems::{Problem, ProblemFact};
 use crate::present::report;
 use crate::tui::common::Pane;
@@ -63,6 +65,22 @@ struct WayScreen {
     press: &'static str,
 }
 
+/// The keys to press.
+enum Press {
+    Keys(&'static str),
+    /// Those that lead there from what the screen shows.
+    Found(fn(&Model) -> String),
+}
+
+impl Press {
+    fn text(&self, model: &Model) -> String {
+        match self {
+            Press::Keys(text) => (*text).to_owned(),
+            Press::Found(text) => text(model),
+        }
+    }
+}
+
 /// A step of the tour.
 struct TourStep {
     /// The screen that the step is about.
@@ -71,7 +89,7 @@ struct TourStep {
     see: fn(&Model, &dyn Data) -> Option<String>,
     /// The event that the step waits for.
     waits: &'static str,
-    press: &'static str,
+    press: Press,
     way: &'static [WayScreen],
     is_done: fn(&Model) -> bool,
     /// The action of the user.
@@ -83,7 +101,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Overview,
         see: overview,
         waits: "in a moment the control plane pushes a cluster that edge-gw-1 refuses",
-        press: "} chooses the next problem of the list, { the one before",
+        press: Press::Keys("} chooses the next problem of the list, { the one before"),
         way: &[],
         is_done: |model| model.common.has_chosen_problem() || has_refusal_open(model),
         done: "a problem is chosen",
@@ -92,7 +110,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Overview,
         see: chosen_problem,
         waits: "choose a problem with }",
-        press: "} until the NACK of edge-gw-1 is chosen, then Enter opens its evidence (6 does so too)",
+        press: Press::Found(to_the_refusal),
         way: &[],
         is_done: has_refusal_open,
         done: "the refusal is open",
@@ -101,7 +119,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Nack,
         see: card,
         waits: "the card is being read",
-        press: "d shows what the refused push changed",
+        press: Press::Keys("d shows what the refused push changed"),
         way: &[],
         is_done: |model| model.screen == ScreenId::Diff,
         done: "the change is open",
@@ -110,7 +128,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Diff,
         see: change,
         waits: "choose a push with changes: [ and ] go to other versions",
-        press: "3 shows the messages, L draws them as a ladder between client and server",
+        press: Press::Keys("3 shows the messages, L draws them as a ladder between client and server"),
         way: &[WayScreen {
             screen: ScreenId::Timeline,
             see: messages,
@@ -123,7 +141,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Timeline,
         see: messages,
         waits: "the first messages are about to come",
-        press: "/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)",
+        press: Press::Keys("/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)"),
         way: &[],
         is_done: |model| model.screen == ScreenId::Timeline && model.common.filter.is_some(),
         done: "the list is narrowed",
@@ -132,7 +150,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Timeline,
         see: narrowed,
         waits: "/ and kind:nack and Enter",
-        press: "7 shows which names never came",
+        press: Press::Keys("7 shows which names never came"),
         way: &[],
         is_done: |model| model.screen == ScreenId::Subscriptions,
         done: "the subscriptions are open",
@@ -141,7 +159,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Subscriptions,
         see: missing,
         waits: "no name is missing at this moment",
-        press: "8 shows how resources hang together",
+        press: Press::Keys("8 shows how resources hang together"),
         way: &[],
         is_done: |model| model.screen == ScreenId::Graph,
         done: "the graph is open",
@@ -150,7 +168,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Graph,
         see: graph,
         waits: "the graph is being built",
-        press: "1, then } or { to a FAILING problem, and Enter: all streams of that client (2 and a do so too)",
+        press: Press::Keys("1, then } or { to a FAILING problem, and Enter: all streams of that client (2 and a do so too)"),
         way: &[
             WayScreen {
                 screen: ScreenId::Overview,
@@ -170,7 +188,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Stream,
         see: streams,
         waits: "a lists all streams of the client",
-        press: ": and reviews and Enter goes there by name: commands, nodes, types, resources, rules",
+        press: Press::Keys(": and reviews and Enter goes there by name: commands, nodes, types, resources, rules"),
         way: &[],
         is_done: |model| model.screen == ScreenId::Resources,
         done: "the resource is open",
@@ -179,7 +197,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Resources,
         see: resource,
         waits: "choose a resource with j and k",
-        press: ", goes one message back in time, on every screen; f returns to now",
+        press: Press::Keys(", goes one message back in time, on every screen; f returns to now"),
         way: &[],
         is_done: |model| model.common.has_cursor(),
         done: "the past is open",
@@ -188,7 +206,7 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Resources,
         see: past,
         waits: ", goes back in time",
-        press: "? lists all keys, y copies (yc: the command for a colleague); q ends the demo",
+        press: Press::Keys("? lists all keys, y copies (yc: the command for a colleague); q ends the demo"),
         way: &[],
         is_done: |_| false,
         done: "",
@@ -231,11 +249,11 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let is_there = is_last || model.screen == step.screen;
     let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
     let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
-    let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.to_owned()));
+    let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.text(model)));
     let has_facts = there.is_some() || on_way.is_some();
     let (see, press) = match there.or(on_way) {
         Some(words) => words,
-        None if is_there => (format!("(not yet: {})", step.waits), step.press.to_owned()),
+        None if is_there => (format!("(not yet: {})", step.waits), step.press.text(model)),
         None => {
             let next = step.way.first().map_or(step.screen, |way| way.screen);
             let (number, title) = (next.number(), next.title());
@@ -262,6 +280,18 @@ fn has_refusal_open(model: &Model) -> bool {
 
 fn refused(model: &Model) -> Option<&ProblemFact> {
     model.common.problems.iter().find(|problem| matches!(problem.problem, Problem::Refused(_)))
+}
+
+/// Returns the keys that lead from the chosen problem to the refusal.
+fn to_the_refusal(model: &Model) -> String {
+    let is_refusal = |problem: &ProblemFact| matches!(problem.problem, Problem::Refused(_));
+    let refusal = model.common.problems.iter().position(is_refusal);
+    let key = match refusal.map(|at| at.cmp(&model.common.problem_index())) {
+        Some(Ordering::Equal) => return "Enter opens the evidence of the NACK (6 does so too)".to_owned(),
+        Some(Ordering::Less) => "{",
+        _ => "}",
+    };
+    format!("{key} until the NACK of edge-gw-1 is chosen, then Enter opens its evidence (6 does so too)")
 }
 
 fn overview(model: &Model, _data: &dyn Data) -> Option<String> {

@@ -60,7 +60,7 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         let state = screen.of_type().map(|of| of.fact.state);
         return match state {
             Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
-            _ => format!("{shown}, all answered"),
+            _ => format!("{shown}, none waits for the server"),
         };
     }
     let answered = (screen.all() as u64).saturating_sub(owed + again + malformed);
