@@ -11,12 +11,19 @@ use crate::engine::store::{StreamFact, TypeState};
 use crate::present::report::client_name;
 use crate::tui::data::Data;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::text::near::distance;
 use crate::wire::text::{count, type_label};
 
 /// Resource names that are read, over all streams and types.
 const MAX_NAMES: usize = 400_000;
 /// Places that are shown.
 const MAX_FOUND: usize = 100;
+/// Longest text that is compared with names letter by letter, in bytes.
+const MAX_MISTYPED_BYTES: usize = 60;
+/// Bytes of a name in which a letter of the text has to be found.
+const MAX_SPREAD: usize = 3;
+/// Words of a name that are compared with the first letter.
+const MAX_STARTS: usize = 16;
 
 /// The order of lines: how well the name matches, then the kind of the line, then the length of the
 /// name.
@@ -29,6 +36,8 @@ impl Rank {
     pub(super) const COMMAND_PART: Rank = Rank(1, 0, 1);
     /// After a state of exactly this name.
     pub(super) const COMMAND_ANSWER: Rank = Rank(1, 8, 0);
+    /// Inside a word, after names that begin with it.
+    pub(super) const COMMAND_INSIDE: Rank = Rank(4, 0, 0);
     pub(super) const COMMAND_DOC: Rank = Rank(5, 0, 0);
     pub(super) const COMMAND_LETTERS: Rank = Rank(5, 0, 1);
 }
@@ -108,8 +117,18 @@ fn class_of(name: &str, wanted: &str) -> Option<u8> {
         Some(0) => Some(2),
         Some(at) if !name.get(at - 1).is_some_and(u8::is_ascii_alphanumeric) => Some(3),
         Some(_) => Some(4),
+        None if is_mistyped(name, wanted) => Some(5),
         None => (wanted.len() > 2 && has_letters_in_order(name, wanted)).then_some(6),
     }
+}
+
+/// Whether a name differs from what is typed by a letter or two after the first.
+fn is_mistyped(name: &[u8], wanted: &[u8]) -> bool {
+    let edits = wanted.len() / 3;
+    let is_first = name.first().zip(wanted.first()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+    let may_be = is_first && (1..MAX_MISTYPED_BYTES / 3).contains(&edits) && name.len().abs_diff(wanted.len()) <= edits;
+    let words = || Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(wanted).ok()?));
+    may_be && words().is_some_and(|(name, wanted)| distance(name, wanted) <= edits.min(2))
 }
 
 /// The offset of the first occurrence, in any case.
@@ -117,9 +136,18 @@ fn find_ignoring_case(name: &[u8], wanted: &[u8]) -> Option<usize> {
     name.windows(wanted.len().max(1)).position(|part| part.eq_ignore_ascii_case(wanted))
 }
 
+/// Whether a name has the letters in order and near each other, the first one at the start of a
+/// word.
 fn has_letters_in_order(name: &[u8], wanted: &[u8]) -> bool {
-    let mut letters = name.iter();
-    wanted.iter().all(|wanted| letters.any(|letter| letter.eq_ignore_ascii_case(wanted)))
+    let Some(first) = wanted.first() else { return false };
+    let is_start = |at: usize| at == 0 || !name.get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
+    let starts = (0..name.len()).filter(|at| name[*at].eq_ignore_ascii_case(first) && is_start(*at));
+    let has_rest = |at: usize| {
+        let part = &name[at..name.len().min(at + wanted.len() * MAX_SPREAD)];
+        let mut letters = part.iter();
+        wanted.iter().all(|wanted| letters.any(|letter| letter.eq_ignore_ascii_case(wanted)))
+    };
+    starts.take(MAX_STARTS).any(has_rest)
 }
 
 /// A resource name that was read.
@@ -335,8 +363,9 @@ mod tests {
     #[test]
     fn ranks_names_by_how_well_they_match() {
         let class = |name| class_of(name, "rev");
-        let classes = ["rev", "reviews", "a-reviews", "areviews", "r-e-v", "xyz"].map(class);
-        assert_eq!(classes, [Some(0), Some(2), Some(3), Some(4), Some(6), None]);
+        let classes = ["rev", "reviews", "a-reviews", "areviews", "rew", "r-e-v", "r-a-t-e-s-v", "xyz"].map(class);
+        assert_eq!(classes, [Some(0), Some(2), Some(3), Some(4), Some(5), Some(6), None, None]);
+        assert_eq!(class_of("edge-gw-1", "edge-gw-2"), Some(5));
     }
 
     #[test]

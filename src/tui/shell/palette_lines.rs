@@ -120,8 +120,10 @@ fn ranked_commands(input: &str) -> Vec<(Rank, Command)> {
             Some(Rank::EXACT)
         } else if name.starts_with(&wanted) {
             Some(Rank::COMMAND_PREFIX)
-        } else if name.contains(&wanted) {
+        } else if has_word(name, &wanted) {
             Some(Rank::COMMAND_PART)
+        } else if name.contains(&wanted) {
+            Some(Rank::COMMAND_INSIDE)
         } else if answers == Some(*command) {
             Some(Rank::COMMAND_ANSWER)
         } else if doc.contains(&wanted) {
@@ -149,6 +151,11 @@ fn answering_command(line: &str, wanted: &str) -> Option<Command> {
 fn is_prompt_only(command: Command) -> bool {
     use Command::{Accept, Cancel, Complete, Erase, EraseAll, No, Palette, Yes};
     matches!(command, Accept | Cancel | Complete | Erase | EraseAll | Yes | No | Palette)
+}
+
+/// Whether a word of a name begins with `wanted`.
+fn has_word(name: &str, wanted: &str) -> bool {
+    name.split(['-', ' ']).any(|word| word.starts_with(wanted)) || name.contains(&format!("-{wanted}"))
 }
 
 fn is_subsequence(wanted: &str, text: &str) -> bool {

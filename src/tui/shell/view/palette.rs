@@ -83,11 +83,18 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: P
     if found.is_empty() && !input.contains(' ') {
         let nothing = match search.progress() {
             Some(_) => "   searching",
+            None if is_message(input) => "   Enter goes to this message",
             None => "   nothing has this name",
         };
         canvas.text(list, nothing, Role::Muted);
     }
     Position { x: x.min(prompt.right().saturating_sub(1)), y: prompt.y }
+}
+
+/// Whether a text is the number of a message: `#150`.
+fn is_message(input: &str) -> bool {
+    let number = input.trim().strip_prefix('#');
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn first_word(input: &str) -> &str {
