@@ -34,6 +34,10 @@ fn cause<'a>(
         Problem::OwedAtEnd(owed) => {
             let cause = match &owed.debt {
                 Debt::Warming(first) => first.caused_by.as_ref(),
+                // A client may have ended its side before the first push, which came late.
+                Debt::Verdict { .. } if track.traffic.pushes == 1 => {
+                    of_answer(track, owed.at).or_else(|| stream.postponed_request(&track.type_url))
+                }
                 Debt::Verdict { .. } => of_answer(track, owed.at),
                 Debt::Resources { names, .. } => resources(names),
             };

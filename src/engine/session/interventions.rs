@@ -106,6 +106,12 @@ impl Stream {
         self.interventions.iter().rev().find(is_cause).or_else(|| self.unanswered_because_of(end))
     }
 
+    /// Returns the last intervention that has sent a request of a type later than the client did.
+    pub(crate) fn postponed_request(&self, type_url: &TypeUrl) -> Option<&Arc<InterventionFacts>> {
+        let of_type = self.interventions.iter().rev().filter(|of| of.type_url == *type_url);
+        of_type.filter(|of| of.dir == Dir::Req).find(|of| of.interference.postpones())
+    }
+
     /// Returns the intervention because of which a stream may have ended before a response: the
     /// client got none or the server no request, or the server got another one.
     fn unanswered_because_of(&self, end: &End) -> Option<&Arc<InterventionFacts>> {
@@ -199,7 +205,10 @@ pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&
     let Some(original) = original.as_ref().filter(|_| is_known) else { return lost };
     match facts.dir {
         Dir::Req if facts.interference == Interference::Corrected => {
-            lost.names = names_left_out(catalog, original, sent.map(|sent| &sent[..]), facts.is_delta);
+            let sent = sent.map(|sent| &sent[..]);
+            // The client may have given the name up while the request was delayed.
+            let wants = |name: Sym| track.is_none_or(|of| of.subscribed.names.contains(name));
+            lost.names = names_left_out(catalog, original, sent, facts.is_delta, wants);
         }
         Dir::Resp => lost.resources = lost_resources(catalog, original, sent.map(|sent| &sent[..])),
         Dir::Req => lost.names = lost_names(catalog, original, sent.map(|sent| &sent[..]), track),
@@ -220,12 +229,14 @@ fn lost_resources(catalog: &mut Catalog, original: &[u8], sent: Option<&[u8]>) -
     was.symmetric_difference(&is).map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns the names that a request asks for, and that are not in the request sent in its place.
+/// Returns the names that a request asks for, and that are not in the request sent in its place,
+/// as far as the client still wants them.
 fn names_left_out(
     catalog: &mut Catalog,
     original: &[u8],
     sent: Option<&[u8]>,
     is_delta: bool,
+    wants: impl Fn(Sym) -> bool,
 ) -> BTreeMap<Arc<str>, bool> {
     let shape = if is_delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
     let mut names = |bytes: &[u8]| -> BTreeSet<Sym> {
@@ -233,7 +244,8 @@ fn names_left_out(
         message.request().into_iter().flat_map(|request| request.names.iter().copied()).collect()
     };
     let (was, is) = (names(original), sent.map(names).unwrap_or_default());
-    was.difference(&is).map(|name| (catalog.text(*name).into(), true)).collect()
+    let left_out = was.difference(&is).filter(|name| wants(**name));
+    left_out.map(|name| (catalog.text(*name).into(), true)).collect()
 }
 
 /// Returns the names of the subscription in which the server differs from the client, which has

@@ -290,6 +290,32 @@ fn delta_resource_is_wrong_until_it_is_sent_again() {
     assert!(!delta_session(same).is_diverged(), "no resource was changed");
 }
 
+#[test]
+fn name_that_the_client_gave_up_is_not_missing_at_the_server() {
+    for (gives_up, is_diverged) in [(false, true), (true, false)] {
+        let mut session = delta_names();
+        let original = delta_request(&["b", "zz"], &[], "");
+        session.message(MessageShape::DeltaRequest, &original);
+        if gives_up {
+            session.message(MessageShape::DeltaRequest, &delta_request(&[], &["zz"], ""));
+        }
+        // A fault has delayed the request, which leaves the tap without the name.
+        let facts = InterventionFacts {
+            interference: Interference::Corrected,
+            dir: Dir::Req,
+            is_delta: true,
+            type_url: CDS.into(),
+            version: "".into(),
+            nonce: "".into(),
+            by: "fault 1".into(),
+        };
+        let sent = Some(delta_request(&["b"], &[], "").into());
+        let what = Intervention { facts, original: Some(original.into()), sent, sent_dir: Dir::Req };
+        session.handle(FramePayload::Intercepted(Box::new(what)));
+        assert_eq!(session.is_diverged(), is_diverged);
+    }
+}
+
 /// Returns a delta request that subscribes and unsubscribes these names.
 fn delta_request(subscribe: &[&str], unsubscribe: &[&str], nonce: &str) -> Vec<u8> {
     let fields = RequestFields {

@@ -217,3 +217,35 @@ fn endpoints_before_a_held_cluster_are_not_needless() {
         assert_eq!(blame, Some(expected), "{findings:?}");
     }
 }
+
+#[test]
+fn first_push_after_a_held_request_needs_no_answer_of_a_client_that_has_left() {
+    let left = "node n1\nstream 1 ads\n> cds\n+2s < cds v=1 n=a [A]\n+2.1s 1 close\n";
+    for (acts, blame) in [(vec![], Blame::Client), (vec![1], Blame::Xdscope)] {
+        let acts: Vec<_> =
+            acts.into_iter().map(|n| (n, facts_by(1, I::Held, (Dir::Req, Kind::Cds, "")))).collect();
+        let (store, findings) = analyse_armed(left, &acts);
+        let problems = crate::engine::problems::problems(&store, &findings);
+        let blames: Vec<Blame> = problems.iter().map(|problem| problem.blame).collect();
+        assert_eq!(blames, [blame]);
+    }
+}
+
+#[test]
+fn endpoints_that_overtake_a_delayed_cluster_are_not_owed_by_the_server() {
+    let start = "node n1 agent=\"envoy/1.40.0\"\nstream 1 ads\n> cds\n< cds v=1 n=a [c{eds}]\n> cds v=1 n=a\n\
+                 > eds names=[c]\n< eds v=1 n=b [c]\n> eds v=1 n=b names=[c]\n";
+    let late = format!(
+        "{start}< eds v=2 n=d [c~2]\n> eds v=2 n=d names=[c]\n< cds v=2 n=e [c{{eds}}~2]\n> cds v=2 n=e\nadvance 20s\n"
+    );
+    for (is_delayed, severity) in [(false, Severity::Warn), (true, Severity::Info)] {
+        let act = (9, facts_by(1, I::Delayed, (Dir::Resp, Kind::Cds, "e")));
+        let acts: Vec<_> = is_delayed.then_some(act).into_iter().collect();
+        let (_, findings) = analyse_armed(&late, &acts);
+        let stuck: Vec<_> = findings.iter().filter(|finding| finding.rule.id == "warming-stuck").collect();
+        assert_eq!(stuck.len(), 1, "{findings:?}");
+        assert_eq!(stuck[0].severity, severity);
+        let is_own = stuck[0].blame == Blame::Xdscope;
+        assert_eq!(is_own, is_delayed);
+    }
+}
