@@ -47,7 +47,16 @@ pub fn without_values(error: impl ToString) -> String {
 /// Returns the message of the YAML parser with line and column, without lines and values of the
 /// text.
 pub fn yaml_error(error: &serde_saphyr::Error) -> String {
-    without_values(error.without_snippet())
+    let text = without_values(error.without_snippet());
+    match text.strip_prefix("budget breached: ") {
+        // The parser names the limit by its own identifiers, before the place in the text.
+        Some(rest) => {
+            let place = rest.find(" at line ").and_then(|at| rest.get(at..)).unwrap_or_default();
+            let place = place.split(" (").next().unwrap_or_default();
+            format!("too many values or too deep, counting repeated aliases{place}")
+        }
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +83,15 @@ mod tests {
         ] {
             assert_eq!(without_values(text), wanted);
         }
+    }
+
+    #[test]
+    fn says_that_aliases_repeat_too_many_values() {
+        let levels = (1..9).map(|n| format!("k{n}: &k{n} [{}]\n", format!("*k{},", n - 1).repeat(9)));
+        let text = format!("k0: &k0 [1,1,1,1,1,1,1,1,1]\n{}", levels.collect::<String>());
+        let error = serde_saphyr::from_str::<serde_json::Value>(&text).expect_err("a bomb");
+        let text = yaml_error(&error);
+        assert!(text.starts_with("too many values or too deep, counting repeated aliases at line "), "{text}");
     }
 
     #[test]

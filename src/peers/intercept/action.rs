@@ -212,8 +212,11 @@ impl Action {
             ("omit", [name]) => Action::Omit((*name).to_owned()),
             ("repeat", [name]) => Action::Repeat((*name).to_owned()),
             ("pad", [size]) => {
-                let size = bytes(size).filter(|size| *size <= MAX_PAD_BYTES);
-                Action::Pad(size.ok_or_else(wrong)?)
+                let size = bytes(size).ok_or_else(wrong)?;
+                if size > MAX_PAD_BYTES {
+                    return Err(FaultError::LargePad(MAX_PAD_BYTES));
+                }
+                Action::Pad(size)
             }
             ("blackhole", []) => Action::Blackhole,
             (action, [.., word]) if word.contains('=') => {

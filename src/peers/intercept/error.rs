@@ -16,6 +16,12 @@ pub enum FaultError {
     /// There is nothing after the arrow.
     #[error("the action is missing after `=>`")]
     NoAction,
+    /// An option is on the side of the expression.
+    #[error("`{0}` is an option: it belongs behind the action, as in `EXPR => ACTION {0}`")]
+    OptionBeforeArrow(String),
+    /// The padding is larger than a tap can hold.
+    #[error("`pad` takes at most {} MiB", .0 >> 20)]
+    LargePad(u64),
     /// The action has a wrong name.
     #[error("unknown action `{word}`{}", actions(.near))]
     UnknownAction {

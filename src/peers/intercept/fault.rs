@@ -67,6 +67,9 @@ impl Fault {
         let expanded = if text.contains("=>") { None } else { Some(expand(&words(text)?)?) };
         let (filter, action) =
             expanded.as_deref().unwrap_or(text).split_once("=>").ok_or(FaultError::NoArrow)?;
+        if let Some(option) = option_among(filter) {
+            return Err(FaultError::OptionBeforeArrow(option.to_owned()));
+        }
         let filter = Filter::parse(filter.trim())?;
         filter.check_wire()?;
         let mut words = words(action)?;
@@ -135,6 +138,12 @@ impl Trigger {
 fn named_arguments(text: &str, expanded: &Option<String>, error: FaultError) -> FaultError {
     let fault = expanded.as_ref().and_then(|_| named(text.split_whitespace().next()?));
     fault.map_or(error, FaultError::NamedArguments)
+}
+
+/// Returns the first option among the words of an expression.
+fn option_among(filter: &str) -> Option<&str> {
+    let is_option = |word: &&str| matches!(Trigger::default().read(word), Ok(true));
+    filter.split_whitespace().find(is_option)
 }
 
 /// Refuses options of the same name in a text.
@@ -321,6 +330,11 @@ mod tests {
                 "neither `EXPR => ACTION` nor a named fault: did you mean `eds-unanswered`? (xdscope help faults lists them)",
             ),
             ("type:cds => drop \"x", "a quoted text has no end"),
+            (
+                "type:cds times=1 => drop",
+                "`times=1` is an option: it belongs behind the action, as in `EXPR => ACTION times=1`",
+            ),
+            ("type:cds => pad 65MiB", "`pad` takes at most 64 MiB"),
             ("stream:1 => drop", "`stream` is not known while a message passes at column 1"),
         ] {
             assert_eq!(Fault::parse(text, None).expect_err(text).to_string(), reason);
@@ -328,7 +342,7 @@ mod tests {
         let unknown = Fault::parse("=> explode", None).expect_err("unknown").to_string();
         assert!(unknown.starts_with("unknown action `explode` (actions: drop delay"), "{unknown}");
         let near = Fault::parse("=> dorp", None).expect_err("unknown").to_string();
-        assert_eq!(near, "unknown action `dorp`; near: drop");
+        assert_eq!(near, "unknown action `dorp`; near: drop, drop-ack");
     }
 
     #[test]

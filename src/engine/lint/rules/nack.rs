@@ -36,6 +36,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
     let nack = request.track.verdicts.nacks.back().filter(|nack| Some(nack.n) == ctx.seq);
     let reason = nack.map(|nack| nack.reason().into());
-    let found = FindingDraft { text, evidence: &evidence, part: version, reason, ..FindingDraft::default() };
+    // The content may be wrong, or the client too strict.
+    let blame = Blame::Both;
+    let found =
+        FindingDraft { blame, text, evidence: &evidence, part: version, reason, ..FindingDraft::default() };
     ctx.report(&RULE, found);
 }
