@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use crate::engine::problems::{Problem, ProblemFact, Urgency};
 use crate::wire::event::{Clock, Time};
-use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
+use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label, width};
 
 use super::finding::finding_clause;
 use super::problem::time_of_day;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
+
+/// Cells of a version that narrow terminals show in a verdict.
+const MAX_SHORT_VERSION: usize = 12;
 
 /// The clients of a source, for a verdict without a problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +37,8 @@ pub struct VerdictLine {
     /// The sentence.
     pub text: String,
     /// Sentences for narrow terminals, the longest first: without the version in force, then
-    /// without the time at which the problem began. Empty if there is only one sentence.
+    /// without the time at which the problem began, then without a long refused version. Empty if
+    /// there is only one sentence.
     pub shorter: Vec<String>,
     /// The role of the sentence.
     pub role: Role,
@@ -56,7 +60,12 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
         let since = since(worst, clock);
         let text = headline(worst, clock, &since);
-        let shorter = [since.as_str(), ""].map(|since| short_headline(worst, clock, since)).to_vec();
+        let mut shorter = [since.as_str(), ""].map(|since| short_headline(worst, clock, since, true)).to_vec();
+        if let Problem::Refused(refused) = &worst.problem
+            && width(&refused.version.to_string()) > MAX_SHORT_VERSION
+        {
+            shorter.push(short_headline(worst, clock, "", false));
+        }
         return VerdictLine {
             text,
             shorter,
@@ -133,14 +142,15 @@ fn since(fact: &ProblemFact, clock: &Clock) -> String {
 
 /// Returns a problem as a sentence that has its reason in the first columns: `edge-gw-1 refused CDS
 /// 42 since 14:02:08 (4×): reviews: ConnectTimeout: value must be greater than 0s`.
-fn short_headline(fact: &ProblemFact, clock: &Clock, since: &str) -> String {
+fn short_headline(fact: &ProblemFact, clock: &Clock, since: &str, has_version: bool) -> String {
     let client = problem_client(fact);
     match (&fact.problem, fact.quote()) {
         (Problem::Refused(refused), Some(quote)) => {
             let times =
                 if refused.times > 1 { format!(" ({}×)", count(refused.times)) } else { String::new() };
             let label = type_label(fact.type_url.as_str());
-            format!("{client} refused {label} {}{since}{times}: {}", refused.version, shortest_error(quote))
+            let version = if has_version { format!(" {}", refused.version) } else { String::new() };
+            format!("{client} refused {label}{version}{since}{times}: {}", shortest_error(quote))
         }
         (Problem::Failing(failing), _) => {
             let what = match failing.count {

@@ -113,7 +113,7 @@ impl OverviewScreen {
     }
 
     /// Moves to the list of problems, or to the next problem.
-    fn next_problem(&self, common: &mut Common, forward: bool) {
+    fn next_problem(&mut self, common: &mut Common, forward: bool) {
         let (at, count) = (common.problem_index(), common.problem_count());
         let listed: Vec<usize> = common.problems_listed().into_iter().filter(|at| *at < count).collect();
         let to = match (common.pane, forward) {
@@ -129,9 +129,15 @@ impl OverviewScreen {
         };
         common.pane = Pane::Second;
         match to {
-            Some(to) => common.choose_problem(*to),
+            Some(to) => self.choose(common, *to),
             None => common.say("no further problem this way"),
         }
+    }
+
+    /// Chooses a problem, and selects its node.
+    fn choose(&mut self, common: &mut Common, problem: usize) {
+        common.choose_problem(problem);
+        self.select_stream(common.problems.get(problem).map(|problem| problem.stream));
     }
 
     /// Moves the selection in the pane that has the focus, or the text in the full screen.
@@ -143,7 +149,7 @@ impl OverviewScreen {
                 let listed = common.problems_listed();
                 let at = listed.partition_point(|index| *index < common.problem_index());
                 let to = at.saturating_add_signed(by).min(listed.len().saturating_sub(1));
-                listed.get(to).into_iter().for_each(|to| common.choose_problem(*to));
+                listed.get(to).into_iter().for_each(|to| self.choose(common, *to));
             }
         }
     }
@@ -334,7 +340,7 @@ impl Screen for OverviewScreen {
             let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
             let index = index.filter(|_| selects)?;
             let is_same = had_focus && index == common.problem_index();
-            common.choose_problem(index);
+            self.choose(common, index);
             return Some(is_same);
         }
         None
