@@ -50,8 +50,9 @@ fn words(screen: &LintScreen, common: &Common) -> String {
             plural(screen.checked.rows as u64, "row"),
             plural(screen.checked.streams as u64, "stream")
         ),
-        (false, _, n) => {
-            format!("no finding in this scope, {} in others: Enter shows all", plural(n, "finding"))
+        (false, is_all, n) => {
+            let hidden = if is_all { "" } else { "; some rules are hidden: U shows them again" };
+            format!("no finding in this scope, {} in others: Enter shows all{hidden}", plural(n, "finding"))
         }
     }
 }
