@@ -97,6 +97,12 @@ impl StreamKey {
         StreamKey { server: None, ..self.clone() }
     }
 
+    /// Whether the client and the method are those of another key, whose server is another one.
+    pub(crate) fn is_at_other_server(&self, other: &StreamKey) -> bool {
+        let is_same = self.node == other.node && self.host == other.host && self.method == other.method;
+        is_same && self.server != other.server
+    }
+
     /// The key of streams of the client that ended before their node was known.
     pub(crate) fn anonymous(stream: &Stream) -> StreamKey {
         StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::of(stream) }
@@ -409,7 +415,12 @@ impl Failures {
 
     /// Returns how the streams of a stream's client ended.
     pub(crate) fn of(&self, stream: &Stream) -> Option<&StreamEnds> {
-        self.by_client.get(&StreamKey::of(stream))
+        self.of_client(&StreamKey::of(stream))
+    }
+
+    /// Returns how the streams of a client ended.
+    pub(crate) fn of_client(&self, key: &StreamKey) -> Option<&StreamEnds> {
+        self.by_client.get(key)
     }
 
     /// Notes the first response on a stream.
