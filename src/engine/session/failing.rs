@@ -119,6 +119,8 @@ pub(crate) struct FailureRun {
     pub(crate) is_graceful: bool,
     /// Whether the newest stream was answered, or needed no answer.
     pub(crate) is_served: bool,
+    /// Whether the client has ended all streams of the run itself, without an error.
+    is_given_up: bool,
     /// The fault or person of xdscope that has ended the streams.
     made_by: Option<Arc<str>>,
 }
@@ -236,12 +238,18 @@ impl StreamEnds {
         if !is_failure || is_hidden_by(self.run.as_ref().map(|run| &run.made_by), closed) {
             return;
         }
-        self.run.take_if(|run| run.made_by != closed.made_by);
+        // A client that gives up a stream ends it without an error.
+        let is_given_up = kind == EndKind::Clean;
+        if is_given_up && self.run.as_ref().is_some_and(|run| !run.is_given_up) {
+            return;
+        }
+        self.run.take_if(|run| run.made_by != closed.made_by || run.is_given_up != is_given_up);
         let run = self.run.get_or_insert_with(|| FailureRun {
             series: EndSeries::new(index, at),
             rejected: 0,
             is_graceful: true,
             is_served,
+            is_given_up,
             made_by: closed.made_by.clone(),
         });
         run.series.add(index, at, age, end);
