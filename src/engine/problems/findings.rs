@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::{Track, with_other_context};
 use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
@@ -310,7 +310,8 @@ impl Causes {
 
     /// Returns the problem of the missing resource that a resource of the finding warms for.
     fn owed_to_warming(&self, store: &Store, finding: &Finding) -> Option<usize> {
-        if finding.rule.id != WARMING_STUCK {
+        // The server owes nothing that the client has not requested.
+        if finding.rule.id != WARMING_STUCK || finding.blame == Blame::Client {
             return None;
         }
         let stream = store.engine().stream(finding.stream)?;
@@ -371,8 +372,10 @@ fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
 
 /// Whether a finding is about a warming resource, or a resource that it needs.
 fn is_about(warming: &WarmingFact, finding: &Finding) -> bool {
-    let needed = warming.needs.iter().map(|need| &need.name);
-    let involved: HashSet<&str> = needed.chain([&warming.name]).map(|name| &**name).collect();
+    let Some((kind, _)) = Kind::of_type_url(finding.type_url.as_str()) else { return false };
+    let needed = warming.needs.iter().map(|need| (need.kind, &need.name));
+    let involved = needed.chain([(warming.kind, &warming.name)]).filter(|(of, _)| *of == kind);
+    let involved: HashSet<&str> = involved.map(|(_, name)| &**name).collect();
     finding.names.iter().any(|name| involved.contains(&**name))
 }
 
