@@ -401,7 +401,18 @@ impl WarmingView<'_> {
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
-        let repeat = covering.traffic.last_request.filter(|n| *n > batch.seq && !covering.is_verdict(*n));
+        let is_known = request.is_some()
+            || covering.subscribed.is_wildcard()
+            || covering.subscribed.names.contains(key.name)
+            || covering.glob_of(self.catalog, key.name).is_some();
+        if !is_known {
+            // The requests before the recording are unknown, and what answered them.
+            return NeedState::Met;
+        }
+        // A SotW request asks for all of its names once more.
+        let is_restated = covering.subscription.last_names.is_some();
+        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.is_verdict(*n);
+        let repeat = covering.traffic.last_request.filter(is_repeat);
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
