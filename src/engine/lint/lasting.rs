@@ -283,7 +283,10 @@ impl RuleContext<'_> {
         // A file that cannot be read has no type.
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
-        let interrupted = names.iter().next().and_then(|name| self.interrupted(rule, *name, since));
+        // A request that the client owes is owed anew on each stream.
+        let can_go_on = !matches!(state, LastingState::Unrequested(_));
+        let first = names.iter().next().filter(|_| can_go_on);
+        let interrupted = first.and_then(|name| self.interrupted(rule, *name, since));
         let finding = match interrupted {
             Some(finding) => {
                 self.source_state.lasting.resume(finding, &names);

@@ -11,7 +11,7 @@ use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
-use super::fold::{FindingGroup, group};
+use super::fold::{FindingGroup, WARMING_STUCK, group};
 
 /// Names of findings that are merged into one problem.
 const MAX_NAMES: usize = 16;
@@ -38,9 +38,6 @@ const NONCE_UNKNOWN: &str = "nonce-unknown";
 
 /// The rule about clusters that are removed while routes point to them.
 const BREAK_BEFORE_MAKE: &str = "break-before-make";
-
-/// The rule about resources that warm for too long.
-const WARMING_STUCK: &str = "warming-stuck";
 
 /// The rule about resources that were requested with other context parameters.
 const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
@@ -363,11 +360,17 @@ fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
         _ => false,
     };
     match &problem.problem {
-        Problem::Warming(warming) => is_about(&warming.first, finding),
+        Problem::Warming(warming) => is_about(&warming.first, finding) || is_of_others(problem, finding),
         Problem::OwedAtEnd(owed) => of_debt(owed),
         Problem::Failing(failing) => failing.owed.iter().any(of_debt),
         _ => false,
     }
+}
+
+/// Whether a finding is about another resource that the problem of the first one counts.
+fn is_of_others(problem: &ProblemFact, finding: &Finding) -> bool {
+    let is_alike = finding.rule.id == WARMING_STUCK && finding.blame == problem.blame;
+    is_alike && finding.over.is_none() && finding.type_url == problem.type_url
 }
 
 /// Whether a finding is about a warming resource, or a resource that it needs.

@@ -56,6 +56,8 @@ pub(crate) struct MissingNeed {
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
+    /// The request with which the client gave up the resource, before the resource came.
+    pub(crate) given_up: Option<Seq>,
     /// The client asks for the resource on another stream than that of the warming one.
     pub(crate) is_elsewhere: bool,
 }
@@ -82,6 +84,7 @@ impl MissingNeed {
             is_malformed: false,
             absent: None,
             is_unrequested: false,
+            given_up: None,
             is_elsewhere: false,
         }
     }
