@@ -65,8 +65,7 @@ impl WarmingView<'_> {
         let is_due = |since: Time| now.since(since.max(stream.opened)) >= limit;
         for batch in track.warming.batches.iter().filter(|batch| is_due(batch.at)) {
             for name in batch.names() {
-                let is_expired = track.deadlines.get(name).is_some_and(|deadline| *deadline <= now);
-                let needs = if is_expired { Vec::new() } else { self.unrequested_needs(track, batch, *name) };
+                let needs = self.unrequested_needs(track, batch, *name);
                 let is_due = needs.iter().any(|need| is_due(need.since));
                 if is_due && seen.insert(*name) {
                     found.push(WarmingName { name: *name, batch, needs });

@@ -70,6 +70,8 @@ pub(crate) struct WarmingView<'a> {
     pub(crate) streams: Vec<&'a Stream>,
     /// The routes that the scopes of the client refer to, with the response that sent the scope.
     scope_routes: OnceCell<Vec<(ResourceKey, Seq)>>,
+    /// The time at which resources have expired. `None` for none.
+    now: Option<Time>,
 }
 
 impl MissingNeed {
@@ -109,7 +111,13 @@ enum NeedState {
 
 impl<'a> WarmingView<'a> {
     pub(crate) fn new(catalog: &'a Catalog, needs: &'a Needs, streams: Vec<&'a Stream>) -> WarmingView<'a> {
-        WarmingView { catalog, needs, streams, scope_routes: OnceCell::new() }
+        WarmingView { catalog, needs, streams, scope_routes: OnceCell::new(), now: None }
+    }
+
+    /// The view at a time: a resource whose time to live is over has ended to warm, as a removed
+    /// one has (docs/protocol.md#g-02).
+    pub(crate) fn at(self, now: Time) -> WarmingView<'a> {
+        WarmingView { now: Some(now), ..self }
     }
 }
 
@@ -174,6 +182,10 @@ impl WarmingView<'_> {
     }
 
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
+        let expires = track.deadlines.get(&name);
+        if expires.zip(self.now).is_some_and(|(deadline, now)| *deadline <= track.ttl_clock(now)) {
+            return BatchState::Over;
+        }
         let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
             WarmingContent::None => return BatchState::Over,
             WarmingContent::RefusedBefore => return BatchState::Unasked,

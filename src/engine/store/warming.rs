@@ -150,7 +150,9 @@ impl Store {
 
     /// Returns the streams of a client as far as warming goes.
     fn warming_view(&self, stream: &Stream) -> WarmingView<'_> {
-        self.engine.warming_view(&self.catalog, self.engine.index(stream.id).unwrap_or_default())
+        let index = self.engine.index(stream.id).unwrap_or_default();
+        let view = self.engine.warming_view(&self.catalog, index);
+        if self.limits.timed { view.at(self.now) } else { view }
     }
 
     /// Returns the warming resources of a track, those for which the server owes something first.
