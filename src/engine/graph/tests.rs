@@ -81,6 +81,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         is_owed: true,
         is_malformed: false,
         is_unrequested: false,
+        given_up: None,
         is_elsewhere: false,
         absent: None,
     };

@@ -263,7 +263,7 @@ impl Lint {
         let SessionEvent::Request(request) = &outcome.what else { return };
         let track = position.track_index.and_then(|track| position.stream.tracks.get(track));
         let kind = track.and_then(|track| track.kind);
-        let is_news = request.first || !request.added.is_empty();
+        let is_news = request.first || !request.added.is_empty() || !request.removed.is_empty();
         if !is_news || !(is_needed(kind) || can_warm(kind)) {
             return;
         }

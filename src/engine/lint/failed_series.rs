@@ -62,6 +62,18 @@ impl FailedSeriesByClient {
         self.followed.contains_key(client)
     }
 
+    /// Returns the series of a stream's client at other servers, with the times of their first
+    /// failures.
+    pub(super) fn at_other_servers(&self, stream: &Stream) -> Vec<(StreamKey, Time)> {
+        let own = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+        let of_streams = self.followed.iter().filter_map(|(client, series)| match client {
+            FailedClient::Stream(key) => Some((key, series.first)),
+            FailedClient::Connection { .. } => None,
+        });
+        let others = of_streams.filter(|(key, _)| own.iter().any(|own| own.is_at_other_server(key)));
+        others.map(|(key, first)| (key.clone(), first)).collect()
+    }
+
     /// Replaces the series of a client.
     pub(super) fn follow(&mut self, client: FailedClient, series: FailedSeries) {
         if self.followed.len() < MAX_FOLLOWED || self.followed.contains_key(&client) {

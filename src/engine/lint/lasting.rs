@@ -283,7 +283,10 @@ impl RuleContext<'_> {
         // A file that cannot be read has no type.
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
-        let interrupted = names.iter().next().and_then(|name| self.interrupted(rule, *name, since));
+        // A request that the client owes is owed anew on each stream.
+        let can_go_on = !matches!(state, LastingState::Unrequested(_));
+        let first = names.iter().next().filter(|_| can_go_on);
+        let interrupted = first.and_then(|name| self.interrupted(rule, *name, since));
         let finding = match interrupted {
             Some(finding) => {
                 self.source_state.lasting.resume(finding, &names);
@@ -447,7 +450,7 @@ impl RuleContext<'_> {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
             } else if let LastingState::Emptied(kind) = followed.state {
-                followed.is_given_up = followed.place == place && track.subscribed.is_empty();
+                followed.is_given_up = followed.place == place && track.is_unsubscribed();
                 let is_of_client = client.as_ref() == Some(&followed.client) && kind == track.kind;
                 let is_over = followed.is_given_up || (is_of_client && track.sent.count() > 0);
                 followed.names.retain(|_| !is_over);
@@ -509,7 +512,9 @@ impl Followed {
             let known = track.canonical(catalog, name);
             let slot = track.sent.get(catalog, known);
             self.has_come &= slot.is_some_and(|slot| slot.is_present());
-            self.is_given_up |= !track.covers(catalog, known, slot.as_ref());
+            // A name without an entry was never answered.
+            let is_unanswered = matches!(self.state, LastingState::Unanswered) && slot.is_none();
+            self.is_given_up |= is_unanswered || !track.covers(catalog, known, slot.as_ref());
         }
     }
 }

@@ -140,6 +140,7 @@ fn of_type(
     let state = store.state(stream, type_url).filter(|state| !state.variant.is_delta())?;
     let in_use = match state.in_force.as_ref().filter(|version| !version.is_empty()) {
         _ if state.is_mended(last) => InUse::Later,
+        _ if store.is_expired(stream, type_url) => InUse::Nothing,
         Some(version) => InUse::Earlier(version.clone()),
         None if is_partial => InUse::Unknown,
         None => InUse::Nothing,

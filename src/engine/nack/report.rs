@@ -226,14 +226,19 @@ fn refused_resource(
     let named = NamedFields::read(&last.message, &push.names, &name.value);
     let broken = content.map(|content| BrokenConstraints::of(push.store, push.schema, content, Some(&named)));
     let pushed = last.refused.unwrap_or(last.n);
-    let good_on = |stream: StreamId| {
-        let versions = push.store.versions(stream, push.type_url, &name.value).into_iter();
+    let in_force = push.store.resource(stream, push.type_url, &name.value).and_then(|fact| fact.in_force);
+    let in_force = in_force.map(|known| known.version);
+    let good_on = |on: StreamId| {
+        let versions = push.store.versions(on, push.type_url, &name.value).into_iter();
         let mut accepted = versions.filter(|version| {
-            version.first < pushed && version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted)
+            let is_accepted = version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted);
+            // The client may refuse a version that it has.
+            let is_held = || on == stream && in_force.as_deref() == Some(&*version.version);
+            version.first < pushed && (is_accepted || is_held())
         });
         let version = accepted.next()?;
         let body = push.tree(version.content?, MAX_SHOWN_BYTES)?;
-        Some((stream, (version, body)))
+        Some((on, (version, body)))
     };
     let earlier = push.store.earlier_streams(stream).into_iter();
     let good = [stream].into_iter().chain(earlier.take(MAX_EARLIER_STREAMS)).find_map(good_on);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::{Track, with_other_context};
 use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
-use super::fold::{FindingGroup, group};
+use super::fold::{FindingGroup, WARMING_STUCK, group};
 
 /// Names of findings that are merged into one problem.
 const MAX_NAMES: usize = 16;
@@ -38,9 +38,6 @@ const NONCE_UNKNOWN: &str = "nonce-unknown";
 
 /// The rule about clusters that are removed while routes point to them.
 const BREAK_BEFORE_MAKE: &str = "break-before-make";
-
-/// The rule about resources that warm for too long.
-const WARMING_STUCK: &str = "warming-stuck";
 
 /// The rule about resources that were requested with other context parameters.
 const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
@@ -310,7 +307,8 @@ impl Causes {
 
     /// Returns the problem of the missing resource that a resource of the finding warms for.
     fn owed_to_warming(&self, store: &Store, finding: &Finding) -> Option<usize> {
-        if finding.rule.id != WARMING_STUCK {
+        // The server owes nothing that the client has not requested.
+        if finding.rule.id != WARMING_STUCK || finding.blame == Blame::Client {
             return None;
         }
         let stream = store.engine().stream(finding.stream)?;
@@ -362,17 +360,25 @@ fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
         _ => false,
     };
     match &problem.problem {
-        Problem::Warming(warming) => is_about(&warming.first, finding),
+        Problem::Warming(warming) => is_about(&warming.first, finding) || is_of_others(problem, finding),
         Problem::OwedAtEnd(owed) => of_debt(owed),
         Problem::Failing(failing) => failing.owed.iter().any(of_debt),
         _ => false,
     }
 }
 
+/// Whether a finding is about another resource that the problem of the first one counts.
+fn is_of_others(problem: &ProblemFact, finding: &Finding) -> bool {
+    let is_alike = finding.rule.id == WARMING_STUCK && finding.blame == problem.blame;
+    is_alike && finding.over.is_none() && finding.type_url == problem.type_url
+}
+
 /// Whether a finding is about a warming resource, or a resource that it needs.
 fn is_about(warming: &WarmingFact, finding: &Finding) -> bool {
-    let needed = warming.needs.iter().map(|need| &need.name);
-    let involved: HashSet<&str> = needed.chain([&warming.name]).map(|name| &**name).collect();
+    let Some((kind, _)) = Kind::of_type_url(finding.type_url.as_str()) else { return false };
+    let needed = warming.needs.iter().map(|need| (need.kind, &need.name));
+    let involved = needed.chain([(warming.kind, &warming.name)]).filter(|(of, _)| *of == kind);
+    let involved: HashSet<&str> = involved.map(|(_, name)| &**name).collect();
     finding.names.iter().any(|name| involved.contains(&**name))
 }
 

@@ -9,6 +9,9 @@ use crate::wire::event::{Seq, StreamId, TypeUrl};
 /// Names of a finding that are compared with those of others.
 const MAX_COMPARED_NAMES: usize = 32;
 
+/// The rule about resources that warm for too long.
+pub(super) const WARMING_STUCK: &str = "warming-stuck";
+
 /// Rules about a file whose content is not in use.
 const FILE_RULES: [&str; 2] = ["fs-parse-error", "fs-update-rejected"];
 
@@ -61,6 +64,7 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
         let mut join = |shared| sets.join(index, *first.entry(shared).or_insert(index));
         join(Shared::Rule(of_rule, finding.stream));
         let is_server = finding.blame != Blame::Client;
+        let is_of_client = finding.rule.id == WARMING_STUCK && !is_server;
         if is_server && finding.names.is_empty() {
             join(Shared::ServerRule(of_rule, None));
         }
@@ -71,7 +75,8 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
             if is_server {
                 join(Shared::ServerRule(of_rule, Some(name)));
             }
-            for message in &finding.messages {
+            // One side is at fault after the other for a resource that warms for long.
+            for message in finding.messages.iter().filter(|_| !is_of_client) {
                 join(Shared::Message(*message, name));
             }
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::lint::Blame;
-use crate::engine::session::{NackFact, PushedVersion, Refusal, Response, Stream, Track};
+use crate::engine::session::{
+    NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track, named,
+};
 use crate::engine::store::{RefusedBy, Store, TypeState};
 use crate::wire::event::{Seq, Time, Variant};
 
@@ -154,7 +156,8 @@ fn refused_version(
     track: &Track,
     nack: &NackFact,
 ) -> (PushedVersion, Option<Arc<str>>) {
-    let in_force = track.version_in_force().map(|version| Arc::from(version.as_str()));
+    let in_force = track.version_in_force().filter(|_| !store.has_all_expired(track));
+    let in_force = in_force.map(|version| Arc::from(version.as_str()));
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
     if nack.refused.is_none() {
         return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
@@ -163,7 +166,15 @@ fn refused_version(
     if !is_delta && !nack.version.is_empty() {
         return (whole(), in_force);
     }
-    match store.refused_of_track(stream, track, nack.n) {
+    let refused = store.refused_of_track(stream, track, nack.n);
+    let held = is_delta.then(|| held_version(store, track, nack)).flatten();
+    let is_named = |refused: &RefusedBy| nack.message.contains(&*refused.name);
+    if let Some((pushed, version, is_held_named)) = held
+        && refused.as_ref().is_none_or(|refused| is_held_named && !is_named(refused))
+    {
+        return (pushed, Some(version));
+    }
+    match refused {
         Some(RefusedBy { name, version, is_removal, in_force: own, more, .. }) => {
             let pushed = match is_removal {
                 true => PushedVersion::Removal { name, more },
@@ -174,6 +185,23 @@ fn refused_version(
         None if is_delta && nack.version.is_empty() => (PushedVersion::Empty, None),
         None => (whole(), in_force),
     }
+}
+
+/// Returns the resource of a refused delta response that the client has at the refused version, that
+/// version, and whether the NACK has its name: one that it names comes first.
+fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(PushedVersion, Arc<str>, bool)> {
+    let is_held = |of: &&RefusedVersion| {
+        let name = named(store.catalog(), &of.name);
+        let entry = name.and_then(|name| store.used_by_client(track, name));
+        entry.is_some_and(|entry| store.catalog().text(entry.version) == &*of.version)
+    };
+    let is_named = |of: &RefusedVersion| !of.name.is_empty() && nack.message.contains(&*of.name);
+    let mut held = nack.resources.iter().filter(is_held);
+    let first = held.clone().find(|of| is_named(of)).or_else(|| held.next())?;
+    let RefusedVersion { name, version } = first.clone();
+    let more = nack.resources.len() - 1;
+    let pushed = PushedVersion::Resource { name, version: version.clone(), more };
+    Some((pushed, version, is_named(first)))
 }
 
 /// Returns the problems of resources that a NACK names and whose content no later response has

@@ -74,7 +74,7 @@ impl Track {
     }
 
     /// Whether the client is known to subscribe to nothing.
-    fn is_unsubscribed(&self) -> bool {
+    pub(crate) fn is_unsubscribed(&self) -> bool {
         self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
     }
 

@@ -22,7 +22,7 @@ use super::stream_table::{StreamTable, Streams};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
-const MAX_EARLIER_STREAMS: usize = 64;
+pub(super) const MAX_EARLIER_STREAMS: usize = 64;
 
 /// All streams of a source. A clone serves as a checkpoint: large parts are shared.
 #[derive(Clone, Default)]
@@ -34,6 +34,8 @@ pub(crate) struct Engine {
     pub(super) sessions: BTreeMap<usize, Session>,
     next_session: usize,
     pub(super) by_client: HashMap<ClientHistory, usize>,
+    /// The sessions of each client with all servers.
+    pub(super) by_any_server: HashMap<ClientHistory, BTreeSet<usize>>,
     pub(super) failures: Failures,
     /// Types of all streams.
     pub(super) tracks: usize,
@@ -76,12 +78,17 @@ pub(super) struct ClientHistory {
 }
 
 impl ClientHistory {
-    fn of(stream: &Stream) -> ClientHistory {
+    pub(super) fn of(stream: &Stream) -> ClientHistory {
         let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
         let node = node.map(|node| (node.id.clone(), node.cluster.clone()));
         let host = stream.open.peer.as_deref().filter(|_| node.is_none());
         let host = host.map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned());
         ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
+    }
+
+    /// The client and the method, with any server.
+    pub(super) fn of_any_server(self) -> ClientHistory {
+        ClientHistory { server: None, ..self }
     }
 }
 
@@ -338,10 +345,12 @@ impl Engine {
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let next = &mut self.next_session;
-        let session = *self.by_client.entry(ClientHistory::of(stream)).or_insert_with(|| {
+        let client = ClientHistory::of(stream);
+        let session = *self.by_client.entry(client.clone()).or_insert_with(|| {
             *next += 1;
             *next
         });
+        self.by_any_server.entry(client.of_any_server()).or_default().insert(session);
         let members = &mut self.sessions.entry(session).or_default().all;
         if let Some(node) = &stream.node_id {
             let is_open =
@@ -417,10 +426,10 @@ impl Engine {
             self.index.update(index, stream);
         }
         let Some(stream) = self.streams.get(index) else { return };
-        let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
+        let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
-        let prior =
-            if dir == Dir::Req && first { self.take_prior(catalog, index, &type_url, at) } else { None };
+        let first = (is_new && dir == Dir::Req).then_some((&type_url, message));
+        let prior = first.and_then(|first| self.take_prior(catalog, index, first, at));
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
         let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());

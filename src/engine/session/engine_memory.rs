@@ -62,6 +62,10 @@ impl Engine {
         self.sessions.retain(|_, session| !session.all.is_empty());
         let sessions: BTreeSet<usize> = self.sessions.keys().copied().collect();
         self.by_client.retain(|_, session| sessions.contains(session));
+        self.by_any_server.retain(|_, all| {
+            all.retain(|session| sessions.contains(session));
+            !all.is_empty()
+        });
         self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant, VersionInfo};
+use crate::wire::{Message, MessageBody};
 
 use super::compare::key;
 use super::divergence::Divergence;
-use super::engine::Engine;
+use super::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
 use super::names::{SymMap, SymSet};
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
@@ -45,23 +46,60 @@ impl Engine {
     }
 
     /// Returns what the client had of a type at the end of its newest earlier stream with the type,
-    /// and records that this stream takes over.
+    /// and records that this stream takes over. `message` is the first request for the type.
     pub(super) fn take_prior(
         &mut self,
         catalog: &Catalog,
         index: usize,
-        type_url: &TypeUrl,
+        (type_url, message): (&TypeUrl, &Message),
         at: Time,
     ) -> Option<Prior> {
-        let prior = self.prior(catalog, index, type_url);
+        let stream = self.streams().get(index)?;
+        let own = self.before(stream).find_map(|of| Some((of, of.find(type_url)?)));
+        let prior = match (own, &message.body) {
+            (Some((before, found)), _) => self.prior(catalog, before, found),
+            (None, MessageBody::SotwRequest(request)) => {
+                let other = self.at_other_server(stream, type_url, &request.version_info);
+                // Refusals at one server say nothing about another one.
+                other.and_then(|(before, found)| self.prior(catalog, before, found)).map(|prior| Prior {
+                    nacks: None,
+                    diverged: None,
+                    ..prior
+                })
+            }
+            _ => None,
+        };
         self.take_over(index, type_url, at);
         prior
     }
 
-    /// Returns what the client had of a type at the end of its newest earlier stream with the type.
-    fn prior(&self, catalog: &Catalog, index: usize, type_url: &TypeUrl) -> Option<Prior> {
-        let stream = self.streams().get(index)?;
-        let (before, found) = self.before(stream).find_map(|of| Some((of, of.find(type_url)?)))?;
+    /// Returns the newest closed stream of the client to another server, with its track of a type,
+    /// if the client states the version that it had there: it goes on with those resources.
+    fn at_other_server(
+        &self,
+        stream: &Stream,
+        type_url: &TypeUrl,
+        version: &VersionInfo,
+    ) -> Option<(&Stream, &Track)> {
+        if version.is_empty() {
+            return None;
+        }
+        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server())?;
+        let others = sessions.iter().filter(|session| stream.session != Some(**session));
+        let newest = others.filter_map(|session| {
+            let ended = self.sessions.get(session)?.ended.iter().rev().take(MAX_EARLIER_STREAMS);
+            let mut ended = ended.inspect(|_| visits::count());
+            ended.find_map(|index| Some((index, self.streams.get(*index)?.find(type_url)?)))
+        });
+        let (newest, found) = newest.max_by_key(|(index, _)| **index)?;
+        let other = self.streams.get(*newest)?;
+        let newest = found.responses.last().map(|response| &response.version);
+        let is_known = [found.stated_version(), newest].into_iter().flatten().any(|known| known == version);
+        is_known.then_some((other, found))
+    }
+
+    /// Returns what the client had of a type at the end of a stream.
+    fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track) -> Option<Prior> {
         if found.accepted.count() == 0
             && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
         {

@@ -97,6 +97,12 @@ impl StreamKey {
         StreamKey { server: None, ..self.clone() }
     }
 
+    /// Whether the client and the method are those of another key, whose server is another one.
+    pub(crate) fn is_at_other_server(&self, other: &StreamKey) -> bool {
+        let is_same = self.node == other.node && self.host == other.host && self.method == other.method;
+        is_same && self.server != other.server
+    }
+
     /// The key of streams of the client that ended before their node was known.
     pub(crate) fn anonymous(stream: &Stream) -> StreamKey {
         StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::of(stream) }
@@ -113,6 +119,8 @@ pub(crate) struct FailureRun {
     pub(crate) is_graceful: bool,
     /// Whether the newest stream was answered, or needed no answer.
     pub(crate) is_served: bool,
+    /// Whether the client has ended all streams of the run itself, without an error.
+    is_given_up: bool,
     /// The fault or person of xdscope that has ended the streams.
     made_by: Option<Arc<str>>,
 }
@@ -230,12 +238,18 @@ impl StreamEnds {
         if !is_failure || is_hidden_by(self.run.as_ref().map(|run| &run.made_by), closed) {
             return;
         }
-        self.run.take_if(|run| run.made_by != closed.made_by);
+        // A client that gives up a stream ends it without an error.
+        let is_given_up = kind == EndKind::Clean;
+        if is_given_up && self.run.as_ref().is_some_and(|run| !run.is_given_up) {
+            return;
+        }
+        self.run.take_if(|run| run.made_by != closed.made_by || run.is_given_up != is_given_up);
         let run = self.run.get_or_insert_with(|| FailureRun {
             series: EndSeries::new(index, at),
             rejected: 0,
             is_graceful: true,
             is_served,
+            is_given_up,
             made_by: closed.made_by.clone(),
         });
         run.series.add(index, at, age, end);
@@ -409,7 +423,12 @@ impl Failures {
 
     /// Returns how the streams of a stream's client ended.
     pub(crate) fn of(&self, stream: &Stream) -> Option<&StreamEnds> {
-        self.by_client.get(&StreamKey::of(stream))
+        self.of_client(&StreamKey::of(stream))
+    }
+
+    /// Returns how the streams of a client ended.
+    pub(crate) fn of_client(&self, key: &StreamKey) -> Option<&StreamEnds> {
+        self.by_client.get(key)
     }
 
     /// Notes the first response on a stream.

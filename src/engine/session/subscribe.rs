@@ -93,7 +93,7 @@ impl Track {
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
         if is_needed(self.kind) {
-            self.subscription.released.add(name, ctx.seq);
+            self.subscription.released.add(name, ctx.seq, ctx.at);
         }
         self.subscription.globs.remove(ctx.catalog, name);
         self.waiting.remove(name);

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::wire::event::{Kind, Sym, Time};
+use crate::wire::event::{Kind, Seq, Sym, Time};
 
 use super::named;
 use super::names::SymSet;
@@ -62,12 +62,12 @@ impl WarmingView<'_> {
         let mut seen = SymSet::default();
         let mut found = Vec::new();
         // A client requests anew on each stream.
-        let is_due = |batch: &&WarmingBatch| now.since(batch.at.max(stream.opened)) >= limit;
-        for batch in track.warming.batches.iter().filter(is_due) {
+        let is_due = |since: Time| now.since(since.max(stream.opened)) >= limit;
+        for batch in track.warming.batches.iter().filter(|batch| is_due(batch.at)) {
             for name in batch.names() {
-                let is_expired = track.deadlines.get(name).is_some_and(|deadline| *deadline <= now);
-                let needs = if is_expired { Vec::new() } else { self.unrequested_needs(track, batch, *name) };
-                if !needs.is_empty() && seen.insert(*name) {
+                let needs = self.unrequested_needs(track, batch, *name);
+                let is_due = needs.iter().any(|need| is_due(need.since));
+                if is_due && seen.insert(*name) {
                     found.push(WarmingName { name: *name, batch, needs });
                 }
             }
@@ -137,11 +137,15 @@ impl WarmingView<'_> {
         };
         let is_known = match key.kind {
             Kind::Srds => self.tracks_of(key.kind).any(|track| track.traffic.requests > 0),
-            _ => names.into_iter().any(|name| self.may_have_requested(key.kind, name, batch)),
+            _ => names.iter().any(|name| self.may_have_requested(key.kind, *name, batch)),
         };
+        let given_up = names.iter().filter_map(|name| self.given_up(key.kind, *name, batch)).max();
+        let since = given_up.map_or(batch.at, |(_, at)| at);
+        let given_up = given_up.map(|(n, _)| n);
         let is_resend = self.needs_resend(key.kind, batch)
             && self.tracks_of(key.kind).any(|track| track.sent.is_present(self.catalog, key.name));
-        let need = MissingNeed { is_unrequested: true, is_resend, ..MissingNeed::new(key, batch.at) };
+        let need = MissingNeed::new(key, since);
+        let need = MissingNeed { is_unrequested: true, given_up, is_resend, ..need };
         (!is_known).then_some(need)
     }
 
@@ -172,7 +176,23 @@ impl WarmingView<'_> {
             track.covers(self.catalog, name, slot.as_ref())
                 || slot.as_ref().is_some_and(is_used)
                 || track.aliases.contains_key(&name)
-                || (!needs_resend && track.subscription.released.may_have(name, batch.seq))
+                || (!needs_resend && track.may_have_given_up(name, slot.is_some(), batch.seq))
         })
+    }
+
+    /// Returns the newest request since a batch with which the client gave up a resource that it
+    /// never had.
+    fn given_up(&self, kind: Kind, name: Sym, batch: &WarmingBatch) -> Option<(Seq, Time)> {
+        let never_had = |track: &&Track| track.sent.get(self.catalog, name).is_none();
+        let tracks = self.tracks_of(kind).filter(never_had);
+        tracks.filter_map(|track| track.subscription.released.after(name, batch.seq)).max()
+    }
+}
+
+impl Track {
+    /// Whether the client may have given up a resource since message `n`, after it had it.
+    fn may_have_given_up(&self, name: Sym, has_come: bool, n: Seq) -> bool {
+        let released = &self.subscription.released;
+        if has_come { released.may_have(name, n) } else { released.has_forgotten(n) }
     }
 }

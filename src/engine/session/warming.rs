@@ -56,6 +56,8 @@ pub(crate) struct MissingNeed {
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
+    /// The request with which the client gave up the resource, before the resource came.
+    pub(crate) given_up: Option<Seq>,
     /// The client asks for the resource on another stream than that of the warming one.
     pub(crate) is_elsewhere: bool,
 }
@@ -68,6 +70,8 @@ pub(crate) struct WarmingView<'a> {
     pub(crate) streams: Vec<&'a Stream>,
     /// The routes that the scopes of the client refer to, with the response that sent the scope.
     scope_routes: OnceCell<Vec<(ResourceKey, Seq)>>,
+    /// The time at which resources have expired. `None` for none.
+    now: Option<Time>,
 }
 
 impl MissingNeed {
@@ -82,6 +86,7 @@ impl MissingNeed {
             is_malformed: false,
             absent: None,
             is_unrequested: false,
+            given_up: None,
             is_elsewhere: false,
         }
     }
@@ -106,7 +111,13 @@ enum NeedState {
 
 impl<'a> WarmingView<'a> {
     pub(crate) fn new(catalog: &'a Catalog, needs: &'a Needs, streams: Vec<&'a Stream>) -> WarmingView<'a> {
-        WarmingView { catalog, needs, streams, scope_routes: OnceCell::new() }
+        WarmingView { catalog, needs, streams, scope_routes: OnceCell::new(), now: None }
+    }
+
+    /// The view at a time: a resource whose time to live is over has ended to warm, as a removed
+    /// one has (docs/protocol.md#g-02).
+    pub(crate) fn at(self, now: Time) -> WarmingView<'a> {
+        WarmingView { now: Some(now), ..self }
     }
 }
 
@@ -171,6 +182,10 @@ impl WarmingView<'_> {
     }
 
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
+        let expires = track.deadlines.get(&name);
+        if expires.zip(self.now).is_some_and(|(deadline, now)| *deadline <= track.ttl_clock(now)) {
+            return BatchState::Over;
+        }
         let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
             WarmingContent::None => return BatchState::Over,
             WarmingContent::RefusedBefore => return BatchState::Unasked,
@@ -401,7 +416,18 @@ impl WarmingView<'_> {
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
-        let repeat = covering.traffic.last_request.filter(|n| *n > batch.seq && !covering.is_verdict(*n));
+        let is_known = request.is_some()
+            || covering.subscribed.is_wildcard()
+            || covering.subscribed.names.contains(key.name)
+            || covering.glob_of(self.catalog, key.name).is_some();
+        if !is_known {
+            // The requests before the recording are unknown, and what answered them.
+            return NeedState::Met;
+        }
+        // A SotW request asks for all of its names once more.
+        let is_restated = covering.subscription.last_names.is_some();
+        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.is_verdict(*n);
+        let repeat = covering.traffic.last_request.filter(is_repeat);
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());

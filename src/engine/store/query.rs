@@ -28,6 +28,12 @@ struct CurrentState {
 }
 
 impl Store {
+    /// Whether the times to live of all resources of a type that the client has accepted are over.
+    pub fn is_expired(&self, stream: StreamId, type_url: &TypeUrl) -> bool {
+        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
+        track.is_some_and(|track| self.has_all_expired(track))
+    }
+
     /// Returns each stream and type that has a state.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (&Stream, &Track)> {
         let streams = self.engine.streams().iter();

@@ -104,6 +104,15 @@ impl Store {
         self.used_in_state(track, name, state)
     }
 
+    /// Whether the times to live of all resources that the client has accepted are over.
+    pub(crate) fn has_all_expired(&self, track: &Track) -> bool {
+        if track.deadlines.is_empty() || track.accepted.count() == 0 {
+            return false;
+        }
+        let accepted = track.accepted.slots(&self.catalog).into_iter().filter(|(_, slot)| slot.is_present());
+        accepted.into_iter().all(|(name, _)| self.used_by_client(track, name).is_none())
+    }
+
     /// Returns the resource that the client uses under a name whose state is known: the client
     /// drops a resource at the end of its time to live (docs/protocol.md#g-02).
     pub(super) fn used_in_state(

@@ -68,6 +68,8 @@ pub struct NeededResource {
     pub absent: Option<Seq>,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
+    /// The request with which the client gave up the resource, before the resource came.
+    pub given_up: Option<Seq>,
     /// Whether the client asks for the resource on another stream than that of the warming one.
     pub is_elsewhere: bool,
 }
@@ -108,6 +110,17 @@ impl WarmingFact {
         self.needs.iter().all(|need| need.is_unrequested)
     }
 
+    /// Since when the client owes its request: from the start of the wait on, or since it gave up
+    /// the last resource that it had requested.
+    pub(crate) fn client_owes_since(&self) -> Time {
+        self.needs.iter().map(|need| need.since).max().unwrap_or_default().max(self.since)
+    }
+
+    /// The newest request with which the client gave up what the resource waits for.
+    pub fn given_up(&self) -> Option<Seq> {
+        self.needs.iter().map(|need| need.given_up).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// Whether the client withholds a verdict until the server has sent what the resource needs. A
     /// client that has not requested that does not wait for the server.
     pub(crate) fn explains_silence(&self) -> bool {
@@ -137,7 +150,9 @@ impl Store {
 
     /// Returns the streams of a client as far as warming goes.
     fn warming_view(&self, stream: &Stream) -> WarmingView<'_> {
-        self.engine.warming_view(&self.catalog, self.engine.index(stream.id).unwrap_or_default())
+        let index = self.engine.index(stream.id).unwrap_or_default();
+        let view = self.engine.warming_view(&self.catalog, index);
+        if self.limits.timed { view.at(self.now) } else { view }
     }
 
     /// Returns the warming resources of a track, those for which the server owes something first.
@@ -304,6 +319,7 @@ impl Store {
             is_malformed: need.is_malformed,
             absent: need.absent,
             is_unrequested: need.is_unrequested,
+            given_up: need.given_up,
             is_elsewhere: need.is_elsewhere,
         }
     }

@@ -30,6 +30,10 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
         let asked = first.asked.map_or("not asked again".to_owned(), |n| format!("asked in #{}", n.0));
         let updated = format!("updated in #{}", fact.response.0);
         let notes: Vec<String> = match (fact.is_update, first.asked) {
+            (false, None) if first.given_up.is_some() => {
+                let given_up = first.given_up.map(|n| format!("given up in #{}", n.0));
+                sent().into_iter().chain(given_up).collect()
+            }
             (false, None) if first.absent.is_some() || first.is_unrequested => sent(),
             (true, None) => vec![updated],
             (true, Some(_)) => vec![updated, asked],
@@ -41,6 +45,7 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
         let it = it_or_them(fact);
         text.push_str(&match fact.withheld {
             Some(response) => format!(": the client has neither requested {it} nor answered #{}", response.0),
+            None if fact.given_up().is_some() => format!(": the client requests {it} no longer"),
             None => format!(": the client has not requested {it}"),
         });
         return text;

@@ -99,12 +99,14 @@ fn check(ctx: &mut RuleContext<'_>) {
 /// Sets the timer of a new stream, and ends the findings about streams before it.
 fn of_request(ctx: &mut RuleContext<'_>, _: &RequestContext<'_>) {
     end_series(ctx, "a later stream worked");
+    end_replaced(ctx);
     wait_for_age(ctx);
 }
 
 fn of_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.traffic.pushes == 1 {
         end_series(ctx, "a stream was answered");
+        end_replaced(ctx);
     }
 }
 
@@ -139,11 +141,28 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
         if still_fails {
             continue;
         }
-        let Some(series) = ctx.source_state.failures.take(&client) else { continue };
-        let duration = ctx.at.since(series.first).as_secs_f64();
-        let text = format!("{}; {reason} after {duration:.1}s", series.text);
-        ctx.findings.finish(series.finding, ctx.at, &text);
+        finish(ctx, &client, reason);
     }
+}
+
+/// Ends the findings about failures at other servers that the stream replaces.
+fn end_replaced(ctx: &mut RuleContext<'_>) {
+    if ctx.source_state.failures.is_empty() || !ctx.stream.has_response {
+        return;
+    }
+    for (failed, first) in ctx.source_state.failures.at_other_servers(ctx.stream) {
+        if ctx.store.is_replaced_by(&failed, first, ctx.stream) {
+            finish(ctx, &FailedClient::Stream(failed), "a stream was answered");
+        }
+    }
+}
+
+/// Ends the finding about a client.
+fn finish(ctx: &mut RuleContext<'_>, client: &FailedClient, reason: &str) {
+    let Some(series) = ctx.source_state.failures.take(client) else { return };
+    let duration = ctx.at.since(series.first).as_secs_f64();
+    let text = format!("{}; {reason} after {duration:.1}s", series.text);
+    ctx.findings.finish(series.finding, ctx.at, &text);
 }
 
 /// Reports connections that never had a stream.

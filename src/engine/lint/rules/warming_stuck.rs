@@ -52,7 +52,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
         // A client requests anew on each stream.
-        let since = if fact.is_owed_by_client() { fact.since.max(ctx.stream.opened) } else { fact.since };
+        let since = match fact.is_owed_by_client() {
+            true => fact.client_owes_since().max(ctx.stream.opened),
+            false => fact.since,
+        };
         if at.since(since) < limit {
             let due = since.after(limit);
             next = Some(next.map_or(due, |next: Time| next.min(due)));
@@ -89,7 +92,11 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
         batch.iter().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
     evidence.dedup();
-    let Some(since) = batch.iter().map(|fact| fact.since).min() else { return };
+    let since = |fact: &WarmingFact| match blame {
+        Blame::Client => fact.client_owes_since().max(ctx.stream.opened),
+        _ => fact.since,
+    };
+    let Some(since) = batch.iter().map(since).min() else { return };
     let needs = batch.iter().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
     let needs = needs.take(MAX_NAMES).collect();
     let what = needed(batch);
@@ -98,8 +105,10 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     let is_uncertain = blame == Blame::Server && batch.iter().all(WarmingFact::is_order_uncertain);
     let (state, cause, text, past) = if blame == Blame::Client {
         let its = if is_one { "its" } else { "their" };
-        let text = format!("the client has not requested {its} {what}");
-        let past = format!("the client had not requested {its} {what} for {{}}");
+        let is_given_up = batch.iter().all(|fact| fact.given_up().is_some());
+        let fault = if is_given_up { "given up" } else { "not requested" };
+        let text = format!("the client has {fault} {its} {what}");
+        let past = format!("the client had {fault} {its} {what} for {{}}");
         (LastingState::Unrequested(needs), Some("not requested"), text, past)
     } else {
         let order = if is_uncertain { ORDER_UNCERTAIN } else { "" };
