@@ -6,7 +6,7 @@ use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
-use crate::engine::session::{SymSet, Track, key};
+use crate::engine::session::{ResourceEntry, SymSet, Track, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
 
@@ -128,7 +128,10 @@ impl<'a> RuleContext<'a> {
         }
         for (_, track) in ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)) {
             let slots = track.accepted.slots(catalog).into_iter();
-            for (_, slot) in slots.filter(|(_, slot)| slot.is_present()) {
+            let is_used = |(name, slot): &(Sym, ResourceEntry)| {
+                slot.is_present() && track.covers(catalog, *name, Some(slot))
+            };
+            for (_, slot) in slots.filter(is_used) {
                 let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
                 let refs = refs.iter().flat_map(|refs| refs.iter());
                 let clusters = refs.filter(|to| to.kind == Kind::Cds);
