@@ -24,7 +24,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alar
 use std::time::Duration;
 
 use super::super::state::MAX_NAMES;
-use crate::engine::session::canonical_name;
+use crate::engine::session::{canonical_name, is_structured, resource_type};
 use crate::wire::event::{Kind, Sym, Time};
 
 /// How long a resource may be unreferenced.
@@ -44,7 +44,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
-    let named = response.outcome.added.iter().filter(|name| response.track.subscribed.names.contains(**name));
+    let catalog = ctx.catalog();
+    // A list collection is a root (docs/protocol.md#k-24).
+    let is_list = |name: &Sym| {
+        let text = catalog.text(*name);
+        is_structured(text) && resource_type(text).is_some_and(|kind| kind.ends_with("Collection"))
+    };
+    let is_named = |name: &&Sym| response.track.subscribed.names.contains(**name) && !is_list(name);
+    let named = response.outcome.added.iter().filter(is_named);
     for name in named {
         if ctx.state.unreferenced.len() < MAX_NAMES {
             ctx.state.unreferenced.insert(*name, ctx.at);
