@@ -53,9 +53,11 @@ impl Graph {
         self.unread.append(&mut unread);
     }
 
-    /// Whether a node is a cluster that the client cannot use, not even in an earlier version.
+    /// Whether a node is a cluster that the client cannot use, not even in an earlier version. A
+    /// request waits for a cluster that the client fetches on demand.
     fn is_unavailable(&self, node: &GraphNode) -> bool {
         let is_absent = match &node.state {
+            NodeState::NotAsked | NodeState::Waiting { again: None, .. } if self.fetches_clusters => false,
             NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
             NodeState::Waiting { again, .. } | NodeState::Missing { again, .. } => again.is_none(),
             NodeState::Gone(_) => true,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use crate::engine::session::{is_structured, resource_type, respelled};
 use crate::engine::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
-use crate::schema::links::{Link, OtherSource};
+use crate::schema::links::{Link, OtherSource, fetches_clusters};
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
 use crate::wire::content::BlobId;
@@ -114,6 +114,8 @@ struct ContentFacts {
     /// The inline entries of a list collection.
     entries: Arc<[InlineEntry]>,
     certificate: Option<Arc<Certificate>>,
+    /// Whether Envoy fetches unknown clusters on demand because of the content.
+    fetches_clusters: bool,
 }
 
 /// A cache of references and certificates by content.
@@ -143,7 +145,9 @@ impl References {
             let entries = bytes.as_ref().zip(body.as_ref());
             let entries = entries.map_or_else(Vec::new, |(bytes, body)| inline_entries(bytes, body));
             let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
-            self.0.insert(*id, ContentFacts { links: links.into(), entries: entries.into(), certificate });
+            let fetches_clusters = bytes.as_deref().is_some_and(fetches_clusters);
+            let (links, entries) = (links.into(), entries.into());
+            self.0.insert(*id, ContentFacts { links, entries, certificate, fetches_clusters });
         }
     }
 
@@ -169,6 +173,8 @@ pub struct Graph {
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
+    /// Whether the client fetches unknown clusters when a request needs them.
+    fetches_clusters: bool,
     /// Whether the client may have clusters from before the recording.
     has_unseen_clusters: bool,
     /// Nodes to which an update without a verdict refers: they are no orphans.
@@ -298,6 +304,7 @@ impl Graph {
         let content = node.content?;
         if let Some(facts) = known.0.get(&content) {
             node.certificate.clone_from(&facts.certificate);
+            self.fetches_clusters |= facts.fetches_clusters;
             return Some(facts.links.clone());
         }
         self.unread.push(content);

@@ -221,9 +221,11 @@ impl Graph {
         let is_redirect = node.state == NodeState::Gone(ResourceState::Redirected);
         let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
-        if node.state == NodeState::NotAsked && node.other_source.is_some() {
+        let is_unasked = node.state == NodeState::NotAsked;
+        let is_fetched = node.kind == Kind::Cds && self.fetches_clusters;
+        if is_unasked && node.other_source.is_some() {
             node.state = NodeState::Elsewhere;
-        } else if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
+        } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);

@@ -6,9 +6,13 @@ use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
-use crate::engine::session::{SymSet, Track, key};
+use crate::engine::session::{ResourceEntry, SymSet, Track, key};
+use crate::schema::links::fetches_clusters;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
+
+/// Resources of a type that are searched for filters.
+const MAX_SEARCHED_CONTENTS: usize = 1024;
 
 /// Clusters that the resources of a client refer to and that the client does not have.
 #[derive(Debug, Default)]
@@ -103,10 +107,26 @@ impl<'a> RuleContext<'a> {
             unknown.names.extend(named.filter(|name| !is_present(*name) && !is_told(*name)));
             unknown.users.extend((unknown.names.len() > known).then_some(user));
         }
+        if !unknown.names.is_empty() && self.fetches_clusters() {
+            return UnknownClusters::default();
+        }
         unknown.names.sort_unstable();
         unknown.names.dedup();
         unknown.streams = clusters.into_iter().map(|(stream, _)| stream).collect();
         unknown
+    }
+
+    /// Whether the client fetches unknown clusters when a request needs them.
+    fn fetches_clusters(&self) -> bool {
+        let catalog = self.catalog();
+        ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)).any(|(_, track)| {
+            let slots = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
+            let mut used = slots.filter(|(_, slot)| slot.is_present());
+            used.any(|(_, slot)| {
+                let payload = slot.blob.and_then(|blob| catalog.entry(blob).payload);
+                payload.and_then(|payload| catalog.bytes(payload)).is_some_and(|any| fetches_clusters(&any))
+            })
+        })
     }
 
     /// Returns the clusters of a refused response that the client does not have, although routes
@@ -128,7 +148,10 @@ impl<'a> RuleContext<'a> {
         }
         for (_, track) in ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)) {
             let slots = track.accepted.slots(catalog).into_iter();
-            for (_, slot) in slots.filter(|(_, slot)| slot.is_present()) {
+            let is_used = |(name, slot): &(Sym, ResourceEntry)| {
+                slot.is_present() && track.covers(catalog, *name, Some(slot))
+            };
+            for (_, slot) in slots.filter(is_used) {
                 let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
                 let refs = refs.iter().flat_map(|refs| refs.iter());
                 let clusters = refs.filter(|to| to.kind == Kind::Cds);

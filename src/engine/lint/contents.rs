@@ -46,7 +46,8 @@ impl RuleContext<'_> {
             let catalog = self.catalog();
             let content = |name: &Sym| {
                 let slot = track.sent.get(catalog, *name)?;
-                Some((*name, slot.blob?)).filter(|_| track.covers(catalog, *name, Some(&slot)))
+                let is_held = track.covers(catalog, *name, Some(&slot)) || self.is_left(track, *name);
+                Some((*name, slot.blob?)).filter(|_| is_held)
             };
             if is_of_content {
                 contents.extend(names.iter().filter_map(content).take(MAX_NAMES));
@@ -57,6 +58,13 @@ impl RuleContext<'_> {
         if !followed.names.is_empty() {
             self.source_state.lasting.follow(followed);
         }
+    }
+
+    /// Whether a delta server has sent a resource that the client did not request, and has not
+    /// removed it since.
+    pub(super) fn is_left(&self, track: &Track, name: Sym) -> bool {
+        let is_delta = self.stream.variant().is_some_and(|variant| variant.is_delta());
+        is_delta && track.unrequested.contains(&name) && track.sent.is_present(self.catalog(), name)
     }
 
     /// Follows a finding about how a response treats names, until a later one treats them well.
@@ -125,6 +133,9 @@ impl RuleContext<'_> {
             slots.iter().flatten().any(|slot| slot.is_present() && slot.blob == Some(bad))
         };
         let is_wanted = |name: Sym| track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
+        let left: SymSet =
+            track.unrequested.iter().copied().filter(|name| self.is_left(track, *name)).collect();
+        let is_held = |name: Sym| is_wanted(name) || left.contains(&name);
         let over = self.source_state.lasting.take_over(|followed| {
             let Some(finding) = line.finding(followed, track) else { return false };
             let (seq, contents) = match &mut followed.state {
@@ -139,7 +150,7 @@ impl RuleContext<'_> {
             };
             let is_later = accepted > Some(seq);
             let had_contents = !contents.is_empty();
-            contents.retain(|name, bad| is_wanted(*name) && (!is_later || has_content(*name, *bad)));
+            contents.retain(|name, bad| is_held(*name) && (!is_later || has_content(*name, *bad)));
             let is_replaced = had_contents && contents.is_empty();
             let is_corrected = contents.is_empty() || fault_check(finding.rule).is_some();
             is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))

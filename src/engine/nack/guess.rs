@@ -107,7 +107,8 @@ pub(super) fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
 
 /// Returns the resource names that occur in the text as separate words, outside of longer names.
 ///
-/// Names of one letter must be in quotes, or begin a part of the text and have a colon behind.
+/// Names of one letter must be in quotes, or begin a part of the text and have a colon behind, or
+/// end the text: an article does not.
 pub(super) fn find_names<'n>(text: &str, names: &'n [Arc<str>]) -> Vec<&'n str> {
     let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
     // By start, the longest first.
@@ -134,7 +135,8 @@ fn is_name_at(text: &str, place: &Range<usize>) -> bool {
     if place.len() < 2 {
         let is_quote = |c: Option<char>| matches!(c, Some('\'' | '"' | '`'));
         let is_start = head.is_empty() || head.ends_with(", ") || head.ends_with('\n');
-        return (is_quote(before) && is_quote(after)) || (is_start && after == Some(':'));
+        let is_end = before == Some(' ') && tail.is_empty();
+        return (is_quote(before) && is_quote(after)) || (is_start && after == Some(':')) || is_end;
     }
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-/|".contains(c));
     !is_part(before) && !is_part(after)

@@ -18,13 +18,16 @@ const MAX_NAMES: usize = 16;
 
 /// Faults of a server that no client refuses a response for: a NACK of the response has another
 /// cause.
-const NOT_REFUSABLE: [&str; 6] = [
+const NOT_REFUSABLE: [&str; 9] = [
     "delta-nonce-missing",
     "nonce-reused",
+    "resource-version-reused",
     "response-type-unrequested",
     "sotw-nonce-empty",
     "sotw-nonce-missing",
     "sotw-nonce-regression",
+    "ttl-unsupported-client",
+    "version-static-content-changed",
 ];
 
 /// Faults of a client because of which no server can answer its requests for a type.
@@ -243,11 +246,10 @@ impl Causes {
             let is_unanswered = |of: &ProblemFact| matches!(of.problem, Problem::Unanswered { .. });
             finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
         };
-        if let Some(at) = finding.messages.iter().find_map(of_message).filter(is_cause) {
-            return Some(at);
-        }
-        if let Some(at) = self.refused_among(store, problems, finding) {
-            return Some(at);
+        let refusal = finding.messages.iter().find_map(of_message).filter(is_cause);
+        let refusal = refusal.or_else(|| self.refused_among(store, problems, finding));
+        if refusal.is_some() && !is_about_others(store, finding) {
+            return refusal;
         }
         if let Some(at) = self.missed_by(problems, finding) {
             return Some(at);
@@ -329,6 +331,27 @@ impl Causes {
             })
         })
     }
+}
+
+/// Whether a finding about a response is about other resources than those that the client names in
+/// its refusal of the response.
+fn is_about_others(store: &Store, finding: &Finding) -> bool {
+    let track = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url));
+    let Some(track) = track.filter(|_| finding.blame == Blame::Server && !finding.names.is_empty()) else {
+        return false;
+    };
+    let has_named = || {
+        let mut refusals = track.refused.names().filter_map(|name| track.refused.get(name));
+        refusals.any(|refusal| refusal.is_certain)
+    };
+    let is_other = |name: &Arc<str>| {
+        let Some(name) = crate::engine::session::named(store.catalog(), name) else { return has_named() };
+        match track.refused.get(name) {
+            Some(refusal) => !refusal.is_named,
+            None => track.refused.removal(name).is_none() && has_named(),
+        }
+    };
+    finding.names.iter().all(is_other)
 }
 
 /// Whether a finding is about requests that no server can answer.

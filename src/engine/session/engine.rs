@@ -160,7 +160,7 @@ impl Engine {
         kind: Kind,
     ) -> impl Iterator<Item = (usize, &'a Stream)> {
         let of_node = stream.node_id.as_ref().map(|node| self.index.of_kind(node, kind).unwrap_or_default());
-        self.open(of_node.unwrap_or_else(|| self.index(stream.id).into_iter().collect()))
+        self.open(stream, of_node.unwrap_or_else(|| self.index(stream.id).into_iter().collect()))
     }
 
     /// The open streams of a client; `None` if there are very many. A stream without a node is a
@@ -173,12 +173,17 @@ impl Engine {
             Some(node) => self.index.of_node(node)?,
             None => self.index(stream.id).into_iter().collect(),
         };
-        Some(self.open(indices))
+        Some(self.open(stream, indices))
     }
 
-    fn open(&self, indices: Vec<usize>) -> impl Iterator<Item = (usize, &Stream)> {
+    fn open<'a>(
+        &'a self,
+        stream: &'a Stream,
+        indices: Vec<usize>,
+    ) -> impl Iterator<Item = (usize, &'a Stream)> {
         let streams = indices.into_iter().filter_map(|index| Some((index, self.streams.get(index)?)));
-        streams.inspect(|_| visits::count()).filter(|(_, stream)| stream.closed.is_none())
+        let open = streams.inspect(|_| visits::count()).filter(|(_, of)| of.closed.is_none());
+        open.filter(|(_, of)| self.are_of_one_client(of, stream))
     }
 
     /// The newest open streams to a server, newest first.
@@ -468,7 +473,7 @@ impl Engine {
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
             let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
-            self.note_served(catalog, place, &request.added);
+            self.note_requested(catalog, place, &request.added);
         } else {
             self.note_plane_change(catalog, &mut events, (index, message), plane_before, (seq, at));
         }

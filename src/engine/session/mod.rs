@@ -13,6 +13,7 @@
 mod alternatives;
 mod answer;
 mod answer_verdict;
+mod authorities;
 mod claims;
 mod compare;
 mod condition;

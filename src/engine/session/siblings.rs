@@ -39,10 +39,24 @@ impl Siblings {
 }
 
 impl Engine {
+    /// Whether two streams with one node id belong to one client.
+    ///
+    /// Aggregated streams belong to clients of their own, such as channels of gRPC, unless they are
+    /// for different authorities (docs/protocol.md#k-25).
+    pub(crate) fn are_of_one_client(&self, a: &Stream, b: &Stream) -> bool {
+        let are_aggregated = a.is_aggregated() && b.is_aggregated() && a.id != b.id;
+        !are_aggregated || (self.has_structured_names() && are_for_other_authorities(a, b))
+    }
+
+    /// Records the names that a request adds.
+    pub(super) fn note_requested(&mut self, catalog: &Catalog, place: (usize, usize), names: &[Sym]) {
+        let track = self.stream_at(place.0).and_then(|stream| stream.tracks.get_mut(place.1));
+        track.into_iter().for_each(|track| track.subscription.authorities.note(catalog, names));
+        self.note_served(catalog, place, names);
+    }
+
     /// Returns the indices of a stream and of the other open streams of its client; of a closed
     /// stream also those that closed with it.
-    ///
-    /// Aggregated streams with one node id are clients of their own.
     pub(super) fn client_of(&self, index: usize) -> Vec<usize> {
         let mut all = vec![index];
         let Some(stream) = self.streams.get(index) else { return all };
@@ -53,8 +67,13 @@ impl Engine {
             **other != index && self.streams.get(**other).is_some_and(|other| is_beside(other, stream))
         };
         let of_one_type = known.of_one_type.iter().rev().filter(is_other).take(MAX_SIBLINGS);
-        let aggregated = if stream.is_aggregated() { &[][..] } else { known.aggregated.as_slice() };
-        let aggregated = aggregated.iter().rev().filter(is_other).take(MAX_SIBLINGS);
+        let is_alone = stream.is_aggregated() && !self.has_structured_names();
+        let aggregated = if is_alone { &[][..] } else { known.aggregated.as_slice() };
+        let is_of_client = |other: &&usize| {
+            let of = self.streams.get(**other);
+            is_other(other) && of.is_some_and(|of| self.are_of_one_client(of, stream))
+        };
+        let aggregated = aggregated.iter().rev().filter(is_of_client).take(MAX_SIBLINGS);
         all.extend(of_one_type.chain(aggregated).copied());
         all
     }
@@ -108,4 +127,30 @@ impl Engine {
             progress.iter().for_each(|progress| track.warming.settle(progress, at));
         }
     }
+}
+
+/// Whether two aggregated streams are for different authorities: a client has one stream for the
+/// plain names, and others for authorities (docs/protocol.md#k-24, docs/protocol.md#k-25).
+fn are_for_other_authorities(a: &Stream, b: &Stream) -> bool {
+    let of_a: Vec<&str> = authorities(a).collect();
+    let is_shared = authorities(b).any(|authority| of_a.contains(&authority));
+    let is_structured = !of_a.is_empty() || authorities(b).next().is_some();
+    let (a_is_plain, b_is_plain) = (has_plain_names(a), has_plain_names(b));
+    let are_requested = (a_is_plain || !of_a.is_empty()) && (b_is_plain || authorities(b).next().is_some());
+    is_structured && are_requested && !is_shared && !(a_is_plain && b_is_plain)
+}
+
+/// Returns the authorities of the names that the client has requested on a stream.
+fn authorities(stream: &Stream) -> impl Iterator<Item = &str> {
+    let all = stream.known_tracks().flat_map(|track| track.subscription.authorities.structured());
+    all.map(|authority| &**authority)
+}
+
+/// Whether the client has requested plain names or a wildcard on a stream.
+fn has_plain_names(stream: &Stream) -> bool {
+    stream.known_tracks().any(|track| {
+        let subscription = &track.subscription;
+        let is_wildcard = subscription.was_wildcard || track.subscribed.is_wildcard();
+        is_wildcard || subscription.authorities.has_plain()
+    })
 }

@@ -327,7 +327,7 @@ impl Store {
         self.engine.streams().iter().map(Stream::lost_messages).sum()
     }
 
-    /// Returns a stream and the open streams with an equal node id. With a closed stream, returns
+    /// Returns a stream and the other open streams of its client. With a closed stream, returns
     /// also the closed streams that were open beside it and that no later stream continues.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
@@ -351,7 +351,8 @@ impl Store {
                 overlaps && !continued.contains(&of.id)
             }
         };
-        streams().filter(|of| of.id == stream || is_beside(of)).map(|of| of.id).collect()
+        let is_of_client = |of: &Stream| is_beside(of) && self.engine.are_of_one_client(of, own);
+        streams().filter(|of| of.id == stream || is_of_client(of)).map(|of| of.id).collect()
     }
 
     /// Returns the newest streams of the same client that began before a stream, newest first.

@@ -5,12 +5,14 @@
 //! names.
 
 mod names;
+mod on_demand;
 mod source;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub use names::{FoundReference, ReferenceFinder, RouteSource};
+pub use on_demand::fetches_clusters;
 pub use source::{AuthorityLookup, OtherSource, SourceKind};
 pub(crate) use walk::inner_message;
 

@@ -112,11 +112,12 @@ fn is_routed_to(ctx: &RuleContext<'_>, clusters: &[Sym], resources: impl Fn(&Tra
 }
 
 /// Returns the clusters among `clusters` that the resources of a track refer to, as far as the
-/// content of the resources is known.
+/// content of the resources is known. Resources that the client has released are not in use.
 fn named(ctx: &RuleContext<'_>, track: &Track, resources: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
     let catalog = ctx.catalog();
     let slots = resources.slots(catalog).into_iter();
     let slots = slots.filter(|(_, slot)| slot.is_present() && track.is_current(slot));
+    let slots = slots.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
     let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {

@@ -79,12 +79,14 @@ fn report_entries(ctx: &mut RuleContext<'_>, entries: &[(Sym, String)]) {
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &lists));
 }
 
-/// Returns the new resources of a stream that had another content at the same version on the
-/// client's stream before.
+/// Returns the new and changed resources of a stream that had another content at the same version
+/// on the client's stream before.
 fn changed_since_last_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let catalog = ctx.catalog();
     let has_versions = response.view.is_delta || !response.scan.wrapped.is_empty();
-    if !has_versions || response.outcome.added.is_empty() {
+    // A client that has resumed with its versions has an older content of a changed resource.
+    let new = || response.outcome.added.iter().chain(&response.outcome.changed);
+    if !has_versions || new().next().is_none() {
         return Vec::new();
     }
     let Some(before) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
@@ -100,5 +102,5 @@ fn changed_since_last_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'
         let both = content(before, *name).zip(content(response.track, *name));
         both.is_some_and(|(old, new)| old.0 == new.0 && old.1 != new.1)
     };
-    response.outcome.added.iter().copied().filter(is_changed).collect()
+    new().copied().filter(is_changed).collect()
 }

@@ -24,6 +24,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alar
 use std::time::Duration;
 
 use super::super::state::MAX_NAMES;
+use crate::engine::session::{canonical_name, is_structured, resource_type};
 use crate::wire::event::{Kind, Sym, Time};
 
 /// How long a resource may be unreferenced.
@@ -43,7 +44,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
-    let named = response.outcome.added.iter().filter(|name| response.track.subscribed.names.contains(**name));
+    let catalog = ctx.catalog();
+    // A list collection is a root (docs/protocol.md#k-24).
+    let is_list = |name: &Sym| {
+        let text = catalog.text(*name);
+        is_structured(text) && resource_type(text).is_some_and(|kind| kind.ends_with("Collection"))
+    };
+    let is_named = |name: &&Sym| response.track.subscribed.names.contains(**name) && !is_list(name);
+    let named = response.outcome.added.iter().filter(is_named);
     for name in named {
         if ctx.state.unreferenced.len() < MAX_NAMES {
             ctx.state.unreferenced.insert(*name, ctx.at);
@@ -86,10 +94,25 @@ fn due(ctx: &mut RuleContext<'_>) {
     if let Some(next) = next {
         ctx.arm(Alarm::Unreferenced, next.after(UNREFERENCED_LIMIT));
     }
+    names.retain(|name| !is_referred_to(ctx, (kind, *name)));
     if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {
         let text = "no resource of the client has referred to it for 60 s".to_owned();
         ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }
+}
+
+/// Whether a resource on a stream of the client refers to the child. Other clients with the node id
+/// may have removed a resource of the same name.
+fn is_referred_to(ctx: &RuleContext<'_>, (kind, name): (Kind, Sym)) -> bool {
+    let (catalog, graphs) = (ctx.catalog(), &ctx.source_state.graphs);
+    let name = canonical_name(catalog, name);
+    let mut tracks = parents(kind).iter().flat_map(|parent| ctx.tracks_of(*parent));
+    tracks.any(|(_, track)| {
+        let slots = track.sent.slots(catalog).into_iter();
+        let used = slots.filter(|(name, slot)| slot.is_present() && track.covers(catalog, *name, Some(slot)));
+        let mut refs = used.filter_map(|(_, slot)| graphs.refs(catalog, slot.blob?));
+        refs.any(|refs| refs.iter().any(|to| to.child() == (kind, name)))
+    })
 }
 
 /// Whether the client receives resources that could refer to the names.

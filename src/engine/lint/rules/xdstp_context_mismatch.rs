@@ -26,7 +26,8 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use super::super::finding::Finding;
-use crate::engine::session::{Track, key, named};
+use crate::engine::session::{Name, Track, key, named};
+use crate::wire::content::Catalog;
 use crate::wire::event::Sym;
 
 /// Subscribed names to compare with the names of a response.
@@ -50,7 +51,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// Whether the client still waits for a name that the server sent with other parameters.
+/// Whether the client still waits for a name that the server sent with other parameters, or the
+/// server has neither removed nor replaced such a member of a glob.
 fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
     let catalog = ctx.catalog();
     let names = finding.names.iter().take(MAX_COMPARED_NAMES).filter_map(|name| named(catalog, name));
@@ -58,6 +60,23 @@ fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
     let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
     let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
     !crate::engine::session::with_other_context(catalog, waiting, &names).is_empty()
+        || names.iter().any(|name| ctx.is_left(track, *name) && lacks_member(catalog, track, *name))
+}
+
+/// Whether the server has not sent the member of a subscribed glob that a name stands for: the name
+/// with the parameters of the glob.
+fn lacks_member(catalog: &Catalog, track: &Track, name: Sym) -> bool {
+    let Some(own) = Name::parse(catalog.text(name)) else { return false };
+    let member = |glob: Sym| {
+        let glob = Name::parse(catalog.text(glob))?;
+        let is_above = glob.id.strip_suffix('*').is_some_and(|dir| own.id.starts_with(dir));
+        let is_of_glob = is_above && (glob.authority, glob.kind) == (own.authority, own.kind);
+        is_of_glob.then(|| Name { context: glob.context, directives: None, ..own.clone() }.canonical())
+    };
+    let mut members = track.subscription.globs.names().filter_map(member).peekable();
+    let is_sent =
+        |member: String| named(catalog, &member).is_some_and(|name| track.sent.is_present(catalog, name));
+    members.peek().is_some() && !members.any(is_sent)
 }
 
 /// Returns those of the names that the client subscribes to with other context parameters.

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::session::PushFact;
+use crate::engine::session::authorities::Authorities;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
 use crate::engine::session::names::SymMap;
@@ -26,6 +27,8 @@ pub(crate) struct Subscription {
     pub(crate) released: ReleasedNames,
     /// The names that are globs.
     pub(crate) globs: Globs,
+    /// The authorities of the names (docs/protocol.md#k-24).
+    pub(in crate::engine::session) authorities: Authorities,
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
     /// Delta: the request that changed it last.
