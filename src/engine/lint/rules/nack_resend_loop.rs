@@ -79,11 +79,13 @@ fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Ve
     }
     let is_named = |name: Sym| {
         let text = ctx.text(name);
+        // A server sends again what the client requests anew (docs/protocol.md#f-14).
+        let requested = track.subscription.changed_at;
         let is_about = |nack: &NackFact| {
             let is_listed = nack.resources.iter().any(|of| *of.name == *text);
             is_listed && (nack.resources.len() == 1 || nack.message.contains(text))
         };
-        track.verdicts.nacks.iter().any(is_about)
+        track.verdicts.nacks.iter().filter(|nack| nack.at >= requested).any(is_about)
     };
     let was_refused = |name: &&Sym| {
         let blob = track.sent.get(ctx.catalog(), **name).and_then(|slot| slot.blob);
