@@ -442,7 +442,13 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     let others = places.iter().filter(|(_, stream)| *stream != lead.stream);
     let others =
         others.map(|(node, stream)| ProblemPlace { stream: *stream, node: node.cloned(), mark: None });
-    let merged = merged(lead, alike().skip(1));
+    let mut merged = merged(lead, alike().skip(1));
+    // The other side has a share in the fault: a client that accepts what it should refuse.
+    let is_of_other = |of: &&Finding| of.blame != lead.blame && of.over.is_some() == lead.over.is_some();
+    let of_other = rated().find(is_of_other);
+    if let Some(other) = of_other {
+        merged.text.push_str(&format!("; {}: {}", other.blame.word(), other.text));
+    }
     // Notes do not keep a problem open.
     let over =
         if rated().all(|of| of.over.is_some()) { rated().filter_map(|of| of.over).max() } else { None };
@@ -456,7 +462,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     Some(ProblemFact {
         kind: ProblemKind::Rule(lead.severity),
         urgency,
-        blame: lead.blame,
+        blame: if of_other.is_some() { Blame::Both } else { lead.blame },
         since: merged.first,
         last: (merged.count > 1).then_some(merged.last),
         count: merged.count,

@@ -187,8 +187,8 @@ fn refused_version(
     }
 }
 
-/// Returns the resource of a refused delta response that the client has at the refused version, that
-/// version, and whether the NACK has its name: one that it names comes first.
+/// Returns the resource of a refused delta response that the client has at the refused version,
+/// that version, and whether the NACK has its name: one that it names comes first.
 fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(PushedVersion, Arc<str>, bool)> {
     let is_held = |of: &&RefusedVersion| {
         let name = named(store.catalog(), &of.name);

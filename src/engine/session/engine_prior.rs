@@ -73,6 +73,12 @@ impl Engine {
         prior
     }
 
+    /// Whether the client has, or had, streams of the method to another server.
+    pub(crate) fn has_other_server(&self, stream: &Stream) -> bool {
+        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server());
+        sessions.is_some_and(|sessions| sessions.len() > 1)
+    }
+
     /// Returns the newest closed stream of the client to another server, with its track of a type,
     /// if the client states the version that it had there: it goes on with those resources.
     fn at_other_server(

@@ -40,8 +40,20 @@ impl WarmingView<'_> {
             return Vec::new();
         }
         let mut unrequested = self.not_yet_requested(stream, track, within);
-        unrequested.retain(|warming| track.has_accepted_sent(self.catalog, warming.name));
+        unrequested.retain(|warming| {
+            track.has_accepted_sent(self.catalog, warming.name) || self.has_begun(track, warming.batch)
+        });
         unrequested
+    }
+
+    /// Whether the client has requested what another resource of a batch waits for: it uses the
+    /// response, and withholds its verdict.
+    fn has_begun(&self, track: &Track, batch: &WarmingBatch) -> bool {
+        let is_asked = |need: &MissingNeed| need.asked > Some(batch.seq);
+        batch.names().iter().any(|name| match self.state(track, batch, *name) {
+            BatchState::Warming(needs) => needs.iter().any(is_asked),
+            _ => false,
+        })
     }
 
     /// Returns the clusters and listeners of a track that warm until the client requests what they

@@ -133,7 +133,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Broken(broken) if broken.rule.id == MALFORMED && fact.blame == Blame::Client => {
             malformed_names(broken)
         }
-        Problem::Broken(broken) => broken_rule(fact.blame, &finding(broken, "×")),
+        Problem::Broken(broken) => broken_rule(broken.blame, &finding(broken, "×")),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         let clients: Vec<Arc<str>> = problem_clients(fact).into_iter().collect();

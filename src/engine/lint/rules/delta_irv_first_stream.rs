@@ -27,7 +27,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let first = ctx.store.engine().before(ctx.stream).next().is_none();
     if first && !body.initial_resource_versions.is_empty() {
         let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
-        let text = "initial_resource_versions on the first stream of the client".to_owned();
+        let server = if ctx.store.engine().has_other_server(ctx.stream) { " to this server" } else { "" };
+        let text = format!("initial_resource_versions on the first stream of the client{server}");
         ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }
 }

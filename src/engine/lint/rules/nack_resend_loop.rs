@@ -22,6 +22,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::NackFact;
+use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -55,7 +57,8 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Delta is judged per resource: the version and the content are those of the NACK.
 fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let again = |name: &&Sym| response.track.refused.contains(**name);
-    let names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
+    let mut names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
+    names.extend(restored_refused(ctx, response));
     if !names.is_empty() {
         let text = "sent again at the version that the client rejected".to_owned();
         let evidence: Vec<_> = ctx.state.rejected.back().iter().map(|old| old.seq).collect();
@@ -65,4 +68,29 @@ fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             FindingDraft { blame, text, names: &names, evidence: &evidence, ..FindingDraft::default() },
         );
     }
+}
+
+/// Returns the resources that the client refused in a response, that were removed since, and that
+/// come again with the same content.
+fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let track = response.track;
+    if ctx.state.rejected.is_empty() || track.verdicts.nacks.is_empty() {
+        return Vec::new();
+    }
+    let is_named = |name: Sym| {
+        let text = ctx.text(name);
+        // A server sends again what the client requests anew (docs/protocol.md#f-14).
+        let requested = track.subscription.changed_at;
+        let is_about = |nack: &NackFact| {
+            let is_listed = nack.resources.iter().any(|of| *of.name == *text);
+            is_listed && (nack.resources.len() == 1 || nack.message.contains(text))
+        };
+        track.verdicts.nacks.iter().filter(|nack| nack.at >= requested).any(is_about)
+    };
+    let was_refused = |name: &&Sym| {
+        let blob = track.sent.get(ctx.catalog(), **name).and_then(|slot| slot.blob);
+        let is_rejected = |id: BlobId| ctx.state.rejected.iter().any(|old| old.list.blobs().contains(&id));
+        blob.is_some_and(is_rejected) && is_named(**name)
+    };
+    response.outcome.added.iter().filter(was_refused).copied().collect()
 }

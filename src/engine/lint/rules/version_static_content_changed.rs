@@ -65,7 +65,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 /// Reports names whose content, or whose set, changed on a stream; `None`: since the stream before.
-fn raise(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>, names: &[Sym], changed: Option<&str>) {
+fn raise(
+    ctx: &mut RuleContext<'_>,
+    response: &ResponseContext<'_>,
+    names: &[Sym],
+    changed: Option<&'static str>,
+) {
     if names.is_empty() {
         return;
     }
@@ -77,7 +82,9 @@ fn raise(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>, names: &[Sym
     };
     let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
     let blame = Blame::Server;
-    let draft = FindingDraft { blame, text, names, evidence: &evidence, severity, ..FindingDraft::default() };
+    let cause = changed;
+    let draft =
+        FindingDraft { blame, text, names, evidence: &evidence, severity, cause, ..FindingDraft::default() };
     let previous = severity.and_then(|_| ctx.previous_track(&response.track.type_url));
     // xdscope has changed what the client received on the previous stream.
     let cause = previous.and_then(|track| ctx.cause(track, &draft)).cloned();
