@@ -78,6 +78,14 @@ impl Engine {
         all
     }
 
+    /// Returns the other open streams of clients with the node id of a stream.
+    pub(crate) fn open_of_node<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
+        let known = stream.node_id.as_ref().and_then(|node| self.siblings.get(node));
+        let all = known.into_iter().flat_map(|known| known.aggregated.iter().chain(&known.of_one_type));
+        let all = all.filter_map(|index| self.streams.get(*index));
+        all.filter(move |other| other.id != stream.id && other.closed.is_none())
+    }
+
     /// Returns a stream and the streams beside it, to read what warms.
     ///
     /// A type without an open stream is represented by the newest one that has closed: the client

@@ -114,7 +114,9 @@ impl Store {
             servers.has_replaced(&self.catalog, stream, closed)
         };
         let is_open = |(stream, track): &(&Stream, &Track)| {
-            track.verdicts.refusal().is_some() && !self.is_settled_later(stream, track)
+            track.verdicts.refusal().is_some()
+                && !self.is_settled_later(stream, track)
+                && !self.has_left_to_another(stream, track)
         };
         let tracks = streams.into_iter().filter(|stream| !is_replaced(stream));
         tracks
@@ -132,6 +134,16 @@ impl Store {
                 && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
         };
         track.replaced.is_some() && self.engine.later_tracks(stream, &track.type_url).any(is_settled)
+    }
+
+    /// Whether a client has ended its stream while another open stream of the node, such as the one
+    /// of a hot restart, has accepted the type later.
+    fn has_left_to_another(&self, stream: &Stream, track: &Track) -> bool {
+        let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
+        let refused_at = track.verdicts.last_at;
+        let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > refused_at;
+        let mut others = self.engine.open_of_node(stream);
+        has_left && others.any(|other| other.find(&track.type_url).is_some_and(accepts))
     }
 
     /// Returns what the server owes to warming resources, and whether the client withheld its

@@ -18,7 +18,7 @@ impl Store {
         (name, response): (&Arc<str>, Seq),
         needs: &[NeededResource],
     ) -> Option<Arc<InterventionFacts>> {
-        // What the client needs once more has overtaken the response.
+        // Resources that the client needs once more have overtaken the response.
         if needs.iter().any(|need| need.is_resend)
             && let Some(cause) = postponed(stream, track, response)
         {

@@ -1,7 +1,8 @@
 //! An empty response deletes all listeners or all clusters.
 //!
 //! Why: A listener or cluster that a SotW response leaves out is deleted. An empty response
-//! usually comes from a server that has lost its data.
+//! usually comes from a server that has lost its data. Resources with an entry in
+//! `resource_errors` do not count.
 //!
 //! Example:
 //! ```text
@@ -23,15 +24,21 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::lasting::{Lasting, LastingState};
+use crate::engine::session::SymSet;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
     {
-        let text = match response.outcome.removed.len() {
+        // The server says of these why they are left out.
+        let explained: SymSet = response.view.resource_errors.iter().map(|error| error.name).collect();
+        let removed = response.outcome.removed.iter().copied();
+        let names: Vec<_> = removed.filter(|name| !explained.contains(name)).collect();
+        let text = match names.len() {
+            0 => return,
             1 => "empty response deletes the only resource".to_owned(),
             all => format!("empty response deletes all {all} resources"),
         };
-        let (blame, names) = (Blame::Server, response.outcome.removed.as_slice());
+        let (blame, names) = (Blame::Server, names.as_slice());
         let found = FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() };
         let state = LastingState::Emptied(response.track.kind);
         ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
