@@ -11,12 +11,12 @@ use super::problem::time_of_day;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
-/// The clients of a source, for a verdict without a problem.
+/// The nodes of a source, for a verdict without a problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Census {
-    /// Clients with an open stream.
+    /// Nodes with an open stream.
     pub open: usize,
-    /// Clients whose streams have ended.
+    /// Nodes whose streams have all ended.
     pub ended: usize,
     /// The resources are from files, which have no clients.
     pub is_file: bool,

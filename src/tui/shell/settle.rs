@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::problems::findings_by_cause;
-use crate::present::report::{Census, Rows};
+use crate::present::report::{Census, Rows, count_nodes};
 use crate::tui::common::RefreshPolicy;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
@@ -49,10 +49,11 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     let open = streams.iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.stream);
     let open: Vec<_> = open.take(MAX_MEASURED_STREAMS).collect();
     let rows = Rows::build(streams, Vec::new(), &model.common.marks).rows;
-    let (ended, open_rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_closed());
+    let open_rows = rows.iter().filter(|row| !row.is_closed());
+    let open_nodes = count_nodes(open_rows);
     Census {
-        open: open_rows.len(),
-        ended: ended.len(),
+        open: open_nodes,
+        ended: count_nodes(&rows) - open_nodes,
         is_file,
         last_push: model.common.activity.last_push(),
         slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),
