@@ -49,7 +49,10 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
         let by_index = entry.index.and_then(|index| push.names().get(index));
         entry.name = match by_index {
             Some(name) => Some(Extracted::stated(name.to_string())),
-            None => find_name(&entry.reason, push).map(Extracted::guess),
+            None => find_name(&entry.reason, push).map(|name| {
+                let is_stated = entry.reason.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'));
+                if is_stated { Extracted::stated(name) } else { Extracted::guess(name) }
+            }),
         };
     }
     let only = resource_index(entry, push);

@@ -320,8 +320,11 @@ pub struct OwedResources {
     pub limit: Option<Duration>,
     /// The resource that warms until the first name arrives.
     pub needed_by: Option<WarmingUser>,
-    /// A rule that was broken about one of the names, and may be why it does not come.
-    pub broken: Option<Box<Finding>>,
+    /// The rules that were broken about the names, and may be why they do not come: the first
+    /// finding of each, the most severe first.
+    pub broken: Vec<Finding>,
+    /// The newest of the first requests for the names, if that is not the request for all of them.
+    pub newest_request: Option<Seq>,
     /// Whether the client may not mean the wildcard (docs/protocol.md#f-21).
     pub is_guess: bool,
 }

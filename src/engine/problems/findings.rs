@@ -13,6 +13,9 @@ use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
 use super::fold::{FindingGroup, WARMING_STUCK, group};
 
+/// Rules that were broken about the names of one problem.
+const MAX_BROKEN: usize = 4;
+
 /// Names of findings that are merged into one problem.
 const MAX_NAMES: usize = 16;
 
@@ -134,11 +137,14 @@ fn note_stray(problem: &mut ProblemFact, finding: &Finding) {
 fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
     raise(problem, finding);
     let Problem::Owed(owed) = &mut problem.problem else { return };
-    let is_worse = |known: &Finding| finding.severity > known.severity;
-    let is_first = owed.broken.as_deref().is_none_or(is_worse);
-    if finding.at.is_some() && finding.is_wrong() && is_first {
-        owed.broken = Some(Box::new(finding.clone()));
-        problem.messages.extend(finding.at.filter(|at| !problem.messages.contains(at)));
+    let is_known = owed.broken.iter().any(|known| known.rule.id == finding.rule.id);
+    if finding.at.is_none() || !finding.is_wrong() || is_known || owed.broken.len() >= MAX_BROKEN {
+        return;
+    }
+    let place = owed.broken.partition_point(|known| known.severity >= finding.severity);
+    owed.broken.insert(place, finding.clone());
+    problem.messages.extend(finding.at.filter(|at| !problem.messages.contains(at)));
+    if place == 0 {
         // The server cannot send what a name in error stands for.
         let is_about_all = is_unanswerable(finding)
             || (owed.more == 0 && owed.names.iter().all(|name| finding.names.contains(name)));

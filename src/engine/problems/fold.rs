@@ -15,6 +15,9 @@ pub(super) const WARMING_STUCK: &str = "warming-stuck";
 /// Rules about a file whose content is not in use.
 const FILE_RULES: [&str; 2] = ["fs-parse-error", "fs-update-rejected"];
 
+/// Rules about one part of a resource that has no name: rules about other parts have other causes.
+const PART_RULES: [&str; 1] = ["xdstp-entry-empty"];
+
 /// Findings with one cause: indices, the most severe first and, among equal ones, the oldest first.
 pub type FindingGroup = Vec<usize>;
 
@@ -75,8 +78,13 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
             if is_server {
                 join(Shared::ServerRule(of_rule, Some(name)));
             }
+<<<<<<< HEAD
             // One side is at fault after the other for a resource that warms for long.
             for message in finding.messages.iter().filter(|_| !is_of_client) {
+=======
+            let is_about_part = PART_RULES.contains(&finding.rule.id);
+            for message in finding.messages.iter().filter(|_| !is_about_part) {
+>>>>>>> fixb
                 join(Shared::Message(*message, name));
             }
         }

@@ -172,5 +172,6 @@ fn rank(problem: &ProblemFact) -> impl Ord + use<> {
         ProblemKind::Owed => 8,
         ProblemKind::Rule(_) => 9,
     };
-    (class, std::cmp::Reverse((problem.since, problem.stream)), problem.type_url.clone())
+    let worst_and_newest = std::cmp::Reverse((problem.urgency, problem.since, problem.stream));
+    (class, worst_and_newest, problem.type_url.clone())
 }

@@ -112,7 +112,8 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             unreadable: stream.unreadable.filter(|seq| *seq > n),
             limit,
             needed_by,
-            broken: None,
+            broken: Vec::new(),
+            newest_request: None,
             is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
         };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
@@ -122,6 +123,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
     let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
+    let newest = names.iter().filter_map(|name| track.waiting.get(*name)).map(|request| request.first).max();
     let is_resend = |name: &Sym| track.waiting.get(*name).is_some_and(|request| request.is_resend);
     let owed = OwedResources {
         earlier: first.earlier,
@@ -134,7 +136,8 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         unreadable: stream.unreadable.filter(|seq| *seq > first.first),
         limit: limits.left(first.since),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
-        broken: None,
+        broken: Vec::new(),
+        newest_request: newest.filter(|newest| *newest > first.first),
         is_guess: false,
     };
     let messages =

@@ -108,17 +108,22 @@ impl Store {
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
         let clients = self.engine.failures().clients();
-        let failing =
-            clients.filter_map(|(key, ends)| self.failing(ends, silent.get(key).copied(), self.now));
-        let mut out: Vec<FailingStream> = failing.collect();
-        if out.is_empty() {
-            return out;
+        let failing = clients.filter_map(|(key, ends)| {
+            Some((self.failing(ends, silent.get(key).copied(), self.now)?, ends.unreplaced))
+        });
+        let failing: Vec<(FailingStream, Option<usize>)> = failing.collect();
+        if failing.is_empty() {
+            return Vec::new();
         }
         let servers = self.servers();
-        out.retain(|failing| {
-            let newest = self.engine.stream(failing.stream);
+        // A client that is refused at once requests nothing on its newest stream.
+        let is_open = |(failing, requesting): &(FailingStream, Option<usize>)| {
+            let requesting = requesting.and_then(|index| self.engine.streams().get(index));
+            let newest = requesting.or_else(|| self.engine.stream(failing.stream));
             newest.is_none_or(|newest| !servers.has_replaced(&self.catalog, newest, failing.first))
-        });
+        };
+        let open = failing.into_iter().filter(is_open);
+        let mut out: Vec<FailingStream> = open.map(|(failing, _)| failing).collect();
         for failing in &mut out {
             let newest = self.engine.stream(failing.stream);
             failing.has_other_server = newest.is_some_and(|newest| servers.has_other(newest));

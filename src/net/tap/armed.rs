@@ -91,13 +91,18 @@ pub(super) async fn run(
                 connection.arrived(Dir::Resp, bytes)?;
             }
             written = to_server.write(&mut requests.to), if to_server.wants_write() => {
-                to_server.wrote(written.map_err(|error| (Side::Server, error))?);
+                match written {
+                    Ok(written) => drop(to_server.wrote(written)),
+                    Err(_) if !from_server && connection.has_waiting(Dir::Resp) => to_server.give_up(),
+                    Err(error) => return Err((Side::Server, error)),
+                }
                 has_written = true;
             }
             written = to_client.write(&mut responses.to), if to_client.wants_write() => {
-                let written = written.map_err(|error| (Side::Client, error))?;
-                if let Some(bytes) = to_client.wrote(written) {
-                    responses.copy(bytes);
+                match written {
+                    Ok(written) => to_client.wrote(written).into_iter().for_each(|bytes| responses.copy(bytes)),
+                    Err(_) if !from_client && connection.has_waiting(Dir::Req) => to_client.give_up(),
+                    Err(error) => return Err((Side::Client, error)),
                 }
                 has_written = true;
             }
@@ -126,8 +131,11 @@ pub(super) async fn run(
             return Ok(true);
         }
         has_released |= is_stopping;
-        end(requests, &mut to_server, (Dir::Req, !from_client)).await?;
-        end(responses, &mut to_client, (Dir::Resp, !from_server)).await?;
+        // A sender that has ended does not take back what it has sent.
+        let [requests_ended, responses_ended] = [(Dir::Req, from_client), (Dir::Resp, from_server)]
+            .map(|(dir, is_open)| (dir, !is_open && !connection.has_waiting(dir)));
+        end(requests, &mut to_server, requests_ended).await?;
+        end(responses, &mut to_client, responses_ended).await?;
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
@@ -217,7 +225,7 @@ enum Written {
 
 impl Outlet {
     fn extend(&mut self, parts: Vec<Bytes>) {
-        for part in parts {
+        for part in parts.into_iter().filter(|_| !self.is_shut) {
             self.bytes += part.len();
             self.queue.push_back(part);
         }
@@ -229,6 +237,11 @@ impl Outlet {
 
     fn is_idle(&self) -> bool {
         !self.wants_write()
+    }
+
+    /// Discards what a receiver that has gone cannot take, now and later.
+    fn give_up(&mut self) {
+        *self = Outlet { is_shut: true, ..Outlet::default() };
     }
 
     /// Writes bytes, or flushes after the last ones. Nothing is lost if this is cancelled.

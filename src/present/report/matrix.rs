@@ -112,6 +112,16 @@ impl Row {
     }
 }
 
+/// Returns the number of nodes in rows: clients with one node id are one node.
+pub fn count_nodes<'a>(rows: impl IntoIterator<Item = &'a Row>) -> usize {
+    let mut known: HashSet<&str> = HashSet::new();
+    let is_new = |row: &&'a Row| {
+        let node = row.streams.iter().find_map(|stream| stream.node.as_ref());
+        node.filter(|node| !node.id.is_empty()).is_none_or(|node| known.insert(&node.id))
+    };
+    rows.into_iter().filter(is_new).count()
+}
+
 /// Returns `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
 ///
 /// `now` is `None` if the source has no timestamps.
@@ -245,10 +255,17 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
     }
 }
 
+/// Whether an aggregated stream of the row is open.
+fn has_open_aggregated(row: &Row) -> bool {
+    let mut open = row.streams.iter().filter(|stream| stream.closed.is_none());
+    open.any(|stream| stream.variant.is_some_and(Variant::is_aggregated))
+}
+
 /// Puts the states of closed streams into the cells of types that no open stream of the row
 /// requests, the newest first.
 ///
-/// A type that was in order is not in use any more if a new stream of the client leaves it out.
+/// A type that was in order is not in use any more if a new aggregated stream of the client leaves
+/// it out.
 fn fill_closed(
     rows: &mut [Row],
     row_of: &HashMap<StreamId, usize>,
@@ -258,8 +275,8 @@ fn fill_closed(
     for cell in cells.into_iter().rev() {
         let row = row_of.get(&cell.stream).and_then(|i| rows.get_mut(*i));
         let (Some(row), Some(column)) = (row, column_of.get(&cell.type_url)) else { continue };
-        let is_left_out = row.variant.is_some_and(Variant::is_aggregated)
-            && matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
+        let is_left_out =
+            has_open_aggregated(row) && matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
         let slot = row.cells.get_mut(*column).filter(|slot| slot.is_none() && !is_left_out);
         slot.into_iter().for_each(|slot| *slot = Some(cell.clone()));
     }

@@ -29,7 +29,7 @@ pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
-pub use matrix::{Row, Rows, ended, node_name, type_order};
+pub use matrix::{Row, Rows, count_nodes, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources, stream_notes};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;

@@ -332,7 +332,12 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
         _ if is_asked => {}
         Some(span) => {
             let earlier = owed.earlier.map(|n| format!("in #{}, and on this stream ", n.0));
-            text.push_str(&format!(", asked {}{}", earlier.unwrap_or_default(), asked_times(span)));
+            let asked = match owed.newest_request {
+                // The names were requested one after the other.
+                Some(newest) => format!("in #{} … #{}", span.first.0, newest.0),
+                None => asked_times(span),
+            };
+            text.push_str(&format!(", asked {}{asked}", earlier.unwrap_or_default()));
         }
         None if owed.is_first && owed.unreadable.is_none() && blame != Blame::Xdscope => {
             text.push_str(", nothing sent yet");
@@ -348,7 +353,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
     if let Some(user) = &owed.needed_by {
         text.push_str(&needed_by(user));
     }
-    if let Some(broken) = &owed.broken {
+    for broken in &owed.broken {
         let is_only = owed.more == 0 && owed.names == broken.names;
         let sentence = if is_only { broken.text.clone() } else { finding(broken, "×") };
         text.push_str(&format!("; {}", broken_rule(broken.blame, &sentence)));

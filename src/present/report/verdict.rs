@@ -11,15 +11,19 @@ use super::problem::time_of_day;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
+<<<<<<< HEAD
 /// Cells of a version that narrow terminals show in a verdict.
 const MAX_SHORT_VERSION: usize = 12;
 
 /// The clients of a source, for a verdict without a problem.
+=======
+/// The nodes of a source, for a verdict without a problem.
+>>>>>>> fixb
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Census {
-    /// Clients with an open stream.
+    /// Nodes with an open stream.
     pub open: usize,
-    /// Clients whose streams have ended.
+    /// Nodes whose streams have all ended.
     pub ended: usize,
     /// Types of open streams that are diverged: xdscope has changed or withheld messages.
     pub diverged: usize,

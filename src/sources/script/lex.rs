@@ -260,7 +260,9 @@ fn without_value(text: &str, before: Option<char>) -> String {
             if is_short && (!is_mixed || text.len() < MIN_MIXED_WORD) { text.len() } else { 0 }
         }
     };
-    let (name, value) = text.split_at(name);
+    // A character that no word has is no part of a value.
+    let first = text.chars().next().filter(|c| !is_bare(*c)).map_or(0, char::len_utf8);
+    let (name, value) = text.split_at(name.max(first));
     let is_short = value.chars().count() <= MAX_SHOWN_VALUE;
     let name: String = name.chars().take(MAX_SHOWN_WORD).collect();
     if is_short { name + value } else { name + "…" }
@@ -339,6 +341,7 @@ mod tests {
             ("hunter", Some('='), "…"),
             ("\"hunter", None, "\"…"),
             ("é]", None, "é]"),
+            ("~15006~inbound~and~more~of~the~name", None, "~…"),
         ] {
             assert_eq!(without_value(text, before), wanted);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::problems::findings_by_cause;
-use crate::present::report::{Census, Rows};
+use crate::present::report::{Census, Rows, count_nodes};
 use crate::tui::common::RefreshPolicy;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
@@ -54,10 +54,11 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     let is_open = |stream| data.stream(stream).is_some_and(|stream| stream.closed.is_none());
     let diverged = states.filter(|state| state.diverged.is_some() && is_open(state.stream)).count();
     let rows = Rows::build(streams, Vec::new(), &model.common.marks).rows;
-    let (ended, open_rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_closed());
+    let open_rows = rows.iter().filter(|row| !row.is_closed());
+    let open_nodes = count_nodes(open_rows);
     Census {
-        open: open_rows.len(),
-        ended: ended.len(),
+        open: open_nodes,
+        ended: count_nodes(&rows) - open_nodes,
         diverged,
         is_file,
         last_push: model.common.activity.last_push(),

@@ -2,8 +2,9 @@
 //!
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
 //! client has refused is missing too, also to inline routes of a listener; a route that the client
-//! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. The order of
-//! separate streams is uncertain: there the finding is info.
+//! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. With the
+//! filter `on_demand` and a source of clusters, Envoy lets a request wait for its cluster. The
+//! order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text

@@ -62,6 +62,10 @@ pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
 /// Whether names and contents equal those of the previous response.
 pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
     let Some(before) = &ctx.state.newest else { return false };
+    // A response may report an error for a resource that it leaves out (docs/protocol.md#m-14).
+    if !response.view.resource_errors.is_empty() {
+        return false;
+    }
     if before.list.fingerprint() == response.view.resources.fingerprint() {
         return true;
     }

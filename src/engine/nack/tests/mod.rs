@@ -187,6 +187,8 @@ fn marks_guesses() {
             "r1? virtual_hosts[0].routes[0].route.cluster?",
         ),
         (Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), "out of luck", "- -"),
+        (Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), "b1: out of luck", "b1 -"),
+        (Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), "out of luck with b1", "b1? -"),
         (Kind::Cds, json!([{"name": "a1"}]), "", "a1? -"),
     ];
     for (kind, bodies, text, wanted) in table {

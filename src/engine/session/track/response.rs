@@ -432,7 +432,10 @@ impl Track {
             let known = ReportedError { n: ctx.seq, at: ctx.at, code: error.detail.code, message };
             self.errors.insert(name, known);
         }
-        if error.detail.code == NOT_FOUND || !self.sent.is_present(ctx.catalog, name) {
+        let slot = self.sent.get(ctx.catalog, name);
+        // A name that the client never requested has no resource.
+        let is_known = slot.is_some() || !self.names_known || self.covers(ctx.catalog, name, slot.as_ref());
+        if is_known && (error.detail.code == NOT_FOUND || !slot.is_some_and(|slot| slot.is_present())) {
             self.remove(ctx, name, order, removed);
         }
     }

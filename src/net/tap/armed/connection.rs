@@ -94,6 +94,11 @@ impl<'a> ArmedConnection<'a> {
         !self.is_black_hole && self.splicer.as_ref().is_some_and(|splicer| splicer.awaits_window(dir))
     }
 
+    /// Whether messages of a direction are held, delayed, or wait for window updates.
+    pub(super) fn has_waiting(&self, dir: Dir) -> bool {
+        !self.is_black_hole && self.splicer.as_ref().is_some_and(|splicer| splicer.has_waiting(dir))
+    }
+
     /// Whether the sender of a direction has to be read although the memory is full: its window
     /// updates let messages of the other direction leave.
     pub(super) fn must_read(&self, dir: Dir) -> bool {

@@ -1,6 +1,6 @@
 use super::super::ast::*;
 use super::super::flow;
-use super::super::lex::{Lexer, Result};
+use super::super::lex::{Lexer, Result, is_bare};
 use super::values::{raw_bytes, type_ref};
 
 /// Parses `[entry …]`.
@@ -36,6 +36,9 @@ fn entry(lexer: &mut Lexer<'_>, delta: bool) -> Result<ScriptEntry> {
     Ok(ScriptEntry::Wrapped(inner))
 }
 
+/// Characters behind a name that begin parts of a wrapper.
+const WRAPPER_PARTS: [char; 3] = ['@', '=', '('];
+
 /// Parses a resource. Only a `wrapper` has a version, a TTL, aliases or no payload.
 fn resource(lexer: &mut Lexer<'_>, wrapper: bool) -> Result<ScriptResource> {
     let mut out = ScriptResource::default();
@@ -46,7 +49,13 @@ fn resource(lexer: &mut Lexer<'_>, wrapper: bool) -> Result<ScriptResource> {
     out.name = lexer.word("the name of a resource, in quotes if it contains other characters")?.text;
     out.content = content(lexer)?;
     if !wrapper {
-        lexer.boundary("a space or `]`; versions, TTLs and aliases of SotW resources need `wrap(…)`")?;
+        let expected = match lexer.peek() {
+            Some(c) if !is_bare(c) && !WRAPPER_PARTS.contains(&c) => {
+                format!("a space or `]`; a name with `{}` needs double quotes", c.escape_debug())
+            }
+            _ => "a space or `]`; versions, TTLs and aliases of SotW resources need `wrap(…)`".to_owned(),
+        };
+        lexer.boundary(&expected)?;
         return Ok(out);
     }
     if lexer.eat("@") {

@@ -272,7 +272,7 @@ impl Screen for OverviewScreen {
 
     fn summary(&self, common: &Common, layout: &Layout) -> String {
         let (dot, table) = (common.theme.glyphs().dot, &self.table);
-        let shown = table.rows.len() + table.folded;
+        let shown = table.matching_nodes;
         if layout.narrow {
             return plural(shown as u64, "node");
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
-use crate::present::report::{Row, Rows, severity};
+use crate::present::report::{Row, Rows, count_nodes, severity};
 use crate::tui::common::{RefreshPolicy, WorstProblems};
 use crate::tui::data::{AppliedFilter, Data, ViewTime};
 use crate::tui::lists::Sort;
@@ -37,6 +37,8 @@ pub struct NodeTable {
     pub folded: usize,
     /// Nodes before filter and folding.
     pub nodes: usize,
+    /// Nodes that match the filter, folded ones included.
+    pub matching_nodes: usize,
     pub streams: usize,
     /// The number of nodes by worst state, worst first.
     pub counts: Vec<(TypeState, usize)>,
@@ -162,7 +164,7 @@ impl NodeTable {
         // that do not match: an empty cell would say that the type is not in use.
         let (streams, cells) = (self.all_streams.clone(), self.all_states.clone());
         let Rows { types: all_types, mut rows } = Rows::build(streams, cells, &self.marks);
-        let nodes = rows.len();
+        let (nodes, is_many) = (count_nodes(&rows), rows.len() > MAX_UNFOLDED_NODES);
         if filter.is_some() {
             let streams: HashSet<StreamId> = matched.iter().map(|(stream, _)| *stream).collect();
             let has_match = |cell: &Arc<SummaryFact>| matched.contains(&(cell.stream, cell.type_url.clone()));
@@ -171,6 +173,7 @@ impl NodeTable {
                     || row.cells.iter().flatten().any(has_match)
             });
         }
+        let matching_nodes = count_nodes(&rows);
         self.matched = is_narrowed.then_some(matched);
         let is_hidden = |url: &TypeUrl| key.hidden.contains(&type_label(url.as_str()));
         let is_kept: Vec<bool> = all_types.iter().map(|url| is_in_scope(url) && !is_hidden(url)).collect();
@@ -186,7 +189,7 @@ impl NodeTable {
         }
         let mut folded = 0;
         // A filter unfolds what matches.
-        if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded && filter.is_none() {
+        if is_many && !key.is_unfolded && filter.is_none() {
             let before = rows.len();
             rows.retain(|row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some());
             folded = before - rows.len();
@@ -205,7 +208,18 @@ impl NodeTable {
             }
         }
         let key = Some(key);
-        *self = NodeTable { types, all_types, rows, folded, nodes, counts, key, ..std::mem::take(self) };
+        let all = NodeTable {
+            types,
+            all_types,
+            rows,
+            folded,
+            nodes,
+            matching_nodes,
+            counts,
+            key,
+            ..std::mem::take(self)
+        };
+        *self = all;
     }
 }
 

@@ -174,6 +174,15 @@ impl Splicer {
         self.halves[index(dir)].is_stalled() || self.streams.values().any(awaits)
     }
 
+    /// Whether messages of a direction wait for the caller or for window updates of the receiver.
+    pub fn has_waiting(&self, dir: Dir) -> bool {
+        let waits = |stream: &StreamState| match stream {
+            StreamState::Armed(halves) => !halves[index(dir)].is_drained(),
+            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => false,
+        };
+        self.halves[index(dir)].is_stalled() || self.streams.values().any(waits)
+    }
+
     /// Returns the bytes of messages of a direction in memory. Those of undecided streams count in
     /// the direction of requests.
     pub fn buffered(&self, dir: Dir) -> usize {

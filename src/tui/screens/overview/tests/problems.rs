@@ -65,7 +65,8 @@ pub fn problems() -> Vec<ProblemFact> {
         unreadable: None,
         limit: None,
         needed_by: None,
-        broken: None,
+        broken: Vec::new(),
+        newest_request: None,
         is_guess: false,
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
