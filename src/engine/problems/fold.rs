@@ -78,13 +78,9 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
             if is_server {
                 join(Shared::ServerRule(of_rule, Some(name)));
             }
-<<<<<<< HEAD
             // One side is at fault after the other for a resource that warms for long.
-            for message in finding.messages.iter().filter(|_| !is_of_client) {
-=======
-            let is_about_part = PART_RULES.contains(&finding.rule.id);
-            for message in finding.messages.iter().filter(|_| !is_about_part) {
->>>>>>> fixb
+            let is_apart = is_of_client || PART_RULES.contains(&finding.rule.id);
+            for message in finding.messages.iter().filter(|_| !is_apart) {
                 join(Shared::Message(*message, name));
             }
         }

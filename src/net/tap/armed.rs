@@ -91,19 +91,14 @@ pub(super) async fn run(
                 connection.arrived(Dir::Resp, bytes)?;
             }
             written = to_server.write(&mut requests.to), if to_server.wants_write() => {
-                match written {
-                    Ok(written) => drop(to_server.wrote(written)),
-                    Err(_) if !from_server && connection.has_waiting(Dir::Resp) => to_server.give_up(),
-                    Err(error) => return Err((Side::Server, error)),
-                }
+                let has_gone = !from_server && connection.has_waiting(Dir::Resp);
+                note_written(&mut to_server, written, (Side::Server, has_gone))?;
                 has_written = true;
             }
             written = to_client.write(&mut responses.to), if to_client.wants_write() => {
-                match written {
-                    Ok(written) => to_client.wrote(written).into_iter().for_each(|bytes| responses.copy(bytes)),
-                    Err(_) if !from_client && connection.has_waiting(Dir::Req) => to_client.give_up(),
-                    Err(error) => return Err((Side::Client, error)),
-                }
+                let has_gone = !from_client && connection.has_waiting(Dir::Req);
+                let bytes = note_written(&mut to_client, written, (Side::Client, has_gone))?;
+                bytes.into_iter().for_each(|bytes| responses.copy(bytes));
                 has_written = true;
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
@@ -131,11 +126,8 @@ pub(super) async fn run(
             return Ok(true);
         }
         has_released |= is_stopping;
-        // A sender that has ended does not take back what it has sent.
-        let [requests_ended, responses_ended] = [(Dir::Req, from_client), (Dir::Resp, from_server)]
-            .map(|(dir, is_open)| (dir, !is_open && !connection.has_waiting(dir)));
-        end(requests, &mut to_server, requests_ended).await?;
-        end(responses, &mut to_client, responses_ended).await?;
+        end(requests, &mut to_server, ending(&connection, Dir::Req, from_client)).await?;
+        end(responses, &mut to_client, ending(&connection, Dir::Resp, from_server)).await?;
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
@@ -194,6 +186,29 @@ fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
     let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) else { return false };
     *deadline = Some(passed + RELEASE_TIME / 2);
     !std::mem::take(has_written)
+}
+
+/// Notes what was written to a receiver, and returns it. A receiver that has gone is given up: what
+/// it has sent before still waits for the other side.
+fn note_written(
+    outlet: &mut Outlet,
+    written: io::Result<Written>,
+    (receiver, has_gone): (Side, bool),
+) -> Result<Option<Bytes>, (Side, io::Error)> {
+    match written {
+        Ok(written) => Ok(outlet.wrote(written)),
+        Err(_) if has_gone => {
+            outlet.give_up();
+            Ok(None)
+        }
+        Err(error) => Err((receiver, error)),
+    }
+}
+
+/// Returns whether a direction ends: its sender has ended it, and none of its messages is held or
+/// delayed.
+fn ending(connection: &ArmedConnection, dir: Dir, is_open: bool) -> (Dir, bool) {
+    (dir, !is_open && !connection.has_waiting(dir))
 }
 
 /// Tells the receiver of a direction if its sender has ended, once everything is written.
