@@ -11,14 +11,10 @@ use super::problem::time_of_day;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
-<<<<<<< HEAD
 /// Cells of a version that narrow terminals show in a verdict.
 const MAX_SHORT_VERSION: usize = 12;
 
-/// The clients of a source, for a verdict without a problem.
-=======
 /// The nodes of a source, for a verdict without a problem.
->>>>>>> fixb
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Census {
     /// Nodes with an open stream.
