@@ -158,8 +158,13 @@ fn say_values(filter: &Filter, known: &KnownValues, is_quiet: bool, io: &mut Io<
 /// Parses `--filter`, and checks that it fits the rows of the verb.
 pub(super) fn filter(text: Option<&str>, rows: RowKind, zone: &TimeZone) -> Result<Filter, CliError> {
     let Some(text) = text else { return Ok(Filter::default()) };
+    expression("--filter", text, rows, zone)
+}
+
+/// Parses an expression, and checks that it fits the rows. `place` is where users wrote it.
+pub(super) fn expression(place: &str, text: &str, rows: RowKind, zone: &TimeZone) -> Result<Filter, CliError> {
     let bad = |error: FilterError| {
-        CliError::usage(format!("--filter: {}", error.reason)).underlined(text, error.at)
+        CliError::usage(format!("{place}: {}", error.reason)).underlined(text, error.at)
     };
     let filter = Filter::parse(text).map_err(|error| bad(error).next("xdscope help filter"))?;
     filter.check(rows).map_err(bad)?;

@@ -53,9 +53,9 @@ impl Condition {
                 .next((*meant).to_owned())
                 .next(format!("name:{text}, for a resource of this name")));
         }
-        let condition = match select::filter(Some(text), RowKind::Resources, &io.zone) {
+        let condition = match select::expression("condition", text, RowKind::Resources, &io.zone) {
             Ok(filter) => Condition::Resource(filter),
-            Err(error) => match select::filter(Some(text), RowKind::States, &io.zone) {
+            Err(error) => match select::expression("condition", text, RowKind::States, &io.zone) {
                 Ok(filter) => Condition::State(filter),
                 Err(_) => return Err(error),
             },

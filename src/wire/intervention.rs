@@ -58,6 +58,11 @@ impl Interference {
         matches!(self, Interference::Delayed | Interference::Held | Interference::Reordered)
     }
 
+    /// Whether the message is sent as it is, at another time.
+    pub fn keeps_content(self) -> bool {
+        self.postpones() || self == Interference::Released
+    }
+
     /// Returns the kind with this word.
     pub fn parse(word: &str) -> Option<Interference> {
         Interference::ALL.into_iter().find(|kind| kind.word() == word)

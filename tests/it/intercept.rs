@@ -406,3 +406,22 @@ fn message_too_long_to_hold_ends_its_stream() {
     let text = recording.text("log", &[]);
     assert!(text.contains("stream ended by the limit of 10.7 MB for messages on armed streams"), "{text}");
 }
+
+#[test]
+fn delayed_push_arrives_after_its_server_has_gone() {
+    let fault = "type:eds kind:push version:2 => delay 3s";
+    let Some(mut scene) = Scene::open("delayed_push_outlives", Variant::Ads, &[fault]) else { return };
+    scene.settle();
+    let mark = scene.change_endpoints("2");
+    scene.plane.wait_for(mark, "the push", |e| e.is_response(ENDPOINTS) && e.version == "2");
+    wait_for("the delay", || scene.tap.log().contains("push delayed by fault 1").then_some(()));
+    let Scene { world: _world, plane, tap, envoy, .. } = scene;
+    drop(plane);
+    let push = wait_for("the push at the client", || {
+        let rows = tap.copy_of_recording()?.objects("log", &[]).into_iter();
+        let of_type = |row: &Value| row["kind"] == "push" && row["type"] == "eds" && row["version"] == "2";
+        rows.into_iter().find(of_type)
+    });
+    assert_eq!(push["stream"], 1, "{push}");
+    drop(envoy);
+}

@@ -135,6 +135,7 @@ impl<'a> RuleContext<'a> {
     pub(super) fn report(&mut self, rule: &'static Rule, draft: FindingDraft<'_>) -> Option<usize> {
         let cause = self.current_track().and_then(|track| self.cause(track, &draft));
         let cause = cause.or_else(|| self.stream.ended_by_xdscope()).or(draft.caused_by.as_ref()).cloned();
+        let cause = cause.filter(|cause| !(cause.interference.keeps_content() && rule.is_about_content()));
         let draft = draft.caused_by(cause.as_ref());
         let origin = FindingOrigin {
             stream: self.stream.id,

@@ -55,6 +55,9 @@ pub(super) enum Ending {
     Response,
 }
 
+/// Rules about the content of a message whose findings never end.
+const CONTENT_EVENTS: [&str; 2] = ["nack", "over-4mib"];
+
 /// One rule of the catalog.
 #[derive(Debug)]
 pub struct Rule {
@@ -90,6 +93,12 @@ impl Rule {
     /// Sets what ends findings.
     pub(super) const fn ends(self, ending: Ending) -> Rule {
         Rule { ending, ..self }
+    }
+
+    /// Whether the rule is about the content of messages, whenever they come.
+    pub(super) fn is_about_content(&self) -> bool {
+        let ends_with_content = matches!(self.ending, Ending::Content | Ending::Names | Ending::Response);
+        ends_with_content || CONTENT_EVENTS.contains(&self.id)
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.

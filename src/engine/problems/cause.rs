@@ -43,6 +43,11 @@ fn cause<'a>(
             };
             cause.or_else(|| stream.ended_by_xdscope())
         }
+        // A refusal is about the content.
+        Problem::Refused(_) | Problem::StillRefused(_) => {
+            let cause = track.caused_by(&Consequence { messages, ..Consequence::default() });
+            cause.filter(|cause| !cause.interference.keeps_content())
+        }
         _ => track.caused_by(&Consequence { messages, ..Consequence::default() }),
     }
 }

@@ -106,6 +106,15 @@ impl Stream {
         self.interventions.iter().rev().find(is_cause).or_else(|| self.unanswered_because_of(end))
     }
 
+    /// Whether the client has not got a response of the server, or not yet.
+    pub(super) fn has_withheld_response(&self) -> bool {
+        let is_withheld = |of: &Arc<InterventionFacts>| {
+            let is_kept = matches!(of.interference, Interference::Dropped | Interference::Bounced);
+            of.dir == Dir::Resp && (is_kept || of.interference.postpones())
+        };
+        self.interventions.iter().any(is_withheld)
+    }
+
     /// Returns the last intervention that has sent a request of a type later than the client did.
     pub(crate) fn postponed_request(&self, type_url: &TypeUrl) -> Option<&Arc<InterventionFacts>> {
         let of_type = self.interventions.iter().rev().filter(|of| of.type_url == *type_url);

@@ -5,6 +5,7 @@ use crate::schema::{FieldNames, to_yaml};
 use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::wire::Interference;
+use crate::wire::event::StreamId;
 
 use super::{HoldDetail, HoldScreen};
 
@@ -36,7 +37,8 @@ impl HoldScreen {
             }
         }
         if common.paused.is_none() {
-            let streams = store.intercepted_streams().into_iter();
+            let is_open = |stream: &StreamId| data.stream(*stream).is_some_and(|of| of.closed.is_none());
+            let streams = store.intercepted_streams().into_iter().filter(is_open);
             let states = streams.flat_map(|stream| data.states_of(stream));
             let diverged = states.filter_map(|state| {
                 // The queue shows what is only held.

@@ -249,3 +249,28 @@ fn endpoints_that_overtake_a_delayed_cluster_are_not_owed_by_the_server() {
         assert_eq!(is_own, is_delayed);
     }
 }
+
+#[test]
+fn refusal_of_a_delayed_push_is_not_caused_by_the_delay() {
+    let text = format!("{ALONE}< cds v=2 n=b [A~2]\n> cds v=1 n=b nack=\"A: no\"\nadvance 1s\n");
+    for (interference, blame) in [(I::Delayed, Blame::Both), (I::Changed, Blame::Xdscope)] {
+        let acts = [(3, facts_by(1, interference, (Dir::Resp, Kind::Cds, "b")))];
+        let (store, findings) = analyse_armed(&text, &acts);
+        let problems = crate::engine::problems::problems(&store, &findings);
+        let nack = findings.iter().find(|finding| finding.rule.id == "nack").expect("a finding");
+        assert_eq!((nack.blame, problems[0].blame), (blame, blame), "{interference:?}");
+    }
+}
+
+#[test]
+fn server_whose_push_was_withheld_does_not_reject_the_stream() {
+    let text = "node n1\nstream 1 ads\n> cds\n+2s 1 close status=14 \"bye\"\nadvance 20s\n";
+    for (acts, word) in [(vec![], "rejects"), (vec![1], "ended")] {
+        let acts: Vec<_> =
+            acts.into_iter().map(|n| (n, facts_by(1, I::Dropped, (Dir::Resp, Kind::Cds, "a")))).collect();
+        let (store, findings) = analyse_armed(text, &acts);
+        let problems = crate::engine::problems::problems(&store, &findings);
+        let text = report::problem(&problems[0], &store.clock());
+        assert!(text.starts_with(&format!("server {word} the stream")), "{text}");
+    }
+}
