@@ -116,6 +116,12 @@ impl WarmingFact {
         self.needs.iter().map(|need| need.since).max().unwrap_or_default().max(self.since)
     }
 
+    /// Since when the server owes what the resource waits for: from the first request for it on.
+    pub(crate) fn server_owes_since(&self) -> Time {
+        let owed = self.needs.iter().filter(|need| !need.is_unrequested);
+        owed.map(|need| need.since).min().unwrap_or_default().max(self.since)
+    }
+
     /// The newest request with which the client gave up what the resource waits for.
     pub fn given_up(&self) -> Option<Seq> {
         self.needs.iter().map(|need| need.given_up).collect::<Option<Vec<_>>>()?.into_iter().max()

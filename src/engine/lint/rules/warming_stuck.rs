@@ -54,7 +54,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         // A client requests anew on each stream.
         let since = match fact.is_owed_by_client() {
             true => fact.client_owes_since().max(ctx.stream.opened),
-            false => fact.since,
+            false => fact.server_owes_since(),
         };
         if at.since(since) < limit {
             let due = since.after(limit);
