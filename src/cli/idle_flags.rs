@@ -3,8 +3,8 @@
 use clap::{Args as _, Command};
 
 use super::args::{
-    ClientFlags, DemoArgs, DescriptorFlags, ExportArgs, ExportTo, FaultFlags, Format, GetArgs, LintArgs, LintFormat, PictureFormat,
-    ReplayArgs, ServeArgs, TapArgs, TimerFlags, Verb, WatchArgs,
+    ClientFlags, DemoArgs, DescriptorFlags, ExportArgs, ExportTo, FaultFlags, Format, GetArgs, LintArgs,
+    LintFormat, PictureFormat, ReplayArgs, ServeArgs, TapArgs, TimerFlags, Verb, WatchArgs,
 };
 use super::{nodes, output_file, picture};
 

@@ -162,10 +162,14 @@ pub(super) fn filter(text: Option<&str>, rows: RowKind, zone: &TimeZone) -> Resu
 }
 
 /// Parses an expression, and checks that it fits the rows. `place` is where users wrote it.
-pub(super) fn expression(place: &str, text: &str, rows: RowKind, zone: &TimeZone) -> Result<Filter, CliError> {
-    let bad = |error: FilterError| {
-        CliError::usage(format!("{place}: {}", error.reason)).underlined(text, error.at)
-    };
+pub(super) fn expression(
+    place: &str,
+    text: &str,
+    rows: RowKind,
+    zone: &TimeZone,
+) -> Result<Filter, CliError> {
+    let bad =
+        |error: FilterError| CliError::usage(format!("{place}: {}", error.reason)).underlined(text, error.at);
     let filter = Filter::parse(text).map_err(|error| bad(error).next("xdscope help filter"))?;
     filter.check(rows).map_err(bad)?;
     Ok(filter.in_zone(zone.clone()))

@@ -91,7 +91,10 @@ mod tests {
         let text = format!("k0: &k0 [1,1,1,1,1,1,1,1,1]\n{}", levels.collect::<String>());
         let error = serde_saphyr::from_str::<serde_json::Value>(&text).expect_err("a bomb");
         let text = yaml_error(&error);
-        assert!(text.starts_with("too many values or too deep, counting repeated aliases at line "), "{text}");
+        assert!(
+            text.starts_with("too many values or too deep, counting repeated aliases at line "),
+            "{text}"
+        );
     }
 
     #[test]

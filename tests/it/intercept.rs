@@ -393,7 +393,8 @@ fn message_too_long_to_hold_ends_its_stream() {
     scene.plane.wait_for(mark, "a new stream", |e| e.is_request(CLUSTER) && e.nonce.is_empty());
     let problem = wait_for("a problem of the stream", || {
         let objects = scene.tap.copy_of_recording()?.objects("status", &[]).into_iter();
-        let is_about_end = |object: &Value| object["object"] == "problem" && object.to_string().contains("the limit of");
+        let is_about_end =
+            |object: &Value| object["object"] == "problem" && object.to_string().contains("the limit of");
         objects.into_iter().find(is_about_end)
     });
     assert_eq!(problem["blame"], "xdscope", "{problem}");

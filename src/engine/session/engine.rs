@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::content::{BlobForm, Catalog};
-use crate::wire::event::{Dir, Kind, Seq, Side, StreamId, Sym, Time, Variant};
+use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
 use crate::wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::compare::Compare;
@@ -310,12 +310,7 @@ impl Engine {
             }
             FramePayload::End(end) => {
                 if stream.closed.is_none() {
-                    // A server that has answered does not reject the stream.
-                    let was_answered = end.by == Some(Side::Server) && stream.has_withheld_response();
-                    if was_answered && !stream.has_response {
-                        stream.has_response = true;
-                        self.failures.answered(index, stream);
-                    }
+                    self.failures.ending(index, stream, end);
                     stream.close(end, *at);
                     let limits = Limits {
                         timed: self.timed,

@@ -443,6 +443,15 @@ impl Failures {
         }
     }
 
+    /// Notes that a stream is about to end: a server whose response xdscope has withheld has
+    /// answered, and does not reject the stream.
+    pub(crate) fn ending(&mut self, index: usize, stream: &mut Stream, end: &End) {
+        if end.by == Some(Side::Server) && !stream.has_response && stream.has_withheld_response() {
+            stream.has_response = true;
+            self.answered(index, stream);
+        }
+    }
+
     /// Notes the end of a stream.
     pub(crate) fn closed(&mut self, index: usize, stream: &Stream, limits: Limits) {
         self.open.remove(&index);

@@ -60,7 +60,8 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
         let since = since(worst, clock);
         let text = headline(worst, clock, &since);
-        let mut shorter = [since.as_str(), ""].map(|since| short_headline(worst, clock, since, true)).to_vec();
+        let mut shorter =
+            [since.as_str(), ""].map(|since| short_headline(worst, clock, since, true)).to_vec();
         if let Problem::Refused(refused) = &worst.problem
             && width(&refused.version.to_string()) > MAX_SHORT_VERSION
         {

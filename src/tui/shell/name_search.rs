@@ -126,7 +126,9 @@ fn class_of(name: &str, wanted: &str) -> Option<u8> {
 fn is_mistyped(name: &[u8], wanted: &[u8]) -> bool {
     let edits = wanted.len() / 3;
     let is_first = name.first().zip(wanted.first()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
-    let may_be = is_first && (1..MAX_MISTYPED_BYTES / 3).contains(&edits) && name.len().abs_diff(wanted.len()) <= edits;
+    let may_be = is_first
+        && (1..MAX_MISTYPED_BYTES / 3).contains(&edits)
+        && name.len().abs_diff(wanted.len()) <= edits;
     let words = || Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(wanted).ok()?));
     may_be && words().is_some_and(|(name, wanted)| distance(name, wanted) <= edits.min(2))
 }
@@ -363,7 +365,8 @@ mod tests {
     #[test]
     fn ranks_names_by_how_well_they_match() {
         let class = |name| class_of(name, "rev");
-        let classes = ["rev", "reviews", "a-reviews", "areviews", "rew", "r-e-v", "r-a-t-e-s-v", "xyz"].map(class);
+        let classes =
+            ["rev", "reviews", "a-reviews", "areviews", "rew", "r-e-v", "r-a-t-e-s-v", "xyz"].map(class);
         assert_eq!(classes, [Some(0), Some(2), Some(3), Some(4), Some(5), Some(6), None, None]);
         assert_eq!(class_of("edge-gw-1", "edge-gw-2"), Some(5));
     }

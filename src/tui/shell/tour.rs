@@ -141,7 +141,9 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Timeline,
         see: messages,
         waits: "the first messages are about to come",
-        press: Press::Keys("/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)"),
+        press: Press::Keys(
+            "/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)",
+        ),
         way: &[],
         is_done: |model| model.screen == ScreenId::Timeline && model.common.filter.is_some(),
         done: "the list is narrowed",
@@ -168,7 +170,9 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Graph,
         see: graph,
         waits: "the graph is being built",
-        press: Press::Keys("1, then } or { to a FAILING problem, and Enter: all streams of that client (2 and a do so too)"),
+        press: Press::Keys(
+            "1, then } or { to a FAILING problem, and Enter: all streams of that client (2 and a do so too)",
+        ),
         way: &[
             WayScreen {
                 screen: ScreenId::Overview,
@@ -188,7 +192,9 @@ const STEPS: [TourStep; 11] = [
         screen: ScreenId::Stream,
         see: streams,
         waits: "a lists all streams of the client",
-        press: Press::Keys(": and reviews and Enter goes there by name: commands, nodes, types, resources, rules"),
+        press: Press::Keys(
+            ": and reviews and Enter goes there by name: commands, nodes, types, resources, rules",
+        ),
         way: &[],
         is_done: |model| model.screen == ScreenId::Resources,
         done: "the resource is open",

@@ -219,7 +219,8 @@ impl<'a> ArmedConnection<'a> {
         let limit = size(self.armed.memory.max_message());
         let by = format!("the limit of {limit} for messages on armed streams (--memory)");
         let ended = stream.affected(Interference::Ended, &by.into());
-        let text = format!("a message of {} is longer than xdscope can hold: {limit} (--memory)", size(bytes));
+        let text =
+            format!("a message of {} is longer than xdscope can hold: {limit} (--memory)", size(bytes));
         self.streams.insert(number, FaultyStream::Armed(stream));
         self.apply(number, vec![ended, Step::Status(RESOURCE_EXHAUSTED, text)]);
     }

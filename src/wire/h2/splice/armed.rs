@@ -158,13 +158,7 @@ impl Splicer {
     }
 
     /// Reads payload of an armed stream. The sender was charged for `charged` bytes.
-    pub(super) fn data(
-        &mut self,
-        dir: Dir,
-        stream: u32,
-        mut bytes: &[u8],
-        charged: usize,
-    ) {
+    pub(super) fn data(&mut self, dir: Dir, stream: u32, mut bytes: &[u8], charged: usize) {
         let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
         let half = &mut halves[index(dir)];
         while !bytes.is_empty() {
