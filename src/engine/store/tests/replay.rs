@@ -200,13 +200,16 @@ fn facts(store: &Store) -> String {
     for state in store.states() {
         out += &format!("{state:?}\n");
         let resources = store.resources(state.stream, &state.type_url);
+        // A glob that was requested again has no entry of its own: its members are resources.
+        let is_empty_glob = |r: &crate::engine::store::ResourceFact| {
+            r.is_glob() && r.content.is_none() && r.state.word() == "present" && !r.is_removal_unanswered
+        };
         let held = |r: &&crate::engine::store::ResourceFact| match &r.refusal {
+            _ if !r.is_ignored() && is_empty_glob(r) => false,
             Some(refusal) if refusal.is_removal => r.in_force.is_some(),
             Some(_) if r.in_force.is_none() => false,
             _ if r.is_ignored() => false,
             _ if r.is_removal_unanswered => true,
-            // A glob that was requested again has no entry of its own: its members are resources.
-            _ if r.is_glob() && r.content.is_none() && r.state.word() == "present" => false,
             _ => matches!(r.state.word(), "present" | "kept" | "redirected"),
         };
         assert_eq!(
