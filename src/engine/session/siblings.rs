@@ -88,8 +88,8 @@ impl Engine {
 
     /// Returns a stream and the streams beside it, to read what warms.
     ///
-    /// A type without an open stream is represented by the newest one that has closed: the client
-    /// keeps what came on it, and waits for what it has requested.
+    /// A type or an authority without an open stream is represented by the newest one that has
+    /// closed: the client keeps what came on it, and waits for what it has requested.
     pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
         let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
         let mut streams: Vec<&Stream> = streams.collect();
@@ -101,6 +101,14 @@ impl Engine {
             let is_carried = |track: &Track| carried.any(|other| other.type_url == track.type_url);
             if stream.closed.is_some() && !stream.tracks.first().is_none_or(is_carried) {
                 streams.push(stream);
+            }
+        }
+        let aggregated = known.filter(|_| self.has_structured_names()).into_iter();
+        let aggregated = aggregated.flat_map(|known| known.aggregated.iter().rev().take(MAX_SIBLINGS));
+        for closed in aggregated.filter_map(|index| self.streams.get(*index)) {
+            let is_of_other = |stream: &&Stream| self.are_of_one_client(stream, closed);
+            if closed.closed.is_some() && !closed.tracks.is_empty() && streams.iter().all(is_of_other) {
+                streams.push(closed);
             }
         }
         WarmingView::new(catalog, self.needs(), streams)
