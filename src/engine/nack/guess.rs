@@ -110,8 +110,8 @@ pub(super) fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
 
 /// Returns the resource names that occur in the text as separate words, outside of longer names.
 ///
-/// Names of one letter must be in quotes, or begin a part of the text and have a colon behind, or
-/// end the text: an article does not.
+/// A name of one letter counts only in quotes, before a colon at the start of a part, or at the end
+/// of the text: otherwise articles would be names.
 pub(super) fn find_names<'n>(text: &str, names: &'n [Arc<str>]) -> Vec<&'n str> {
     let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
     // By start, the longest first.

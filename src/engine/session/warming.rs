@@ -114,8 +114,8 @@ impl<'a> WarmingView<'a> {
         WarmingView { catalog, needs, streams, scope_routes: OnceCell::new(), now: None }
     }
 
-    /// The view at a time: a resource whose time to live is over has ended to warm, as a removed
-    /// one has (docs/protocol.md#g-02).
+    /// The view at a time: like a removed resource, an expired one does not warm
+    /// (docs/protocol.md#g-02).
     pub(crate) fn at(self, now: Time) -> WarmingView<'a> {
         WarmingView { now: Some(now), ..self }
     }
@@ -421,7 +421,7 @@ impl WarmingView<'_> {
             || covering.subscribed.names.contains(key.name)
             || covering.glob_of(self.catalog, key.name).is_some();
         if !is_known {
-            // The requests before the recording are unknown, and what answered them.
+            // The requests before the recording and their responses are unknown.
             return NeedState::Met;
         }
         // A SotW request asks for all of its names once more.

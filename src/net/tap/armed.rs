@@ -188,8 +188,8 @@ fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
     !std::mem::take(has_written)
 }
 
-/// Notes what was written to a receiver, and returns it. A receiver that has gone is given up: what
-/// it has sent before still waits for the other side.
+/// Counts the bytes that were written to a receiver, and returns them. Gives up a receiver that has
+/// gone while its own messages still wait for the other side.
 fn note_written(
     outlet: &mut Outlet,
     written: io::Result<Written>,

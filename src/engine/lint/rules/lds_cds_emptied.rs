@@ -29,7 +29,7 @@ use crate::engine::session::SymSet;
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
     {
-        // The server says of these why they are left out.
+        // The server states why it leaves out these resources.
         let explained: SymSet = response.view.resource_errors.iter().map(|error| error.name).collect();
         let removed = response.outcome.removed.iter().copied();
         let names: Vec<_> = removed.filter(|name| !explained.contains(name)).collect();

@@ -299,19 +299,9 @@ fn name_that_the_client_gave_up_is_not_missing_at_the_server() {
         if gives_up {
             session.message(MessageShape::DeltaRequest, &delta_request(&[], &["zz"], ""));
         }
-        // A fault has delayed the request, which leaves the tap without the name.
-        let facts = InterventionFacts {
-            interference: Interference::Corrected,
-            dir: Dir::Req,
-            is_delta: true,
-            type_url: CDS.into(),
-            version: "".into(),
-            nonce: "".into(),
-            by: "fault 1".into(),
-        };
-        let sent = Some(delta_request(&["b"], &[], "").into());
-        let what = Intervention { facts, original: Some(original.into()), sent, sent_dir: Dir::Req };
-        session.handle(FramePayload::Intercepted(Box::new(what)));
+        // The tap sends the delayed request without the name.
+        let sent = delta_request(&["b"], &[], "");
+        session.intercept_delta_request(Interference::Corrected, &original, Some(&sent));
         assert_eq!(session.is_diverged(), is_diverged);
     }
 }
@@ -346,8 +336,14 @@ impl Session {
     /// A delta request, and what reaches the server in its place.
     fn lose_request(&mut self, request: &[u8], sent: Option<&[u8]>) {
         self.message(MessageShape::DeltaRequest, request);
+        let interference = if sent.is_some() { Interference::Changed } else { Interference::Dropped };
+        self.intercept_delta_request(interference, request, sent);
+    }
+
+    /// An intervention in an earlier delta request.
+    fn intercept_delta_request(&mut self, interference: Interference, request: &[u8], sent: Option<&[u8]>) {
         let facts = InterventionFacts {
-            interference: if sent.is_some() { Interference::Changed } else { Interference::Dropped },
+            interference,
             dir: Dir::Req,
             is_delta: true,
             type_url: CDS.into(),
