@@ -136,8 +136,8 @@ impl Store {
         track.replaced.is_some() && self.engine.later_tracks(stream, &track.type_url).any(is_settled)
     }
 
-    /// Whether the client has ended the stream, and another open stream of the node, such as that of
-    /// a hot restart, has accepted a later response of the type.
+    /// Whether the client has ended the stream, and another open stream of the node, such as the
+    /// one of a hot restart, has accepted a later response of the type.
     fn has_left_to_another(&self, stream: &Stream, track: &Track) -> bool {
         let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
         let refused_at = track.verdicts.last_at;
