@@ -92,11 +92,25 @@ impl Stalled {
         });
     }
 
+    /// Sends pushes with their ACKs, each when the one before is recorded: two of them fill the
+    /// memory of a recorder that waits for a core.
+    fn push_recorded(&self, pair: &mut Pair, pushes: usize) {
+        for push in 1..=pushes {
+            pair.push(PUSH.0, PUSH.1);
+            pair.ack();
+            self.wait_for_recorded(1 + 2 * push);
+        }
+    }
+
     /// Waits until the recording has `count` messages.
-    fn wait_for_recorded(&self, count: usize) -> Recording {
-        let recording = Recording { file: self.running.recording.clone().expect("a recording") };
-        wait_for("the recording", || (recording.messages().len() >= count).then_some(()));
-        recording
+    fn wait_for_recorded(&self, count: usize) {
+        let file = self.running.recording.as_ref().expect("a recording");
+        wait_for("the recording", || {
+            // The file is no recording before its first message.
+            let frames = open_recording(file).ok()?.frames;
+            let messages = frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_)));
+            (messages.count() >= count).then_some(())
+        });
     }
 }
 
@@ -114,11 +128,7 @@ fn records_before_the_analysis() {
     let tap = Stalled::start(folder.path(), limits(Some(folder.path())));
     let held = tap.gate();
     let mut pair = tap.open();
-    for _ in 0..5 {
-        pair.push(PUSH.0, PUSH.1);
-        pair.ack();
-    }
-    tap.wait_for_recorded(11);
+    tap.push_recorded(&mut pair, 5);
     assert!(tap.backlog() > 4_000_000, "the analysis has not seen the pushes");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "the spool has no name");
     drop(held);
@@ -135,11 +145,7 @@ fn stops_while_the_analysis_is_stuck() {
     let gate = tap.gate.clone();
     let held = gate.lock().expect("the gate");
     let mut pair = tap.open();
-    for _ in 0..5 {
-        pair.push(PUSH.0, PUSH.1);
-        pair.ack();
-    }
-    tap.wait_for_recorded(11);
+    tap.push_recorded(&mut pair, 5);
     let (file, _) = tap.running.stop().expect("a recording");
     let recording = Recording { file };
     assert_eq!(recording.messages().len(), 11);
