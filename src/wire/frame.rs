@@ -17,6 +17,9 @@ pub struct Frame {
     pub what: FramePayload,
 }
 
+/// The most messages or bytes that one frame of a file counts: sums of them must not overflow.
+pub const MAX_COUNT: u64 = 1 << 40;
+
 /// The kinds of events, with their content.
 #[derive(Clone, Debug)]
 pub enum FramePayload {

@@ -31,7 +31,7 @@ pub use discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MAX_MESSAGE_BYTES, Message, MessageBody, MessageShape,
     NodeInfo, RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
 };
-pub use frame::{End, Frame, FramePayload, GapCause, Open, Profile};
+pub use frame::{End, Frame, FramePayload, GapCause, MAX_COUNT, Open, Profile};
 pub use grpc::{Messages, MissedMessage, Piece, UnpackBudget};
 pub use intervention::{Interference, Intervention, InterventionFacts};
 pub(crate) use shared::SharedValues;

@@ -197,7 +197,7 @@ impl Track {
             Presence::Expired => ResourceState::Expired,
             Presence::Released => ResourceState::Released,
             Presence::Present | Presence::Kept => {
-                let over = self.deadlines.get(&name).is_some_and(|at| *at <= self.ttl_clock(now));
+                let over = self.deadlines.get(name).is_some_and(|at| *at <= self.ttl_clock(now));
                 let redirects =
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {

@@ -303,7 +303,7 @@ impl Engine {
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);
                 if cause.lacks_messages() {
-                    stream.gaps += *messages;
+                    stream.gaps = stream.gaps.saturating_add(*messages);
                     stream.has_gaps = true;
                     stream.lose_messages(Seq(self.messages), *at);
                 }

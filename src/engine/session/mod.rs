@@ -34,6 +34,7 @@ pub(crate) mod interventions;
 mod keepalive;
 pub(crate) mod locator;
 pub(crate) mod locators;
+mod name_map;
 mod names;
 mod needs;
 mod node;

@@ -29,8 +29,8 @@ impl NotKept {
         let at = self.parts.partition_point(|part| part.cause < cause);
         match self.parts.get_mut(at).filter(|part| part.cause == cause) {
             Some(part) => {
-                part.messages += messages;
-                part.bytes += bytes;
+                part.messages = part.messages.saturating_add(messages);
+                part.bytes = part.bytes.saturating_add(bytes);
             }
             None => self.parts.insert(at, NotKeptPart { cause, messages, bytes }),
         }

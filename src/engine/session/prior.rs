@@ -1,12 +1,11 @@
 //! The state of a type at the end of the previous stream of a client.
 
-use indexmap::IndexMap;
-
-use crate::wire::event::{DenseHash, Seq, Sym, Time, VersionInfo};
+use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 
 use super::Context;
 use super::divergence::Divergence;
 use super::events::TtlRecord;
+use super::name_map::NameMap;
 use super::names::{SymMap, SymSet};
 use super::resource_set::ResourceSet;
 use super::track::EarlierNacks;
@@ -20,7 +19,7 @@ pub(crate) struct Prior {
     /// Resources that the server had sent.
     pub(crate) sent: ResourceSet,
     /// When resources with a time to live expire.
-    pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
+    pub(crate) deadlines: NameMap<Time>,
     /// The times to live.
     pub(crate) ttls: SymMap<TtlRecord>,
     /// SotW: the version in force, unless newer messages of the stream may be missing.
@@ -50,7 +49,7 @@ pub(crate) struct Prior {
 impl Prior {
     /// Whether the client has dropped a resource whose time to live was over.
     pub(crate) fn is_expired(&self, name: Sym, now: Time) -> bool {
-        self.deadlines.get(&name).is_some_and(|deadline| *deadline <= now)
+        self.deadlines.get(name).is_some_and(|deadline| *deadline <= now)
     }
 
     /// Whether a stream that starts now goes on with the waits of this one: the client has come

@@ -307,9 +307,9 @@ impl Stream {
 
     /// Counts messages of one direction and their bytes.
     pub(crate) fn count(&mut self, dir: Dir, messages: u64, bytes: u64, at: Time) {
-        self.messages += messages;
+        self.messages = self.messages.saturating_add(messages);
         if let Some(sum) = self.bytes.get_mut(dir as usize) {
-            *sum += bytes;
+            *sum = sum.saturating_add(bytes);
         }
         self.last_message = Some(at);
     }

@@ -1,11 +1,10 @@
-use indexmap::IndexMap;
-
 use std::sync::Arc;
 
 use crate::wire::content::UsedContent;
-use crate::wire::event::{DenseHash, Seq, Sym, Time};
+use crate::wire::event::{Seq, Sym, Time};
 
 use super::Wildcard;
+use super::name_map::NameMap;
 use super::names::{NameRuns, NameSet, SymSet};
 
 /// The subscription of a client to one type.
@@ -92,7 +91,7 @@ pub struct RequestSpan {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingNames {
     shared: Option<(Arc<[Sym]>, NameRequest)>,
-    single: IndexMap<Sym, NameRequest, DenseHash>,
+    single: NameMap<NameRequest>,
     /// Number of single names whose resource the client has.
     with_resource: usize,
 }
@@ -118,7 +117,7 @@ impl PendingNames {
             return;
         }
         self.spread();
-        match self.single.get_mut(&name) {
+        match self.single.get_mut(name) {
             Some(known) => {
                 known.last = request.last;
                 known.count += 1;
@@ -142,14 +141,14 @@ impl PendingNames {
         if let Some((names, request)) = &self.shared {
             return names.binary_search(&name).is_ok().then_some(*request);
         }
-        self.single.get(&name).copied()
+        self.single.get(name).copied()
     }
 
     /// Records whether the client has an alternative of a resource that it waits for.
     pub(super) fn serve(&mut self, name: Sym, is_served: bool) {
         if self.get(name).is_some_and(|request| request.is_served != is_served) {
             self.spread();
-            self.single.get_mut(&name).into_iter().for_each(|request| request.is_served = is_served);
+            self.single.get_mut(name).into_iter().for_each(|request| request.is_served = is_served);
         }
     }
 
@@ -157,7 +156,7 @@ impl PendingNames {
     pub(crate) fn remove(&mut self, name: Sym) -> Option<NameRequest> {
         self.get(name)?;
         self.spread();
-        let removed = self.single.shift_remove(&name);
+        let removed = self.single.remove(name);
         self.with_resource -= usize::from(removed.is_some_and(|request| request.has_resource));
         removed
     }
@@ -177,7 +176,7 @@ impl PendingNames {
         if let Some((run, request)) = self.shared.take() {
             self.single.extend(run.iter().filter(|name| !sent.contains(*name)).map(|name| (*name, request)));
         } else {
-            self.single.retain(|name, _| !sent.contains(name));
+            self.single.retain(|name, _| !sent.contains(&name));
         }
         self.with_resource = self.single.values().filter(|request| request.has_resource).count();
     }
@@ -190,7 +189,7 @@ impl PendingNames {
     /// Returns the time of the oldest request: names are kept in the order of their requests.
     pub(crate) fn oldest(&self) -> Option<Time> {
         let shared = self.shared.as_ref().map(|(_, request)| request.since);
-        shared.or_else(|| self.single.first().map(|(_, request)| request.since))
+        shared.or_else(|| self.single.first().map(|request| request.since))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -205,7 +204,7 @@ impl PendingNames {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, &NameRequest)> {
         let shared =
             self.shared.iter().flat_map(|(names, request)| names.iter().map(move |name| (*name, request)));
-        shared.chain(self.single.iter().map(|(name, request)| (*name, request)))
+        shared.chain(self.single.iter())
     }
 
     /// Counts the names that the server owes; those requested at or before `limit` are overdue.
@@ -216,9 +215,9 @@ impl PendingNames {
             let older = has_older.map_or(0, |is_older| names.iter().filter(|name| is_older(**name)).count());
             owed.count(request, limit, (names.len() as u64, older as u64));
         }
-        for (name, request) in &self.single {
+        for (name, request) in self.single.iter() {
             if request.is_owed() {
-                let is_again = request.is_resend || has_older.is_some_and(|is_older| is_older(*name));
+                let is_again = request.is_resend || has_older.is_some_and(|is_older| is_older(name));
                 owed.count(request, limit, (1, u64::from(is_again)));
             }
             owed.malformed += u64::from(request.is_malformed);

@@ -9,16 +9,15 @@ pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;
 
-use indexmap::IndexMap;
-
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
+use crate::wire::event::{Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;
 use super::divergence::{Agreement, Divergence};
 use super::doubled_request::DoubledRequest;
 use super::events::TtlRecord;
+use super::name_map::NameMap;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
 use super::resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -64,7 +63,9 @@ pub(crate) struct Track {
     /// Alias to name (docs/protocol.md#f-30).
     pub(crate) aliases: SymMap<Sym>,
     /// When resources with a time to live expire.
-    pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
+    pub(crate) deadlines: NameMap<Time>,
+    /// No present resource expires before; `None`: none expires.
+    next_expiry: Option<Time>,
     /// The times to live of present resources, and how they changed.
     pub(crate) ttls: SymMap<TtlRecord>,
     /// Times to live before responses without a verdict, in the order of the responses.

@@ -182,7 +182,7 @@ impl WarmingView<'_> {
     }
 
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
-        let expires = track.deadlines.get(&name);
+        let expires = track.deadlines.get(name);
         if expires.zip(self.now).is_some_and(|(deadline, now)| *deadline <= track.ttl_clock(now)) {
             return BatchState::Over;
         }

@@ -433,8 +433,8 @@ impl Store {
             origin: track.origin(&self.catalog, name, slot),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
-            ttl_deadline: track.deadlines.get(&name).copied(),
-            ttl_left: track.deadlines.get(&name).map(|deadline| deadline.since(track.ttl_clock(now))),
+            ttl_deadline: track.deadlines.get(name).copied(),
+            ttl_left: track.deadlines.get(name).map(|deadline| deadline.since(track.ttl_clock(now))),
             ttl: track.ttls.get(&name).map(|record| Box::new(TtlFact::from(record))),
             error: track.errors.get(&name).map(|error| {
                 let is_present = slot.is_some_and(ResourceEntry::is_present);

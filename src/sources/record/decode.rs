@@ -9,7 +9,9 @@ use super::header::unzigzag;
 use super::tls;
 use crate::wire::event::{Code, Dir, Side, StreamId, TypeUrl};
 use crate::wire::pb::{Fields, Value, WireField, read_varint};
-use crate::wire::{End, Interference, Intervention, InterventionFacts, MessageShape, Open, Profile};
+use crate::wire::{
+    End, Interference, Intervention, InterventionFacts, MAX_COUNT, MessageShape, Open, Profile,
+};
 
 pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = WireField<'_>> {
     Fields::new(bytes).map_while(Result::ok)
@@ -164,7 +166,7 @@ pub(super) fn message(bytes: &[u8]) -> MessageHead {
                 }
             }
             4 => head.redacted = field.varint() != 0,
-            5 => head.size = Some(field.varint()),
+            5 => head.size = Some(field.varint().min(MAX_COUNT)),
             6..=9 => head.parts += 1,
             _ => {}
         }
@@ -244,8 +246,8 @@ pub(super) fn counts(bytes: &[u8]) -> TrafficCounts {
     for field in fields(bytes) {
         match field.number {
             3 if field.varint() != 0 => counts.dir = Dir::Resp,
-            4 => counts.messages = field.varint(),
-            5 => counts.bytes = field.varint(),
+            4 => counts.messages = field.varint().min(MAX_COUNT),
+            5 => counts.bytes = field.varint().min(MAX_COUNT),
             6 => counts.cause = gap_cause(field.varint()),
             _ => {}
         }

@@ -28,11 +28,11 @@ use super::super::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let at = ctx.at;
-    ctx.state.reported_deadlines.retain(|name, deadline| track.deadlines.get(name) == Some(deadline));
+    ctx.state.reported_deadlines.retain(|name, deadline| track.deadlines.get(*name) == Some(deadline));
     let expired = &ctx.state.reported_deadlines;
     let over =
-        track.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(*name));
-    let over: Vec<_> = over.map(|(name, deadline)| (*name, *deadline)).collect();
+        track.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(name));
+    let over: Vec<_> = over.map(|(name, deadline)| (name, *deadline)).collect();
     let later = track.deadlines.values().copied().filter(|deadline| *deadline > at).min();
     ctx.state.reported_deadlines.extend(over.iter().copied());
     if let Some(next) = later {

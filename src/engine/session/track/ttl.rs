@@ -34,11 +34,12 @@ impl Track {
 
     /// Marks resources as expired whose time to live is over.
     pub(super) fn expire(&mut self, ctx: &mut Context<'_>) {
-        if self.deadlines.is_empty() || !ctx.timed {
+        if !ctx.timed || self.next_expiry.is_none_or(|next| next > ctx.at) {
             return;
         }
+        self.next_expiry = self.deadlines.values().copied().filter(|at| *at > ctx.at).min();
         let over: Vec<Sym> =
-            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
+            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(name, _)| name).collect();
         for name in over {
             if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
                 self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
@@ -49,10 +50,10 @@ impl Track {
     /// Clears what is known of a name that is not present any more.
     pub(super) fn forget(&mut self, name: Sym) {
         self.waiting.remove(name);
-        if self.deadlines.contains_key(&name) {
+        if self.deadlines.contains_key(name) {
             self.keep_earlier_ttl(name);
         }
-        self.deadlines.shift_remove(&name);
+        self.deadlines.remove(name);
         self.ttls.remove(&name);
         self.unrequested.remove(&name);
     }
@@ -74,10 +75,10 @@ impl Track {
         self.keep_earlier_ttl(name);
         match ttl {
             Some(ttl) => {
-                self.deadlines.insert(name, ctx.at.after(ttl));
+                self.start_timer(name, ctx.at.after(ttl));
             }
             None => {
-                self.deadlines.shift_remove(&name);
+                self.deadlines.remove(name);
             }
         }
         let change = TtlChange { n: ctx.seq, at: ctx.at, ttl };
@@ -85,10 +86,15 @@ impl Track {
         event.into_iter().for_each(|event| ctx.events.add(event, name));
     }
 
+    fn start_timer(&mut self, name: Sym, deadline: Time) {
+        self.deadlines.insert(name, deadline);
+        self.next_expiry = Some(self.next_expiry.map_or(deadline, |next| next.min(deadline)));
+    }
+
     /// Keeps the time to live of a name that the current response changes.
     fn keep_earlier_ttl(&mut self, name: Sym) {
         let order = self.responses.next();
-        let deadline = self.deadlines.get(&name).copied();
+        let deadline = self.deadlines.get(name).copied();
         if self.earlier_ttls.len() >= MAX_EARLIER {
             self.earlier_ttls.drain(..MAX_EARLIER / 2);
         }
@@ -119,8 +125,8 @@ impl Track {
         self.earlier_ttls = kept;
         refused.into_values().for_each(|EarlierTtl { name, deadline, record, .. }| {
             match deadline {
-                Some(deadline) => drop(self.deadlines.insert(name, deadline)),
-                None => drop(self.deadlines.shift_remove(&name)),
+                Some(deadline) => self.start_timer(name, deadline),
+                None => drop(self.deadlines.remove(name)),
             }
             match record {
                 Some(record) => drop(self.ttls.insert(name, record)),
@@ -149,12 +155,12 @@ impl Track {
 
     /// Goes on with the timers of the resources that the client has from the stream before.
     pub(crate) fn carry_ttls(&mut self, ctx: &Context<'_>, prior: &Prior) {
-        for (name, deadline) in &prior.deadlines {
-            let slot = self.sent.get(ctx.catalog, *name);
+        for (name, deadline) in prior.deadlines.iter() {
+            let slot = self.sent.get(ctx.catalog, name);
             let is_kept = slot.is_some_and(|slot| slot.state == Presence::Kept);
             if is_kept && !self.deadlines.contains_key(name) {
-                self.deadlines.insert(*name, *deadline);
-                self.ttls.extend(prior.ttls.get(name).map(|record| (*name, record.clone())));
+                self.start_timer(name, *deadline);
+                self.ttls.extend(prior.ttls.get(&name).map(|record| (name, record.clone())));
             }
         }
     }

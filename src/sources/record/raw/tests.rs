@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::sources::record::Loaded;
 use crate::sources::record::tests::sample;
-use crate::wire::FramePayload;
+use crate::wire::{FramePayload, MAX_COUNT};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
 
@@ -108,6 +108,19 @@ fn joins_status_and_close() {
     assert_eq!((end.by, end.reset), (Some(Side::Server), Some(2)));
     assert_eq!(end.status, Some((Code(14), "gone".into())));
     assert_eq!(loaded.end, Time(3_000_000_000));
+}
+
+#[test]
+fn limits_the_counts_of_a_gap() {
+    let gap = r#"{"dir":"gap","t":0,"stream":1,"messages":18446744073709551615,"bytes":18446744073709551615}"#;
+    let open = r#"{"dir":"open","t":0,"stream":1,"method":"/x"}"#;
+    let loaded = load(&[open, gap, gap].join("\n"));
+    let mut sum = 0;
+    for frame in &loaded.frames[1..] {
+        let FramePayload::Gap { messages, bytes, .. } = &frame.what else { panic!("a gap") };
+        sum += messages + bytes;
+    }
+    assert_eq!(sum, 4 * MAX_COUNT);
 }
 
 #[test]

@@ -73,6 +73,9 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
         },
         n => line.push(span(format!("   {} not ready", text::count(n)), Role::Warn)),
     }
+    if screen.top > 0 {
+        line.push(span(format!("   {} above", plural(screen.top as u64, "row")), Role::Muted));
+    }
     if screen.view.problems {
         line.push(span("   not ready only (p)", Role::Warn));
     }
