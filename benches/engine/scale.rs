@@ -12,12 +12,13 @@ use crate::clusters::{CLUSTER, any, cluster, grpc, message, text};
 use crate::{Engine, Judged, median, say, seconds};
 
 const METHOD: &str = "StreamAggregatedResources";
+const DELTA_METHOD: &str = "DeltaAggregatedResources";
 const ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 
 /// A dimension of a source, and the work for one item.
 type Dimension = (&'static str, fn(&mut Engine, u32));
 
-const DIMENSIONS: [Dimension; 6] = [
+const DIMENSIONS: [Dimension; 7] = [
     ("open streams, each of a node", |engine, n| {
         open(engine, n);
         exchange(engine, n, n, CLUSTER, "a");
@@ -39,6 +40,15 @@ const DIMENSIONS: [Dimension; 6] = [
             open(engine, n);
         }
         exchange(engine, 0, 0, ROUTES, &format!("route-{n}"));
+    }),
+    ("names requested, and half of them released, the oldest first", |engine, n| {
+        if n == 0 {
+            engine.open(StreamId(1), DELTA_METHOD);
+        }
+        let released = if n % 2 == 1 { text(4, &format!("route-{}", n / 2)) } else { Vec::new() };
+        let node = message(1, &text(1, "node"));
+        let body = [node, text(2, ROUTES), text(3, &format!("route-{n}")), released].concat();
+        engine.message(StreamId(1), MessageShape::DeltaRequest, &grpc(&body));
     }),
     ("nodes, one stream after another", |engine, n| {
         open(engine, n);
