@@ -97,6 +97,18 @@ impl GraphNode {
         self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
 
+    /// Whether the node has a problem.
+    pub fn is_problem(&self) -> bool {
+        self.state.is_problem() && !self.is_kept()
+    }
+
+    /// Whether the client keeps the resource although the server has removed it. An Envoy ignores
+    /// the removal of such types.
+    pub fn is_kept(&self) -> bool {
+        let has_no_removal = matches!(self.kind, Kind::Eds | Kind::Rds | Kind::Sds);
+        has_no_removal && self.state == NodeState::Gone(ResourceState::Removed)
+    }
+
     /// Returns the content that stays in use while the update of the node warms, if it differs.
     pub fn earlier_content(&self) -> Option<BlobId> {
         self.earlier_of(self.warming.as_deref()?)

@@ -244,7 +244,7 @@ impl Graph {
         if node.state.is_present() && node.list.is_none() {
             *self.counts.entry(node.kind).or_default() += 1;
         }
-        if node.state.is_problem() {
+        if node.is_problem() {
             self.problems.push(id);
         }
         let is_ignored = node.state == NodeState::Ignored;
