@@ -126,6 +126,7 @@ impl Track {
     pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool, kind: MessageKind) {
         self.traffic.requests += 1;
         self.traffic.last_request = Some(ctx.seq);
+        self.traffic.first_request.get_or_insert(ctx.seq);
         if expects_response || !matches!(kind, MessageKind::Ack | MessageKind::Nack) {
             self.traffic.askings += 1;
             self.traffic.last_asking = Some(ctx.seq);
