@@ -156,8 +156,7 @@ fn refused_version(
     track: &Track,
     nack: &NackFact,
 ) -> (PushedVersion, Option<Arc<str>>) {
-    let in_force = track.version_in_force().filter(|_| !store.has_all_expired(track));
-    let in_force = in_force.map(|version| Arc::from(version.as_str()));
+    let in_force = store.version_in_use(track).map(|version| Arc::from(version.as_str()));
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
     if nack.refused.is_none() {
         return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
