@@ -235,7 +235,8 @@ impl Store {
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
-            diverged: track.diverged.clone(),
+            // A later stream of the client goes on with the type.
+            diverged: track.diverged.clone().filter(|_| track.replaced.is_none()),
         }
     }
 
