@@ -81,12 +81,17 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
         let more = pending().count() - 1;
         return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
     }
-    if census.diverged > 0 {
-        let types = plural(census.diverged as u64, "type");
-        let text = format!("no problem, but {types} diverged: xdscope has changed or withheld messages");
+    if let Some(text) = diverged_types(census.diverged) {
         return VerdictLine::new(text, Role::Warn);
     }
     in_sync(problems.len(), census, clock, now)
+}
+
+/// Returns that types are diverged although there is no problem; `None` without such types.
+pub fn diverged_types(types: usize) -> Option<String> {
+    let count = plural(types as u64, "type");
+    let text = format!("no problem, but {count} diverged: xdscope has changed or withheld messages");
+    (types > 0).then_some(text)
 }
 
 /// `all 6 nodes in sync; last push 3s ago, 99% answered within 9ms`.
