@@ -24,8 +24,7 @@ pub(super) struct UnknownClusters {
 impl<'a> RuleContext<'a> {
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(super) fn client(&self) -> Arc<str> {
-        let own = || Arc::from(format!("#{}", self.stream.id.0));
-        self.stream.node_id.clone().unwrap_or_else(own)
+        self.stream.client()
     }
 
     /// Returns the tracks of a type on the open streams of the client, with the indexes of the

@@ -181,7 +181,9 @@ impl WarmingView<'_> {
     /// messages, and those of its alternatives (docs/protocol.md#k-29).
     fn names_of(&self, reference: Sym) -> Vec<Sym> {
         let text = self.catalog.text(reference);
-        let alternatives = self.needs.alternatives_of(text);
+        let client = self.streams.first().map(|stream| stream.client());
+        let alternatives = client.map(|client| self.needs.alternatives_of(&client, text));
+        let alternatives = alternatives.unwrap_or_default();
         let names = std::iter::once(text).chain(alternatives.iter().map(String::as_str));
         names.filter_map(|name| named(self.catalog, name)).collect()
     }
