@@ -55,7 +55,8 @@ fn resets_by_the_client_are_not_counted_with_ends_by_the_server() {
     assert_eq!(failing.len(), 1, "{failing:#?}");
     let fact = &failing[0];
     assert_eq!((fact.count, fact.stream, fact.at_fault()), (2, StreamId(2), Side::Server));
-    let answered = |n| format!("+{n}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n{n} reset client\n");
+    let answered =
+        |n| format!("+{n}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n{n} reset client\n");
     let text = format!("node edge\n{}", (1..=5).map(answered).collect::<String>());
     let failing = with_errors_of_client(&text);
     assert!(failing.iter().all(|fact| fact.failure != StreamFailure::Cut), "{failing:#?}");
