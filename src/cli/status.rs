@@ -224,9 +224,7 @@ impl<'a> Status<'a> {
         let wrong: Vec<&ProblemFact> =
             self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
         if !self.is_update {
-            let diverged = report::diverged_types(self.diverged()).filter(|_| wrong.is_empty());
-            let count = || report::problem_count(&self.selected.problems);
-            writeln!(out, "{}", diverged.unwrap_or_else(count))?;
+            writeln!(out, "{}", report::problem_count_line(&self.selected.problems, self.diverged()))?;
         }
         if wrong.is_empty() {
             return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };
