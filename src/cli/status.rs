@@ -180,6 +180,12 @@ impl<'a> Status<'a> {
         self.states.iter().enumerate().map(move |(at, state)| (state, diff(at)))
     }
 
+    /// Returns the number of types of open streams in whose messages xdscope has intervened.
+    fn diverged(&self) -> usize {
+        let is_open = |stream| self.store.stream(stream).is_some_and(|stream| stream.closed.is_none());
+        self.states.iter().filter(|state| state.diverged.is_some() && is_open(state.stream)).count()
+    }
+
     /// Returns whether there is a problem, or a difference to what clients have applied.
     fn has_problems(&self) -> bool {
         self.selected.problems.iter().any(ProblemFact::is_wrong)
@@ -218,7 +224,7 @@ impl<'a> Status<'a> {
         let wrong: Vec<&ProblemFact> =
             self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
         if !self.is_update {
-            writeln!(out, "{}", report::problem_count(&self.selected.problems))?;
+            writeln!(out, "{}", report::problem_count_line(&self.selected.problems, self.diverged()))?;
         }
         if wrong.is_empty() {
             return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };

@@ -41,6 +41,7 @@ impl Graph {
         for cluster in clusters {
             let Some(node) = self.nodes.get(cluster) else { continue };
             let routes = node.users.iter().filter(|user| self.routes_in_force(**user, cluster));
+            let routes = routes.filter(|user| !self.is_fetched(node, **user));
             for route in routes.copied() {
                 let is_dated = gaps.len() < MAX_DATED_GAPS;
                 let mut start = || self.start_of_gap((store, known, rows), route, cluster, &mut unread);
@@ -53,11 +54,18 @@ impl Graph {
         self.unread.append(&mut unread);
     }
 
-    /// Whether a node is a cluster that the client cannot use, not even in an earlier version. A
-    /// request waits for a cluster that the client fetches on demand.
+    /// Whether a request to a route waits for a cluster, which the client fetches on demand.
+    fn is_fetched(&self, cluster: &GraphNode, route: NodeId) -> bool {
+        let is_absent = matches!(
+            cluster.state,
+            NodeState::NotAsked | NodeState::Dangling | NodeState::Waiting { again: None, .. }
+        );
+        is_absent && self.fetches_clusters(route)
+    }
+
+    /// Whether a node is a cluster that the client cannot use, not even in an earlier version.
     fn is_unavailable(&self, node: &GraphNode) -> bool {
         let is_absent = match &node.state {
-            NodeState::NotAsked | NodeState::Waiting { again: None, .. } if self.fetches_clusters => false,
             NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
             NodeState::Waiting { again, .. } | NodeState::Missing { again, .. } => again.is_none(),
             NodeState::Gone(_) => true,

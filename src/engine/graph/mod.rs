@@ -97,6 +97,18 @@ impl GraphNode {
         self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
 
+    /// Whether the node has a problem.
+    pub fn is_problem(&self) -> bool {
+        self.state.is_problem() && !self.is_kept()
+    }
+
+    /// Whether the client keeps the resource although the server has removed it. An Envoy ignores
+    /// the removal of such types.
+    pub fn is_kept(&self) -> bool {
+        let has_no_removal = matches!(self.kind, Kind::Eds | Kind::Rds | Kind::Sds);
+        has_no_removal && self.state == NodeState::Gone(ResourceState::Removed)
+    }
+
     /// Returns the content that stays in use while the update of the node warms, if it differs.
     pub fn earlier_content(&self) -> Option<BlobId> {
         self.earlier_of(self.warming.as_deref()?)
@@ -173,8 +185,8 @@ pub struct Graph {
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
-    /// Whether the client fetches unknown clusters when a request needs them.
-    fetches_clusters: bool,
+    /// Nodes with a filter with which the client fetches unknown clusters on demand.
+    fetching: HashSet<NodeId>,
     /// Whether the client may have clusters from before the recording.
     has_unseen_clusters: bool,
     /// Nodes to which an update without a verdict refers: they are no orphans.
@@ -304,11 +316,27 @@ impl Graph {
         let content = node.content?;
         if let Some(facts) = known.0.get(&content) {
             node.certificate.clone_from(&facts.certificate);
-            self.fetches_clusters |= facts.fetches_clusters;
+            if facts.fetches_clusters {
+                self.fetching.insert(id);
+            }
             return Some(facts.links.clone());
         }
         self.unread.push(content);
         None
+    }
+
+    /// Whether the client fetches unknown clusters of a node when a request needs them: the node,
+    /// or one above it, has the filter.
+    fn fetches_clusters(&self, id: NodeId) -> bool {
+        let (mut queue, mut seen) = (vec![id], HashSet::from([id]));
+        while let Some(id) = queue.pop().filter(|_| !self.fetching.is_empty()) {
+            if self.fetching.contains(&id) {
+                return true;
+            }
+            let users = self.nodes.get(id).into_iter().flat_map(|node| node.users.iter().copied());
+            queue.extend(users.filter(|user| seen.insert(*user)));
+        }
+        false
     }
 
     /// Returns the references of the content that stays in use while the update of a node warms.

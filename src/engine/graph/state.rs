@@ -215,6 +215,8 @@ impl Graph {
     ///
     /// `wild` has the types with a wildcard subscription.
     pub(super) fn derive_state(&mut self, id: NodeId, wild: &[Kind]) {
+        let users = self.nodes.get(id).filter(|node| node.kind == Kind::Cds).map(|node| &node.users);
+        let is_fetched = users.is_some_and(|users| users.iter().all(|user| self.fetches_clusters(*user)));
         let Some(node) = self.nodes.get_mut(id) else { return };
         node.warming = self.warming.remove(&(node.kind, node.name.clone()));
         let is_used = !node.users.is_empty();
@@ -222,7 +224,6 @@ impl Graph {
         let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
         let is_unasked = node.state == NodeState::NotAsked;
-        let is_fetched = node.kind == Kind::Cds && self.fetches_clusters;
         if is_unasked && node.other_source.is_some() {
             node.state = NodeState::Elsewhere;
         } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
@@ -244,7 +245,7 @@ impl Graph {
         if node.state.is_present() && node.list.is_none() {
             *self.counts.entry(node.kind).or_default() += 1;
         }
-        if node.state.is_problem() {
+        if node.is_problem() {
             self.problems.push(id);
         }
         let is_ignored = node.state == NodeState::Ignored;

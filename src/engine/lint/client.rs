@@ -7,12 +7,8 @@ use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
 use crate::engine::session::{ResourceEntry, SymSet, Track, key};
-use crate::schema::links::fetches_clusters;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
-
-/// Resources of a type that are searched for filters.
-const MAX_SEARCHED_CONTENTS: usize = 1024;
 
 /// Clusters that the resources of a client refer to and that the client does not have.
 #[derive(Debug, Default)]
@@ -28,8 +24,7 @@ pub(super) struct UnknownClusters {
 impl<'a> RuleContext<'a> {
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(super) fn client(&self) -> Arc<str> {
-        let own = || Arc::from(format!("#{}", self.stream.id.0));
-        self.stream.node_id.clone().unwrap_or_else(own)
+        self.stream.client()
     }
 
     /// Returns the tracks of a type on the open streams of the client, with the indexes of the
@@ -99,34 +94,24 @@ impl<'a> RuleContext<'a> {
             let is_sent = || clusters.iter().any(|(_, track)| is_here(track));
             is_in_use && track.kind == Some(Kind::Lds) && !is_sent()
         };
-        let mut unknown = UnknownClusters::default();
+        let (mut unknown, mut on_demand) = (UnknownClusters::default(), None);
         for (user, refs) in self.references_of(track, names) {
             let named = refs.iter().filter(|to| to.kind == Kind::Cds);
             let named = named.map(|to| catalog.first_spelling(to.name));
-            let known = unknown.names.len();
-            unknown.names.extend(named.filter(|name| !is_present(*name) && !is_told(*name)));
-            unknown.users.extend((unknown.names.len() > known).then_some(user));
-        }
-        if !unknown.names.is_empty() && self.fetches_clusters() {
-            return UnknownClusters::default();
+            let missing: Vec<Sym> = named.filter(|name| !is_present(*name) && !is_told(*name)).collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let on_demand = on_demand.get_or_insert_with(|| self.on_demand_routes());
+            if !on_demand.has(catalog, track, user) {
+                unknown.names.extend(missing);
+                unknown.users.push(user);
+            }
         }
         unknown.names.sort_unstable();
         unknown.names.dedup();
         unknown.streams = clusters.into_iter().map(|(stream, _)| stream).collect();
         unknown
-    }
-
-    /// Whether the client fetches unknown clusters when a request needs them.
-    fn fetches_clusters(&self) -> bool {
-        let catalog = self.catalog();
-        ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)).any(|(_, track)| {
-            let slots = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
-            let mut used = slots.filter(|(_, slot)| slot.is_present());
-            used.any(|(_, slot)| {
-                let payload = slot.blob.and_then(|blob| catalog.entry(blob).payload);
-                payload.and_then(|payload| catalog.bytes(payload)).is_some_and(|any| fetches_clusters(&any))
-            })
-        })
     }
 
     /// Returns the clusters of a refused response that the client does not have, although routes

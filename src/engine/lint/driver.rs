@@ -264,11 +264,11 @@ impl Lint {
         let track = position.track_index.and_then(|track| position.stream.tracks.get(track));
         let kind = track.and_then(|track| track.kind);
         let is_news = request.first || !request.added.is_empty() || !request.removed.is_empty();
-        if !is_news || !(is_needed(kind) || can_warm(kind)) {
-            return;
-        }
         // Resources may warm since the stream before.
         let goes_on = request.first && position.stream.reconnect_of.is_some();
+        if !is_news || !(goes_on || is_needed(kind) || can_warm(kind)) {
+            return;
+        }
         let due = |since: Option<Time>| {
             let since = since.filter(|_| goes_on).map_or(position.at, |since| since.min(position.at));
             since.after(self.options.timers.warm).max(position.at)

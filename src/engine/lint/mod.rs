@@ -26,6 +26,7 @@ mod lasting;
 mod memory;
 mod note_request;
 mod note_response;
+mod on_demand;
 mod options;
 mod overdue;
 mod prelude;

@@ -39,6 +39,8 @@ pub(super) enum CorrectMessage {
 pub(super) enum Ending {
     /// Nothing: the finding is about an event.
     Never,
+    /// Nothing: the finding is about the content of a message.
+    NeverOfContent,
     /// The end of the state that the rule reports with its findings.
     State,
     /// A message of the same side that keeps the rule, if the rule was broken once.
@@ -54,9 +56,6 @@ pub(super) enum Ending {
     /// The client accepts a later response. Each of the resources by itself is in order.
     Response,
 }
-
-/// Rules about the content of a message whose findings never end.
-const CONTENT_EVENTS: [&str; 2] = ["nack", "over-4mib"];
 
 /// One rule of the catalog.
 #[derive(Debug)]
@@ -97,8 +96,7 @@ impl Rule {
 
     /// Whether the rule is about the content of messages, whenever they come.
     pub(super) fn is_about_content(&self) -> bool {
-        let ends_with_content = matches!(self.ending, Ending::Content | Ending::Names | Ending::Response);
-        ends_with_content || CONTENT_EVENTS.contains(&self.id)
+        matches!(self.ending, Ending::Content | Ending::Names | Ending::Response | Ending::NeverOfContent)
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.

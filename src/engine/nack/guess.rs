@@ -130,6 +130,11 @@ pub(super) fn find_names<'n>(text: &str, names: &'n [Arc<str>]) -> Vec<&'n str> 
     found.into_values().collect()
 }
 
+/// Whether a text has a name as a separate word.
+pub(crate) fn is_name_in(text: &str, name: &Arc<str>) -> bool {
+    !find_names(text, std::slice::from_ref(name)).is_empty()
+}
+
 /// Whether the part of a text at `place` is a separate word.
 fn is_name_at(text: &str, place: &Range<usize>) -> bool {
     let (head, tail) =

@@ -26,6 +26,7 @@ pub use blame::{NamedFields, refuses_field};
 pub use client_kind::ClientKind;
 pub use effect::{InUse, NackEffect};
 pub use groups::{NackGroup, NackSource, groups_of_states, nack_groups};
+pub(crate) use guess::is_name_in;
 pub use path::{steps as path_steps, value_at};
 pub use report::{NackReport, Recovery, RefusedResource, nack_report, of_message};
 pub use scope::{NackScope, PartialUse, RestUse};

@@ -181,7 +181,7 @@ impl ProblemFact {
             Problem::StillRefused(refused) => refused.is_guess,
             Problem::Broken(finding) => finding.guess,
             Problem::Unanswered { is_guess, .. } => *is_guess,
-            Problem::Owed(owed) => owed.is_guess,
+            Problem::Owed(owed) => owed.is_guess || owed.has_gap,
             _ => false,
         }
     }
@@ -316,6 +316,8 @@ pub struct OwedResources {
     pub is_first: bool,
     /// The newest response since the request that cannot be decoded, or whose type is unknown.
     pub unreadable: Option<Seq>,
+    /// Whether messages are missing since the request: one of them may be the answer.
+    pub has_gap: bool,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
     /// The resource that warms until the first name arrives.

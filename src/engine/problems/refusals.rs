@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::lint::Blame;
+use crate::engine::nack::is_name_in;
 use crate::engine::session::{
     NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track, named,
 };
@@ -156,8 +157,7 @@ fn refused_version(
     track: &Track,
     nack: &NackFact,
 ) -> (PushedVersion, Option<Arc<str>>) {
-    let in_force = track.version_in_force().filter(|_| !store.has_all_expired(track));
-    let in_force = in_force.map(|version| Arc::from(version.as_str()));
+    let in_force = store.version_in_use(track).map(|version| Arc::from(version.as_str()));
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
     if nack.refused.is_none() {
         return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
@@ -168,7 +168,7 @@ fn refused_version(
     }
     let refused = store.refused_of_track(stream, track, nack.n);
     let held = is_delta.then(|| held_version(store, track, nack)).flatten();
-    let is_named = |refused: &RefusedBy| nack.message.contains(&*refused.name);
+    let is_named = |refused: &RefusedBy| is_name_in(&nack.message, &refused.name);
     if let Some((pushed, version, is_held_named)) = held
         && refused.as_ref().is_none_or(|refused| is_held_named && !is_named(refused))
     {
@@ -195,7 +195,7 @@ fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(Pushed
         let entry = name.and_then(|name| store.used_by_client(track, name));
         entry.is_some_and(|entry| store.catalog().text(entry.version) == &*of.version)
     };
-    let is_named = |of: &RefusedVersion| !of.name.is_empty() && nack.message.contains(&*of.name);
+    let is_named = |of: &RefusedVersion| is_name_in(&nack.message, &of.name);
     let mut held = nack.resources.iter().filter(is_held);
     let first = held.clone().find(|of| is_named(of)).or_else(|| held.next())?;
     let RefusedVersion { name, version } = first.clone();

@@ -100,6 +100,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
         let (at, n) = track.subscription.wildcard_owed?;
         let limit = limits.left(at);
+        let unreadable = stream.unreadable.filter(|seq| *seq > n);
         let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));
         let owed = OwedResources {
             names: Vec::new(),
@@ -109,7 +110,8 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             earlier: None,
             is_resend: false,
             is_first: track.traffic.pushes == 0,
-            unreadable: stream.unreadable.filter(|seq| *seq > n),
+            unreadable,
+            has_gap: unreadable.is_none() && !stream.has_all_since(n),
             limit,
             needed_by,
             broken: Vec::new(),
@@ -124,6 +126,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
     let newest = names.iter().filter_map(|name| track.waiting.get(*name)).map(|request| request.first).max();
+    let unreadable = stream.unreadable.filter(|seq| *seq > first.first);
     let is_resend = |name: &Sym| track.waiting.get(*name).is_some_and(|request| request.is_resend);
     let owed = OwedResources {
         earlier: first.earlier,
@@ -133,7 +136,8 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         requests: (state == TypeState::Miss || has_older).then(|| request_span(stream, track, first)),
         has_older,
         is_first: track.traffic.pushes == 0,
-        unreadable: stream.unreadable.filter(|seq| *seq > first.first),
+        unreadable,
+        has_gap: unreadable.is_none() && !stream.has_all_since(first.last),
         limit: limits.left(first.since),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
         broken: Vec::new(),

@@ -135,7 +135,7 @@ impl Engine {
         self.semantics.as_deref()
     }
 
-    pub(super) fn needs(&self) -> &Needs {
+    pub(crate) fn needs(&self) -> &Needs {
         &self.needs
     }
 

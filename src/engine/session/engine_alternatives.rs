@@ -1,10 +1,13 @@
 //! Requested names that an alternative serves (docs/protocol.md#k-29).
 
+use std::sync::Arc;
+
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::Sym;
 
 use super::engine::Engine;
 use super::locators::{self, LOCATOR, ListEntry, Locator};
+use super::stream::Stream;
 use super::{DynSemantics, ResponseOutcome, is_structured, named};
 
 /// Larger contents are not searched for alternatives.
@@ -22,17 +25,18 @@ impl Engine {
         if !self.has_structured_names() {
             return;
         }
-        let sent = self.streams().get(index).and_then(|stream| stream.tracks.get(track)).map(|of| &of.sent);
-        let Some(sent) = sent else { return };
+        let Some(stream) = self.streams().get(index) else { return };
+        let Some(sent) = stream.tracks.get(track).map(|of| &of.sent) else { return };
+        let client = stream.client();
         for name in response.added.iter().chain(&response.changed) {
             let blob = sent.get(catalog, *name).and_then(|slot| slot.blob);
             if let Some(content) = blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob))) {
-                self.read_alternatives(catalog, content);
+                self.read_alternatives(catalog, &client, content);
             }
         }
         for (names, is_served) in [(&response.added, true), (&response.removed, false)] {
             for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
-                let primary = self.needs().primary_of(catalog.text(*name));
+                let primary = self.needs().primary_of(&client, catalog.text(*name));
                 if let Some(primary) = primary.and_then(|primary| named(catalog, &primary)) {
                     self.serve((index, track), primary, is_served);
                 }
@@ -42,11 +46,10 @@ impl Engine {
 
     /// Records which requested names an alternative serves that the client has.
     pub(super) fn note_served(&mut self, catalog: &Catalog, (index, track): (usize, usize), names: &[Sym]) {
-        if !self.has_structured_names() {
-            return;
-        }
+        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
+        let Some(client) = stream.map(Stream::client) else { return };
         for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
-            let alternatives = self.needs().alternatives_of(catalog.text(*name));
+            let alternatives = self.needs().alternatives_of(&client, catalog.text(*name));
             let mut known = alternatives.iter().filter_map(|name| named(catalog, name));
             let streams = self.client_of(index);
             let kind = self.streams().get(index).and_then(|stream| stream.tracks.get(track)?.kind);
@@ -61,7 +64,7 @@ impl Engine {
         }
     }
 
-    fn read_alternatives(&self, catalog: &Catalog, content: BlobId) {
+    fn read_alternatives(&self, catalog: &Catalog, client: &Arc<str>, content: BlobId) {
         if catalog.blob(content).size as usize > MAX_SEARCHED_BYTES {
             return;
         }
@@ -69,17 +72,17 @@ impl Engine {
         let Some(any) = catalog.bytes(content) else { return };
         if type_url == LOCATOR {
             let locator = Locator::read(locators::value(&any));
-            locator.into_iter().for_each(|locator| self.needs().note_alternative(&locator.uri));
+            locator.into_iter().for_each(|locator| self.needs().note_alternative(client, &locator.uri));
         } else if type_url.ends_with("Collection") {
             for entry in locators::entries(locators::value(&any)) {
                 if let ListEntry::Locator(locator) = entry {
-                    self.needs().note_alternative(&locator.uri);
+                    self.needs().note_alternative(client, &locator.uri);
                 }
             }
         } else if memchr::memmem::find(&any, b"alt=").is_some() {
             let references = self.semantics().map(|of: &DynSemantics| of.references(&any));
             let names = references.into_iter().flatten().map(|found| found.name);
-            names.for_each(|name| self.needs().note_alternative(&name));
+            names.for_each(|name| self.needs().note_alternative(client, &name));
         }
     }
 

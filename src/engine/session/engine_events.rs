@@ -37,7 +37,7 @@ impl Engine {
             events.add_all(EventKind::NodeChanged, &changes);
         }
         let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
-        self.note_failovers(catalog, events, &names);
+        self.note_failovers(catalog, events, (index, &names));
         let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
         let asks = !request.first && !request.partial && !names.is_empty();
         if !is_delta || !asks {
@@ -71,14 +71,13 @@ impl Engine {
         nodes.map_or_else(Vec::new, |(before, node)| differences(catalog, &self.node_digests, before, node))
     }
 
-    /// Adds the alternatives among requested names.
-    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, names: &[Sym]) {
-        if !self.has_structured_names() {
-            return;
-        }
+    /// Adds the alternatives among the names that a request on a stream adds.
+    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, (index, names): (usize, &[Sym])) {
+        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
+        let Some(client) = stream.map(|stream| stream.client()) else { return };
         for name in names {
             let text = catalog.text(*name);
-            let primary = is_structured(text).then(|| self.needs().primary_of(text)).flatten();
+            let primary = is_structured(text).then(|| self.needs().primary_of(&client, text)).flatten();
             if let Some(primary) = primary {
                 let primary = catalog.intern(&primary);
                 events.add_all(EventKind::Failover, &[primary, *name]);

@@ -119,7 +119,7 @@ pub(crate) struct FailureRun {
     pub(crate) is_graceful: bool,
     /// Whether the newest stream was answered, or needed no answer.
     pub(crate) is_served: bool,
-    /// Whether the client has ended all streams of the run itself, without an error.
+    /// Whether the client has ended all streams of the run itself.
     is_given_up: bool,
     /// The fault or person of xdscope that has ended the streams.
     made_by: Option<Arc<str>>,
@@ -225,7 +225,8 @@ impl StreamEnds {
             self.cut(index, closed, kind);
             self.run = None;
         }
-        if kind == EndKind::Clean && end.by == Some(Side::Client) && stream.owes_verdict() {
+        let is_left = kind == EndKind::Clean && end.by == Some(Side::Client);
+        if (is_left || is_reset_by_client(end)) && stream.owes_verdict() {
             self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
         } else if is_served {
             self.aborts = None;
@@ -238,8 +239,8 @@ impl StreamEnds {
         if !is_failure || is_hidden_by(self.run.as_ref().map(|run| &run.made_by), closed) {
             return;
         }
-        // A client that gives up a stream ends it without an error.
-        let is_given_up = kind == EndKind::Clean;
+        // Ends by the client say nothing about the server, whatever their code.
+        let is_given_up = kind == EndKind::Clean || is_reset_by_client(end);
         if is_given_up && self.run.as_ref().is_some_and(|run| !run.is_given_up) {
             return;
         }
@@ -288,7 +289,7 @@ impl StreamEnds {
             self.cuts = Cuts::default();
         }
         // A client whose connection ends without half-closing may have lost the server.
-        if kind == EndKind::Clean && end.note.is_none() {
+        if (kind == EndKind::Clean && end.note.is_none()) || is_reset_by_client(end) {
             self.cuts = Cuts::default();
             return;
         }
@@ -311,6 +312,11 @@ impl StreamEnds {
             cuts.compared.pop_front();
         }
     }
+}
+
+/// Whether the client has ended the stream itself, with an error code.
+fn is_reset_by_client(end: &End) -> bool {
+    end.by == Some(Side::Client) && end.reset.is_some() && !is_keepalive_timeout(end.note.as_deref())
 }
 
 /// Whether the end says no more than UNAVAILABLE, or that the connection was closed, as at a

@@ -90,19 +90,19 @@ impl Needs {
         known.values().flat_map(|needs| needs.keys.iter()).for_each(|need| used.name(need.name));
     }
 
-    /// Returns the canonical name that a name is an alternative of.
-    pub(crate) fn primary_of(&self, alternative: &str) -> Option<String> {
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).primary_of(alternative)
+    /// Returns the canonical name that a name is an alternative of, as a client knows.
+    pub(crate) fn primary_of(&self, client: &str, alternative: &str) -> Option<String> {
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).primary_of(client, alternative)
     }
 
-    /// Returns the canonical alternatives of a name.
-    pub(super) fn alternatives_of(&self, primary: &str) -> Vec<String> {
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of(primary)
+    /// Returns the canonical alternatives of a name that a client knows.
+    pub(super) fn alternatives_of(&self, client: &str, primary: &str) -> Vec<String> {
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of(client, primary)
     }
 
-    /// Records the alternative that a reference states.
-    pub(super) fn note_alternative(&self, reference: &str) {
-        self.alternatives.write().unwrap_or_else(PoisonError::into_inner).note(reference);
+    /// Records the alternative that a reference states to a client.
+    pub(super) fn note_alternative(&self, client: &Arc<str>, reference: &str) {
+        self.alternatives.write().unwrap_or_else(PoisonError::into_inner).note(client, reference);
     }
 
     /// Returns the needs of a content of this type, and reads them if they are unknown.

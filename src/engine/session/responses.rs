@@ -179,6 +179,12 @@ impl Responses {
         self.items.get(usize::try_from(order.checked_sub(self.first)?).ok()?)
     }
 
+    /// Returns the response with a message number.
+    pub(crate) fn of_seq(&self, seq: Seq) -> Option<&Response> {
+        let at = self.items.partition_point(|response| response.seq < seq);
+        self.items.get(at).filter(|response| response.seq == seq)
+    }
+
     pub(crate) fn newest(&self) -> Option<Order> {
         self.next().checked_sub(1)
     }

@@ -6,6 +6,7 @@ use super::engine_prior::is_beside;
 use super::stream::Stream;
 use super::track::Track;
 use super::warming::WarmingView;
+use super::xdstp::{Name, is_structured};
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Sym, Time};
 
@@ -154,6 +155,15 @@ fn are_for_other_authorities(a: &Stream, b: &Stream) -> bool {
     let (a_is_plain, b_is_plain) = (has_plain_names(a), has_plain_names(b));
     let are_requested = (a_is_plain || !of_a.is_empty()) && (b_is_plain || authorities(b).next().is_some());
     is_structured && are_requested && !is_shared && !(a_is_plain && b_is_plain)
+}
+
+/// Whether the client has requested names of the authority of a name on a stream; for a plain name,
+/// plain names.
+pub(super) fn has_authority_of(stream: &Stream, name: &str) -> bool {
+    if !is_structured(name) {
+        return has_plain_names(stream);
+    }
+    Name::parse(name).is_some_and(|name| authorities(stream).any(|authority| authority == name.authority))
 }
 
 /// Returns the authorities of the names that the client has requested on a stream.

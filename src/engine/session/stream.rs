@@ -320,6 +320,11 @@ impl Stream {
         self.tracks.iter_mut().for_each(Track::lose_messages);
     }
 
+    /// Returns the node id of the client. A stream without a node is a client of its own.
+    pub(crate) fn client(&self) -> Arc<str> {
+        self.node_id.clone().unwrap_or_else(|| Arc::from(format!("#{}", self.id.0)))
+    }
+
     /// Returns the number of messages that were lost: at least one if anything was.
     pub(crate) fn lost_messages(&self) -> u64 {
         self.gaps.max(u64::from(self.has_gaps))

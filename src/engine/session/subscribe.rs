@@ -107,10 +107,11 @@ impl Track {
     pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: &SubscribedNames, is_new: bool) {
         self.subscription.was_wildcard |= self.subscribed.is_wildcard();
         self.subscription.has_released |= was.may_be_wildcard() && !self.subscribed.may_be_wildcard();
+        let is_explicit = self.subscribed.wildcard == Wildcard::Explicit;
         match (was.is_wildcard(), self.subscribed.is_wildcard()) {
             // A client without on-demand routes opens VHDS with an empty request, which is not a
             // wildcard (docs/protocol.md#a-05).
-            (false, true) if self.kind != Some(Kind::Vhds) && is_new => {
+            (false, true) if is_new && (self.kind != Some(Kind::Vhds) || is_explicit) => {
                 self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
             (true, false) => {
@@ -125,6 +126,7 @@ impl Track {
     /// of the request.
     pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool, kind: MessageKind) {
         self.traffic.requests += 1;
+        self.traffic.first_request.get_or_insert(ctx.seq);
         self.traffic.last_request = Some(ctx.seq);
         if expects_response || !matches!(kind, MessageKind::Ack | MessageKind::Nack) {
             self.traffic.askings += 1;

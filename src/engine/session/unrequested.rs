@@ -13,6 +13,7 @@ use super::named;
 use super::names::SymSet;
 use super::needs::{ResourceKey, is_needed};
 use super::resource_set::ResourceEntry;
+use super::siblings::has_authority_of;
 use super::stream::Stream;
 use super::track::Track;
 use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView, delivered_since};
@@ -153,12 +154,21 @@ impl WarmingView<'_> {
         };
         let given_up = names.iter().filter_map(|name| self.given_up(key.kind, *name, batch)).max();
         let since = given_up.map_or(batch.at, |(_, at)| at);
+        let since = self.reopened(key.name).map_or(since, |reopened| since.max(reopened));
         let given_up = given_up.map(|(n, _)| n);
         let is_resend = self.needs_resend(key.kind, batch)
             && self.tracks_of(key.kind).any(|track| track.sent.is_present(self.catalog, key.name));
         let need = MissingNeed::new(key, since);
         let need = MissingNeed { is_unrequested: true, given_up, is_resend, ..need };
         (!is_known).then_some(need)
+    }
+
+    /// Returns when the newest other ADS stream of the authority of a name opened: a client
+    /// requests anew on each stream (docs/protocol.md#k-25).
+    fn reopened(&self, name: Sym) -> Option<Time> {
+        let name = self.catalog.text(name);
+        let others = self.streams.iter().skip(1).filter(|stream| stream.is_aggregated());
+        others.filter(|stream| has_authority_of(stream, name)).map(|stream| stream.opened).max()
     }
 
     /// Whether two names are spellings of one name.
@@ -171,7 +181,9 @@ impl WarmingView<'_> {
     /// messages, and those of its alternatives (docs/protocol.md#k-29).
     fn names_of(&self, reference: Sym) -> Vec<Sym> {
         let text = self.catalog.text(reference);
-        let alternatives = self.needs.alternatives_of(text);
+        let client = self.streams.first().map(|stream| stream.client());
+        let alternatives = client.map(|client| self.needs.alternatives_of(&client, text));
+        let alternatives = alternatives.unwrap_or_default();
         let names = std::iter::once(text).chain(alternatives.iter().map(String::as_str));
         names.filter_map(|name| named(self.catalog, name)).collect()
     }

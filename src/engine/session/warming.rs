@@ -14,6 +14,7 @@ use super::locators::LOCATOR;
 use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
+use super::responses::Status;
 use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
@@ -291,16 +292,27 @@ impl WarmingView<'_> {
         if self.tracks_of(key.kind).any(is_met) {
             return NeedState::Met;
         }
+        let in_use = self.in_use_since(prefix, batch);
+        let is_later = |asked: Seq| in_use.is_some_and(|in_use| in_use < asked);
         let of_routes = |(name, request): &(Sym, &NameRequest)| {
-            request.is_owed() && self.catalog.text(*name).starts_with(prefix)
+            let name = self.catalog.text(*name);
+            let is_lookup = !name.ends_with('*') && is_later(request.first);
+            request.is_owed() && name.starts_with(prefix) && !is_lookup
         };
         let request = |track: &Track| {
             let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
             let (name, asked, at, is_owed) = match waiting.find(of_routes) {
                 Some((name, request)) => (name, request.first, request.since, true),
                 None => {
-                    let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-                    (key.name, asked, track.traffic.began, false)
+                    let wildcard = track.subscription.wildcard_owed;
+                    let asked = wildcard.map(|(_, n)| n).or(track.traffic.unanswered);
+                    let asked = asked.or(track.traffic.last_request)?;
+                    let looks_up = !track.subscribed.is_wildcard();
+                    if looks_up && is_later(track.traffic.first_request.unwrap_or(asked)) {
+                        return None;
+                    }
+                    let at = wildcard.map_or(track.traffic.began, |(at, _)| at);
+                    (key.name, asked, at, wildcard.is_some())
                 }
             };
             let need = MissingNeed::new(ResourceKey { name, ..key }, batch.at.max(at));
@@ -308,6 +320,21 @@ impl WarmingView<'_> {
             Some(MissingNeed { asked: Some(asked), is_owed, is_elsewhere, ..need })
         };
         self.tracks_of(key.kind).find_map(request).map_or(NeedState::Unasked, NeedState::Missing)
+    }
+
+    /// Returns the message with which the client had accepted a listener of a batch and its routes.
+    /// An Envoy requests the first virtual hosts of routes before that, and looks up others for
+    /// requests to a listener in use (docs/protocol.md#h-03). `prefix`: that of the virtual hosts.
+    fn in_use_since(&self, prefix: &str, batch: &WarmingBatch) -> Option<Seq> {
+        let mut listeners = self.tracks_of(Kind::Lds);
+        let listener = listeners.find(|track| track.warming.seqs().any(|seq| seq == batch.seq))?;
+        let routes = named(self.catalog, prefix.strip_suffix('/')?)?;
+        let routes = self.tracks_of(Kind::Rds).find_map(|track| {
+            let slot = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
+            let sent = track.responses.get(slot.order).map_or(Seq(0), |response| response.seq);
+            track.accepted_in(sent).filter(|_| track.has_accepted_sent(self.catalog, routes))
+        })?;
+        Some(listener.accepted_in(batch.seq)?.max(routes))
     }
 
     /// Returns the state of the need for scopes, which any response of their type meets.
@@ -463,6 +490,15 @@ pub(super) fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bo
 }
 
 impl Track {
+    /// Returns the request with which the client has accepted a response.
+    fn accepted_in(&self, response: Seq) -> Option<Seq> {
+        match self.responses.of_seq(response) {
+            Some(response) => response.settled_by.filter(|_| response.status == Status::Acked),
+            // Forgotten, so it was settled before the oldest one that is remembered.
+            None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
+        }
+    }
+
     /// Whether a request was the newest ACK or NACK.
     fn is_verdict(&self, n: Seq) -> bool {
         let acked = self.verdicts.in_force.as_ref().map(|known| known.n);

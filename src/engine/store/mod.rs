@@ -333,7 +333,9 @@ impl Store {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
         let Some(node) = own.node_id.as_deref() else { return vec![stream] };
         let streams = || self.engine.streams().iter().filter(|of| of.node_id.as_deref() == Some(node));
-        let continued: HashSet<StreamId> = streams().filter_map(|of| of.reconnect_of).collect();
+        // A new stream takes over with its first request.
+        let requesting = streams().filter(|of| of.requests > 0);
+        let continued: HashSet<StreamId> = requesting.filter_map(|of| of.reconnect_of).collect();
         let open: HashSet<Kind> =
             streams().filter(|of| of.closed.is_none()).flat_map(|of| of.kinds()).collect();
         // The client keeps what a stream of one type has sent until another stream takes over.

@@ -199,7 +199,7 @@ impl Store {
             state,
             last_state,
             since,
-            in_force: track.version_in_force().map(|version| text(version.as_str())),
+            in_force: self.version_in_use(track).map(|version| text(version.as_str())),
             in_force_since: track.verdicts.in_force.as_ref().map(|known| (known.n, known.at)),
             offered: last.map(|response| text(response.version.as_str())),
             reported: track.traffic.reported_version.as_ref().map(|version| text(version.as_str())),
@@ -235,7 +235,8 @@ impl Store {
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
-            diverged: track.diverged.clone(),
+            // A later stream of the client goes on with the type.
+            diverged: track.diverged.clone().filter(|_| track.replaced.is_none()),
         }
     }
 

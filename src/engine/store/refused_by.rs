@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::session::{NackFact, Refusal, ResourceEntry, ResourceState, Stream, Track};
-use crate::wire::event::{Seq, StreamId, Sym, TypeUrl};
+use crate::wire::event::{Seq, StreamId, Sym, TypeUrl, VersionInfo};
 
 use super::Store;
 
@@ -111,6 +111,12 @@ impl Store {
         }
         let accepted = track.accepted.slots(&self.catalog).into_iter().filter(|(_, slot)| slot.is_present());
         accepted.into_iter().all(|(name, _)| self.used_by_client(track, name).is_none())
+    }
+
+    /// Returns the version that the client uses: none once all that it has accepted has expired
+    /// (docs/protocol.md#g-02).
+    pub(crate) fn version_in_use<'t>(&self, track: &'t Track) -> Option<&'t VersionInfo> {
+        track.version_in_force().filter(|_| !self.has_all_expired(track))
     }
 
     /// Returns the resource that the client uses under a name whose state is known: the client

@@ -73,7 +73,7 @@ impl StateView<'_> {
 
     /// Returns the version that the client uses.
     pub fn in_force(&self) -> Option<&str> {
-        self.track.version_in_force().map(VersionInfo::as_str)
+        self.store.version_in_use(self.track).map(VersionInfo::as_str)
     }
 
     /// Returns the request that accepted this version, and its time; `None` if the client only

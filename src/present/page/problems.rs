@@ -1,12 +1,14 @@
 //! The verdict, and the problems with their evidence.
 
+use std::collections::HashSet;
+
 use jiff::tz::TimeZone;
 
 use crate::engine::problems::{Problem, ProblemFact, Urgency};
 use crate::engine::store::{MessageFact, MessageKind};
 use crate::present::json;
 use crate::present::report::{self, Role};
-use crate::wire::event::{Dir, Seq};
+use crate::wire::event::{Dir, Seq, StreamId};
 use crate::wire::text::{Keep, count, cut, plural};
 
 use super::Page;
@@ -44,7 +46,11 @@ pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
     html.open("h1", &[]);
     html.element("span", &[("class", "mark"), ("aria-hidden", "true")], mark);
     html.raw(" ");
-    html.text(&report::problem_count(&page.problems));
+    let open = page.streams.iter().filter(|stream| stream.closed.is_none());
+    let open: HashSet<StreamId> = open.map(|stream| stream.stream).collect();
+    let states = page.store.states().into_iter().filter(|state| open.contains(&state.stream));
+    let diverged = states.filter(|state| state.diverged.is_some()).count();
+    html.text(&report::problem_count_line(&page.problems, diverged));
     html.close("h1");
     if let Some(worst) = page.problems.first().filter(|problem| problem.is_wrong()) {
         html.open("p", &[("class", "lead")]);

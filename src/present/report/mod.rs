@@ -49,7 +49,10 @@ pub use state::{
     CLOSED, MALFORMED_NAME, NOT_ANSWERED, OWED_AGAIN, RESOURCE_STATES, STATES, UNREADABLE, is_problem,
     listed_names, names, owed_again, resource_count, severity, state_text, state_word, subscribed,
 };
-pub use verdict::{Census, VerdictLine, brief_error, problem_lives, problem_reason, shortest_error, verdict};
+pub use verdict::{
+    Census, VerdictLine, brief_error, problem_count_line, problem_lives, problem_reason, shortest_error,
+    verdict,
+};
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.

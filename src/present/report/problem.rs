@@ -339,13 +339,16 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
             };
             text.push_str(&format!(", asked {}{asked}", earlier.unwrap_or_default()));
         }
-        None if owed.is_first && owed.unreadable.is_none() && blame != Blame::Xdscope => {
+        None if owed.is_first && owed.unreadable.is_none() && !owed.has_gap && blame != Blame::Xdscope => {
             text.push_str(", nothing sent yet");
         }
         None => {}
     }
     if let Some(unreadable) = owed.unreadable {
         text.push_str(&format!("; #{} {}", unreadable.0, super::UNREADABLE));
+    }
+    if owed.has_gap {
+        text.push_str("; a missing message may be the answer (guess)");
     }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));

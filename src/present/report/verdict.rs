@@ -7,7 +7,7 @@ use crate::wire::event::{Clock, Time};
 use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label, width};
 
 use super::finding::finding_clause;
-use super::problem::time_of_day;
+use super::problem::{problem_count, time_of_day};
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
@@ -81,12 +81,24 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
         let more = pending().count() - 1;
         return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
     }
-    if census.diverged > 0 {
-        let types = plural(census.diverged as u64, "type");
-        let text = format!("no problem, but {types} diverged: xdscope has changed or withheld messages");
+    if let Some(text) = diverged_types(census.diverged) {
         return VerdictLine::new(text, Role::Warn);
     }
     in_sync(problems.len(), census, clock, now)
+}
+
+/// Returns the number of problems, or that types are diverged although there is none: `2 problems`.
+/// `diverged`: the number of diverged types of open streams.
+pub fn problem_count_line(problems: &[ProblemFact], diverged: usize) -> String {
+    let is_wrong = problems.iter().any(ProblemFact::is_wrong);
+    diverged_types(diverged).filter(|_| !is_wrong).unwrap_or_else(|| problem_count(problems))
+}
+
+/// Returns that types are diverged although there is no problem; `None` without such types.
+fn diverged_types(types: usize) -> Option<String> {
+    let count = plural(types as u64, "type");
+    let text = format!("no problem, but {count} diverged: xdscope has changed or withheld messages");
+    (types > 0).then_some(text)
 }
 
 /// `all 6 nodes in sync; last push 3s ago, 99% answered within 9ms`.
@@ -237,4 +249,18 @@ pub fn problem_lives(fact: &ProblemFact, clock: &Clock) -> Option<String> {
     }
     let every = failing.period.map(|every| format!(", {}", period(every))).unwrap_or_default();
     Some(format!("{times} in {}{every}", age(failing.last.since(failing.first))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn count_says_that_types_are_diverged() {
+        assert_eq!(problem_count_line(&[], 0), "no problems");
+        let (clock, census) = (Clock::default(), Census { diverged: 2, ..Census::default() });
+        let line = problem_count_line(&[], 2);
+        assert_eq!(line, "no problem, but 2 types diverged: xdscope has changed or withheld messages");
+        assert_eq!(line, verdict(&[], &census, &clock, Time::ZERO).text);
+    }
 }

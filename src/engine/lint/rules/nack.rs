@@ -15,7 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs"));
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs")).ends(Ending::NeverOfContent);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

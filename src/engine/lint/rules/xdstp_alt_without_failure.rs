@@ -32,9 +32,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let names = super::super::structured_names::structured_names(ctx, &request.outcome.added);
-    let early = names.iter().filter(|(_, name)| {
-        let primary = ctx.source_state.alternatives.get(&name.canonical());
-        primary.is_some_and(|primary| is_healthy(ctx, primary))
+    let (client, needs) = (ctx.client(), ctx.store.engine().needs());
+    let early = names.iter().filter(|(name, _)| {
+        let primary = needs.primary_of(&client, ctx.catalog().text(*name));
+        primary.is_some_and(|primary| is_healthy(ctx, &primary))
     });
     let names: Vec<Sym> = early.map(|(name, _)| *name).collect();
     if !names.is_empty() {

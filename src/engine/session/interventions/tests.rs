@@ -196,6 +196,18 @@ fn earlier_answer_does_not_end_it_while_a_push_is_postponed() {
 }
 
 #[test]
+fn stream_that_another_one_replaces_is_not_diverged() {
+    let mut session = Session::new();
+    session.push("1", "n1");
+    session.request("1", "n1");
+    session.intercept(Interference::Dropped, Dir::Resp);
+    session.handle(FramePayload::End(Box::default()));
+    assert!(session.is_diverged(), "the client may come back");
+    session.reconnect("1");
+    assert!(!session.is_diverged());
+}
+
+#[test]
 fn reordered_pushes_leave_the_client_with_the_older_one() {
     let mut session = Session::new();
     session.intercept_nonce(Interference::Reordered, Dir::Resp, "n1");

@@ -69,6 +69,7 @@ pub(crate) struct Traffic {
     /// When the first message came.
     pub(crate) began: Time,
     pub(crate) requests: u32,
+    pub(crate) first_request: Option<Seq>,
     pub(crate) last_request: Option<Seq>,
     /// Requests that are not a mere ACK or NACK: a verdict restates names without asking for them.
     pub(crate) askings: u32,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::replay;
+use super::{replay, replay_edited};
 use crate::engine::store::{Debt, FailingStream, StreamFailure};
+use crate::wire::FramePayload;
 use crate::wire::event::{Clock, Code, Side, StreamId};
 
 fn one(text: &str) -> FailingStream {
@@ -34,6 +35,31 @@ fn counts_rejections_and_their_period() {
         "server rejects the stream: 240 times since +0.3s, every 250ms: UNAUTHENTICATED token expired; \
          last request CDS #240"
     );
+}
+
+/// Returns the failing streams after a script, in which the client resets streams with an error.
+fn with_errors_of_client(text: &str) -> Vec<FailingStream> {
+    const INTERNAL_ERROR: u32 = 2;
+    let edit = |what: &mut FramePayload| match what {
+        FramePayload::End(end) if end.by == Some(Side::Client) => end.reset = Some(INTERNAL_ERROR),
+        _ => {}
+    };
+    replay_edited(text, edit).failing_streams()
+}
+
+#[test]
+fn resets_by_the_client_are_not_counted_with_ends_by_the_server() {
+    let rejected = rejected(2, "close status=14");
+    let text = format!("{rejected}+2s stream 3 ads\n> cds\n+3s reset client\n");
+    let failing = with_errors_of_client(&text);
+    assert_eq!(failing.len(), 1, "{failing:#?}");
+    let fact = &failing[0];
+    assert_eq!((fact.count, fact.stream, fact.at_fault()), (2, StreamId(2), Side::Server));
+    let answered =
+        |n| format!("+{n}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n{n} reset client\n");
+    let text = format!("node edge\n{}", (1..=5).map(answered).collect::<String>());
+    let failing = with_errors_of_client(&text);
+    assert!(failing.iter().all(|fact| fact.failure != StreamFailure::Cut), "{failing:#?}");
 }
 
 #[test]

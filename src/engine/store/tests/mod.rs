@@ -15,6 +15,7 @@ mod sotw;
 mod versions;
 
 use crate::sources::script::{self, Codec};
+use crate::wire::FramePayload;
 
 use super::{Options, Store};
 
@@ -43,10 +44,17 @@ fn holds(text: &str) {
 /// Returns the store after a script.
 #[track_caller]
 pub(crate) fn replay(text: &str) -> Store {
+    replay_edited(text, |_| {})
+}
+
+/// Returns the store after a script whose frames are edited first.
+#[track_caller]
+fn replay_edited(text: &str, edit: impl Fn(&mut FramePayload)) -> Store {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
     let loaded = script::load(&script, &NoCodec).unwrap_or_else(|error| panic!("{error}"));
     let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
-    for frame in loaded.frames {
+    for mut frame in loaded.frames {
+        edit(&mut frame.what);
         store.handle(frame);
     }
     store.advance(loaded.end);

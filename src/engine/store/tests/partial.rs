@@ -1,4 +1,6 @@
-use super::{holds, replay};
+use super::{holds, replay, replay_edited};
+use crate::wire::event::Dir;
+use crate::wire::{FramePayload, GapCause};
 
 #[test]
 fn ignores_unknown_nonces_until_one_is_known() {
@@ -83,4 +85,20 @@ fn derives_variant_of_unknown_path_from_messages() {
          > v=1 n=a names=[s]
          expect state 1 srds synced in_force=1 variant=sotw",
     );
+}
+
+/// A lost response may have answered the request, so a debt of the server is a guess.
+#[test]
+fn debt_since_a_gap_is_a_guess() {
+    let text = "node n\nstream 1 sotw eds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\nadvance 20s\n";
+    let lose = |what: &mut FramePayload| {
+        if matches!(what, FramePayload::Message(message) if message.dir() == Dir::Resp) {
+            *what = FramePayload::Gap { messages: 1, bytes: 40, cause: GapCause::Lost };
+        }
+    };
+    let store = replay_edited(text, lose);
+    let problems = crate::engine::problems::problems(&store, &[]);
+    let sentence = crate::present::report::problem(&problems[0], &store.clock());
+    assert!(sentence.contains("a missing message may be the answer (guess)"), "{sentence}");
+    assert!(problems[0].is_guess());
 }

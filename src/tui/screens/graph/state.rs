@@ -260,7 +260,7 @@ impl GraphScreen {
 
     pub(super) fn has_problem(&self, row: &TreeRow) -> bool {
         match row.what {
-            TreeRowKind::Node { id, .. } => self.graph.get(id).is_some_and(|node| node.state.is_problem()),
+            TreeRowKind::Node { id, .. } => self.graph.get(id).is_some_and(GraphNode::is_problem),
             _ => false,
         }
     }

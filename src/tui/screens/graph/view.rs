@@ -348,6 +348,9 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",
         (NodeState::Sent { .. }, _) => "sent, neither ACK nor NACK yet",
         (NodeState::Gone(ResourceState::Redirected), _) => "redirects to another resource",
+        (NodeState::Gone(_), _) if node.is_kept() => {
+            "removed by the server; an Envoy keeps the resource all the same"
+        }
         (NodeState::Gone(_), _) => "removed, or reported not to exist",
         (NodeState::Orphan, _) => {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"

@@ -63,6 +63,7 @@ pub fn problems() -> Vec<ProblemFact> {
         is_resend: false,
         is_first: true,
         unreadable: None,
+        has_gap: false,
         limit: None,
         needed_by: None,
         broken: Vec::new(),
