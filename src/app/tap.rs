@@ -29,7 +29,11 @@ use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::spool::Spool;
 
-/// One part in this many of the memory is for the recorder, the rest for the analysis.
+/// One part in this many of the memory is for what the allocator adds to the bytes that are counted:
+/// a fifth of them in a soak.
+const ALLOCATOR_DIVISOR: usize = 6;
+
+/// One part in this many of the counted memory is for the recorder, the rest for the analysis.
 const RECORDER_DIVISOR: usize = 4;
 
 /// One part in this many of the memory is for copies of traffic that are not analysed yet, up to
@@ -327,7 +331,8 @@ impl Running {
         let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
         let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
         let least = memory / ANALYSIS_DIVISOR;
-        let idle = memory.saturating_sub(memory / RECORDER_DIVISOR + share).max(least);
+        let counted = memory - memory / ALLOCATOR_DIVISOR;
+        let idle = counted.saturating_sub(counted / RECORDER_DIVISOR + share).max(least);
         let armed = idle.saturating_sub(memory / ARMED_DIVISOR).max(least);
         let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
@@ -361,7 +366,7 @@ impl Running {
             pipeline.with_rest(options.schema.clone())
         };
         let clock = copies.clock();
-        let budget = memory / RECORDER_DIVISOR;
+        let budget = counted / RECORDER_DIVISOR;
         let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
         let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
