@@ -8,16 +8,22 @@
 
 mod jwks;
 mod known;
+mod members;
 mod message;
+mod nested;
 mod parts;
+mod plain;
 mod raw;
 mod readings;
+mod schemes;
 mod shown;
 mod structs;
 mod text;
 mod texts;
 mod url;
+mod values;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -133,15 +139,22 @@ impl Redactor {
     }
 
     /// Overwrites parts of a text. Returns `None` if there are none.
-    fn overwritten(&self, text: &[u8], found: Vec<Range<usize>>) -> Option<Vec<u8>> {
+    fn overwritten(&self, text: &[u8], mut found: Vec<Range<usize>>) -> Option<Vec<u8>> {
         if found.is_empty() {
             return None;
         }
         let mut out = text.to_vec();
+        // One secret may be a part of another: the credential in the value of a header.
+        found.sort_by_key(|place| (place.start, Reverse(place.end)));
+        let mut end = 0;
         for place in found {
-            let secret = &text[place.clone()];
-            self.known().add(secret);
-            shown::fill(&mut out[place], XxHash3_64::oneshot_with_seed(self.seed, secret));
+            self.known().add(&text[place.clone()]);
+            let rest = place.start.max(end)..place.end;
+            if !rest.is_empty() {
+                end = rest.end;
+                let hash = XxHash3_64::oneshot_with_seed(self.seed, &text[rest.clone()]);
+                shown::fill(&mut out[rest], hash);
+            }
         }
         Some(out)
     }
