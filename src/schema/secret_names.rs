@@ -290,8 +290,8 @@ fn is_header_by_words(name: &str) -> bool {
     }
 }
 
-/// Returns the plain spelling of a character: of a letter of full width, the letter; of an invisible
-/// character, nothing.
+/// Returns the plain spelling of a character: of a letter of full width, the letter; of an
+/// invisible character, nothing.
 pub(super) fn plain_char(c: char) -> Option<char> {
     match c {
         '\0'..='\x7f' => Some(c),

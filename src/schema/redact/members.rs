@@ -151,7 +151,8 @@ fn encoded_value(text: &[u8], start: usize, name: &str, at: usize, names: &Secre
     Some(Group { end: value.end, values: vec![value] })
 }
 
-/// Collects values whose name is the value of another member: `{"name": "x-api-key", "value": "..."}`.
+/// Collects values whose name is the value of another member, as of
+/// `{"name": "x-api-key", "value": "..."}`.
 fn named_values(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
     let secret = |name: &Captures<'_>| {
         let (all, name) = (name.get(0)?, name.get(1)?);

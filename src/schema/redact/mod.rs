@@ -61,8 +61,8 @@ const WRAPPER_METADATA: u32 = 9;
 /// `ResourceName`.
 const PARAMETERS: u32 = 2;
 
-/// Headers with the authority of a URL, which may have a password.
-const AUTHORITY_HEADERS: [&str; 2] = [":authority", "host"];
+/// Headers with the authority of a URL, which may have a password, and the address of a client.
+const AUTHORITY_HEADERS: [&str; 3] = [":authority", "host", "peer"];
 
 /// Levels that redaction may still descend, and whether the message is part of a secret.
 #[derive(Clone, Copy)]

@@ -1,5 +1,5 @@
-//! Credentials behind the scheme of an authorization: `Bearer ...`, also in quotes, percent-encoded,
-//! and behind other words for a credential.
+//! Credentials behind the scheme of an authorization: `Bearer ...`, also in quotes,
+//! percent-encoded, and behind other words for a credential.
 
 use std::ops::Range;
 use std::sync::LazyLock;
