@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
-use crate::net::tap::{Address, Tls, without_credentials};
+use crate::net::tap::{Address, Tls};
 use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOptions};
 use crate::net::token::Token;
 
@@ -13,6 +13,7 @@ use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::wire::content::Redact;
 use crate::wire::h2::Changes;
+use crate::wire::text::without_credentials;
 
 use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};

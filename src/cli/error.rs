@@ -212,6 +212,9 @@ impl From<SourceError> for CliError {
             SourceError::Recording { source: RecordReadError::ManySessions { sessions }, .. } => {
                 sessions.iter().rev().take(MAX_NAMED_SESSIONS).map(session_command).collect()
             }
+            SourceError::Text { .. } | SourceError::Recording { source: RecordReadError::Unknown, .. } => {
+                vec!["a recording (.xdsrec), raw JSONL, a packet capture (pcap, pcapng), an arrow script (.xds)".to_owned()]
+            }
             _ => Vec::new(),
         };
         let message = error.to_string();

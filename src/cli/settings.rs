@@ -1,6 +1,7 @@
 //! Settings, in order of precedence: flag, environment (`XDSCOPE_STALE_AFTER` for `--stale-after`),
 //! `config.toml`, default.
 
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
@@ -34,6 +35,9 @@ pub(super) const CONFIGURABLE_FLAGS: [&str; 11] = [
 /// kept only if the command line says so.
 const BY_FLAG_ONLY: [&str; 4] = ["format", "json", "keep-secrets", "output"];
 
+/// Largest file, in bytes.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
 /// A setting in the file.
 pub(super) struct Preset {
     pub name: String,
@@ -61,18 +65,31 @@ pub(super) fn path(io: &Io<'_>) -> Option<PathBuf> {
 /// The file cannot be read, is not TOML, or has an unknown setting or value; with line and hint.
 pub(super) fn read(io: &Io<'_>) -> Result<Config, CliError> {
     let Some(path) = path(io) else { return Ok(Config::default()) };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match read_text(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => {
             let next = match error.kind() {
-                std::io::ErrorKind::InvalidData => "text in UTF-8 (`xdscope help config`)".to_owned(),
+                ErrorKind::InvalidData => "text in UTF-8 (`xdscope help config`)".to_owned(),
+                ErrorKind::IsADirectory | ErrorKind::FileTooLarge => {
+                    "a file of settings (`xdscope help config`)".to_owned()
+                }
                 _ => format!("chmod u+r {}", shell_word(&path.display().to_string())),
             };
             return Err(CliError::usage(format!("cannot read {}", path.display())).because(error).next(next));
         }
     };
     File { path: &path, text: &text }.config()
+}
+
+/// Reads the text of a file of settings.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_CONFIG_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is larger than 1 MiB"));
+    }
+    Ok(text)
 }
 
 struct File<'a> {
@@ -270,4 +287,21 @@ fn with_defaults(command: Command, config: &Config, io: &Io<'_>) -> Command {
         arg.env(name).hide_env(true)
     });
     command.mut_subcommands(|verb| with_defaults(verb, config, io))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_files_of_a_limited_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.toml");
+        assert_eq!(read_text(&path).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+        std::fs::write(&path, "ascii = true\n").expect("a file");
+        assert_eq!(read_text(&path).ok().as_deref(), Some("ascii = true\n"));
+        std::fs::write(&path, " ".repeat(1 << 20 | 1)).expect("a file");
+        assert_eq!(read_text(&path).map_err(|error| error.kind()), Err(ErrorKind::FileTooLarge));
+        assert_eq!(read_text(folder.path()).map_err(|error| error.kind()), Err(ErrorKind::IsADirectory));
+    }
 }

@@ -76,11 +76,12 @@ const HEADER_PARTS: [&str; 14] = [
 ];
 
 /// Last words of keys with a secret in their value. Words may be written together: `dbpassword`.
-const KEY_ENDINGS: [&str; 12] = [
+const KEY_ENDINGS: [&str; 13] = [
     "password",
     "passwords",
     "passwd",
     "passphrase",
+    "passphrases",
     "passcode",
     "secret",
     "secrets",
@@ -289,16 +290,27 @@ fn is_header_by_words(name: &str) -> bool {
     }
 }
 
-/// Returns the end of a name that is too long, without invisible characters.
+/// Returns the plain spelling of a character: of a letter of full width, the letter; of an
+/// invisible character, nothing.
+pub(super) fn plain_char(c: char) -> Option<char> {
+    match c {
+        '\0'..='\x7f' => Some(c),
+        // The block repeats ASCII in its order.
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xff01 + u32::from(b'!')),
+        _ => Some(c).filter(|c| !must_escape(*c)),
+    }
+}
+
+/// Returns the plain spelling of a name, and only the end of a name that is too long.
 fn shown_ending(name: &str) -> Cow<'_, str> {
     let mut at = name.len().saturating_sub(MAX_NAME_BYTES);
     while !name.is_char_boundary(at) {
         at += 1;
     }
     let name = name.get(at..).unwrap_or_default();
-    match name.is_ascii() || !name.contains(must_escape) {
+    match name.is_ascii() {
         true => name.into(),
-        false => name.chars().filter(|c| !must_escape(*c)).collect::<String>().into(),
+        false => name.chars().filter_map(plain_char).collect::<String>().into(),
     }
 }
 
@@ -347,6 +359,8 @@ mod tests {
             "keyMaterial",
             "passwordOld",
             "pass\u{200b}word",
+            "\u{ff50}assword",
+            "passphrases",
             "password",
             "dbPassword",
             "DB_PASSWORD_2",

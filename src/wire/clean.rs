@@ -1,6 +1,7 @@
 //! Removal of secrets from what is not content: texts, nodes, the beginnings and ends of streams.
 
 use super::content::{Catalog, Redact};
+use super::text::without_credentials;
 use super::{End, Open};
 
 impl Catalog {
@@ -37,6 +38,13 @@ pub fn clean_open(open: &mut Open, redact: &dyn Redact) -> u64 {
             *value = clean;
             values += 1;
         }
+    }
+    if let Some(server) = &mut open.server
+        && let clean = without_credentials(server)
+        && clean != *server
+    {
+        *server = clean;
+        values += 1;
     }
     if let Some(node) = &mut open.node_hint
         && let Some(clean) = redact.whole_node(node)

@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::engine::{filter, lint};
-use crate::net::tap::{Address, without_credentials};
+use crate::net::tap::Address;
+use crate::wire::text::without_credentials;
 
 /// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -121,6 +121,23 @@ fn raw_jsonl_omits_secrets_of_metadata_and_status() {
 }
 
 #[test]
+fn raw_jsonl_omits_credentials_of_addresses() {
+    let lines = [
+        json!({"dir": "open", "t": 0.2, "stream": 2, "method": "/v3/discovery:endpoints?token=hunter2-a",
+            "server": "https://u:hunter2-b@cp:1/?token=hunter2-c", "peer": "u:hunter2-d@h:1"}),
+        json!({"dir": "c2s", "t": 0.3, "stream": 2, "method": "/v3/discovery:endpoints?token=hunter2-a", "raw": "CgE3"}),
+        json!({"dir": "c2s", "t": 0.4, "stream": 3, "method": "/v3/discovery:clusters?token=hunter2-e", "raw": "CgE3"}),
+    ];
+    let text = lines.map(|line| line.to_string()).join("\n");
+    for args in [&["export", "-", "--to", "raw"][..], &["status", "-", "-o", "json"], &["info", "-"]] {
+        let environment =
+            Environment { stdin: Box::new(Cursor::new(text.clone())), ..Environment::default() };
+        let all = environment.run(args).all();
+        assert!(!all.contains("hunter2"), "{args:?}: {all}");
+    }
+}
+
+#[test]
 fn prints_no_private_key() {
     const KEY: &str = "the private key of edge-cert";
     for args in [

@@ -25,7 +25,7 @@ mod reporter;
 mod secure;
 
 pub use added_delay::AddedDelay;
-pub use address::{Address, AddressError, without_credentials};
+pub use address::{Address, AddressError};
 pub use armed::{Arms, DeskWaker, HoldDesk, SharedFaults};
 pub use changes::{NoChange, changes};
 pub use copies::CopyQueue;

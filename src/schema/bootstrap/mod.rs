@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 use fields::{field, get, list};
 
+use crate::wire::text::without_credentials;
+
 /// Maximum nesting of the objects and lists that [`Document::each_object`] visits.
 const MAX_DEPTH: usize = 64;
 
@@ -192,16 +194,27 @@ pub fn address_text(address: &Value) -> Option<String> {
     Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
-/// Returns a gRPC target without its scheme.
+/// Returns a gRPC target without its scheme, its credentials and its query.
 pub fn target_address(uri: &str) -> String {
     let uri = uri.strip_prefix("dns:").unwrap_or(uri);
     let uri = uri.strip_prefix("///").or(uri.strip_prefix("http://")).unwrap_or(uri);
-    uri.replace("unix:///", "unix:/")
+    without_credentials(&uri.replace("unix:///", "unix:/"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn removes_credentials_of_targets() {
+        for (uri, wanted) in [
+            ("u:q3omisf2kuxexxoveu7u@h:1", "h:1"),
+            ("dns:///u:pw@h:1?token=x", "h:1"),
+            ("unix:///run/a@b", "unix:/run/a@b"),
+        ] {
+            assert_eq!(target_address(uri), wanted);
+        }
+    }
 
     #[test]
     fn tells_dialect_and_syntax() {

@@ -1,6 +1,6 @@
 //! Redaction of messages by their descriptors.
 
-use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, shown};
+use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, schemes, shown};
 use crate::schema::message_name;
 use crate::schema::pool::Pool;
 use crate::schema::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
@@ -83,7 +83,7 @@ impl Redactor {
                 let name = if named.is_path { last_text(text) } else { text };
                 return self.names().is_header(&String::from_utf8_lossy(name));
             }
-            let has_scheme = || scheme_len(text, &shown::HEADER_SCHEMES).is_some_and(|len| len < text.len());
+            let has_scheme = || scheme_len(text, &schemes::HEADER_SCHEMES).is_some_and(|len| len < text.len());
             named.values.contains(&field.number) && has_scheme()
         };
         if Fields::new(bytes).map_while(Result::ok).any(is_secret) { values } else { 0 }
@@ -304,7 +304,7 @@ fn scheme_len(text: &[u8], schemes: &[&str]) -> Option<usize> {
 
 /// Whether a text is a scheme and a space, without a credential.
 fn is_scheme(text: &[u8]) -> bool {
-    scheme_len(text, &shown::SCHEMES) == Some(text.len())
+    scheme_len(text, &schemes::SCHEMES) == Some(text.len())
 }
 
 /// Returns the last text of a message: the key of a segment of a path.

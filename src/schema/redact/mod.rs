@@ -8,16 +8,22 @@
 
 mod jwks;
 mod known;
+mod members;
 mod message;
+mod nested;
 mod parts;
+mod plain;
 mod raw;
 mod readings;
+mod schemes;
 mod shown;
 mod structs;
 mod text;
 mod texts;
 mod url;
+mod values;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -55,8 +61,8 @@ const WRAPPER_METADATA: u32 = 9;
 /// `ResourceName`.
 const PARAMETERS: u32 = 2;
 
-/// Headers with the authority of a URL, which may have a password.
-const AUTHORITY_HEADERS: [&str; 2] = [":authority", "host"];
+/// Headers with the authority of a URL, which may have a password, and the address of a client.
+const AUTHORITY_HEADERS: [&str; 3] = [":authority", "host", "peer"];
 
 /// Levels that redaction may still descend, and whether the message is part of a secret.
 #[derive(Clone, Copy)]
@@ -133,15 +139,22 @@ impl Redactor {
     }
 
     /// Overwrites parts of a text. Returns `None` if there are none.
-    fn overwritten(&self, text: &[u8], found: Vec<Range<usize>>) -> Option<Vec<u8>> {
+    fn overwritten(&self, text: &[u8], mut found: Vec<Range<usize>>) -> Option<Vec<u8>> {
         if found.is_empty() {
             return None;
         }
         let mut out = text.to_vec();
+        // One secret may be a part of another: the credential in the value of a header.
+        found.sort_by_key(|place| (place.start, Reverse(place.end)));
+        let mut end = 0;
         for place in found {
-            let secret = &text[place.clone()];
-            self.known().add(secret);
-            shown::fill(&mut out[place], XxHash3_64::oneshot_with_seed(self.seed, secret));
+            self.known().add(&text[place.clone()]);
+            let rest = place.start.max(end)..place.end;
+            if !rest.is_empty() {
+                end = rest.end;
+                let hash = XxHash3_64::oneshot_with_seed(self.seed, &text[rest.clone()]);
+                shown::fill(&mut out[rest], hash);
+            }
         }
         Some(out)
     }

@@ -1,6 +1,8 @@
 //! Redaction of `google.protobuf.Struct`: values behind names of secrets, and structs that stand
 //! for a typed message.
 
+use std::borrow::Cow;
+
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest};
 use crate::schema::message_name;
 use crate::schema::named_value::{VALUE_FIELDS, is_key_set_name};
@@ -213,11 +215,28 @@ impl Redactor {
 
     /// Redacts a `ListValue`.
     pub(super) fn list(&self, means: Meaning<'_>, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let is_pair = Fields::new(bytes).map_while(Result::ok).take(3).count() == 2;
+        let mut is_named = false;
         let clean = |field: &WireField<'_>| match field.value {
-            Value::Len(value) if field.number == LIST_VALUES => self.struct_value(means, value, depth),
+            Value::Len(value) if field.number == LIST_VALUES => {
+                let text = string_value(value);
+                let text = text.as_deref().unwrap_or_default();
+                let means = if is_named && !is_name(text) { Meaning::Secret } else { means };
+                is_named = self.names_next(text, is_pair);
+                self.struct_value(means, value, depth)
+            }
             _ => None,
         };
         rebuild(bytes, clean, |rest| overwrite_rest(rest, |_| true))
+    }
+
+    /// Whether an element of a list is the name of the secret behind it: an option of a command
+    /// line, or the name of a header in a pair.
+    fn names_next(&self, element: &str, is_pair: bool) -> bool {
+        match element.strip_prefix('-') {
+            Some(option) => self.names().is_key(option),
+            None => is_pair && self.names().is_header(element),
+        }
     }
 
     /// Redacts a message of a type in `google/protobuf/struct.proto`.
@@ -228,6 +247,19 @@ impl Redactor {
             _ => self.list(Meaning::Unknown, bytes, depth),
         }
     }
+}
+
+/// Returns the text of a `Value`.
+fn string_value(value: &[u8]) -> Option<Cow<'_, str>> {
+    let text = Fields::new(value).map_while(Result::ok).filter(|field| field.number == STRING_VALUE).last();
+    text.map(|text| String::from_utf8_lossy(text.bytes()))
+}
+
+/// Whether an element of a list is an option of a command line or the name of a header rather than
+/// a value.
+fn is_name(element: &str) -> bool {
+    let is_header = element.contains('-') && element.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
+    is_header || element.starts_with('-')
 }
 
 /// Facts that members of a `Struct` tell about each other.

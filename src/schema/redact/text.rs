@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::known::FoundSecret;
 use super::shown;
+use super::values::is_block_indicator;
 use crate::schema::secret_names::SecretNames;
 
 /// Names of secrets in the protobuf text format, JSON, Go's dumps and `name=value`.
@@ -98,7 +99,7 @@ pub(super) fn clean(
         end_of_block = found.end_of_block;
         for place in found.places {
             let secret = &text[place.clone()];
-            if !secret.is_empty() && !secret.starts_with("[redacted ") && !shown::is_block_indicator(secret) {
+            if !secret.is_empty() && !secret.starts_with("[redacted ") && !is_block_indicator(secret) {
                 holes.push((place, mark(secret.as_bytes())));
             }
         }

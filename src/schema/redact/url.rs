@@ -16,6 +16,13 @@ static JWT_START: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::F
 /// Longest name of a query parameter, in bytes.
 const MAX_PARAMETER_BYTES: usize = 64;
 
+/// The ends of a user and a password in front of a network, as in the names of databases in Go.
+static NETWORKS: LazyLock<[memmem::Finder<'static>; 2]> =
+    LazyLock::new(|| ["@tcp(", "@unix("].map(memmem::Finder::new));
+
+/// Fewest letters and digits of a user in a URL that are a token.
+const MIN_TOKEN_BYTES: usize = 16;
+
 /// Longest user and password in a URL, in bytes.
 const MAX_USER_BYTES: usize = 1024;
 
@@ -48,6 +55,9 @@ pub(super) fn find(text: &[u8], names: &SecretNames) -> Vec<Range<usize>> {
     for at in SCHEME_END.find_iter(text) {
         found.extend(password(text, at + SCHEME_END.needle().len()));
     }
+    for at in NETWORKS.iter().flat_map(|network| network.find_iter(text)) {
+        found.extend(network_password(text, at));
+    }
     let mut from = 0;
     for at in JWT_START.find_iter(text).filter(|at| *at == 0 || !is_base64(text[at - 1])) {
         if at >= from
@@ -72,13 +82,26 @@ fn parameter(text: &[u8], at: usize, names: &SecretNames) -> Option<Range<usize>
     (end > value).then_some(value..end)
 }
 
-/// Returns the password of the URL whose authority begins at `at`.
+/// Returns the password in `user:password@tcp(...)`, whose `@` is at `at`.
+fn network_password(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let is_user = |byte: &u8| byte.is_ascii_graphic() && !b"\"'`/".contains(byte);
+    let user = text[..at].iter().rev().take(MAX_USER_BYTES).take_while(|byte| is_user(byte)).count();
+    let colon = at - user + memchr::memchr(b':', &text[at - user..at])?;
+    (colon + 1 < at).then_some(colon + 1..at)
+}
+
+/// Returns the password of the URL whose authority begins at `at`, or the user if it is a token.
 pub(super) fn password(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let is_user = |byte: &u8| is_in_url(*byte) && !b"/?".contains(byte);
     let authority = rest.iter().take(MAX_USER_BYTES).take_while(|byte| is_user(byte)).count();
     let user = memchr::memrchr(b'@', &rest[..authority])?;
-    let colon = memchr::memchr(b':', &rest[..user])?;
+    let Some(colon) = memchr::memchr(b':', &rest[..user]) else {
+        let is_token = user >= MIN_TOKEN_BYTES
+            && rest[..user].iter().all(|byte| is_base64(*byte))
+            && rest[..user].iter().any(u8::is_ascii_digit);
+        return is_token.then_some(at..at + user);
+    };
     (colon + 1 < user).then_some(at + colon + 1..at + user)
 }
 

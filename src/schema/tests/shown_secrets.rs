@@ -49,6 +49,53 @@ fn texts() -> Vec<(String, String)> {
         "headers:replace('x-api-key', 'HERE')",
         "a: b\npassword: |\n  HERE\nc: d",
         "- db:\n    password: >-\n      HERE\n    zone: a",
+        "invalid token Bearer HERE",
+        "bad token Bearer HERE",
+        "invalid bearer token HERE",
+        "header was Bearer \"HERE\"",
+        "Token 'HERE'",
+        "Bearer\nHERE",
+        "Bearer%20HERE",
+        "Authorization%3A%20Bearer%20HERE",
+        "ApiKey Bearer HERE",
+        "bearer bearer HERE",
+        "token Basic HERE",
+        "curl -H \"Authorization: Bearer HERE\" x",
+        "http.Header{\"Authorization\":[]string{\"HERE\"}}",
+        "map[authorization:[Bearer HERE] user-agent:[x]]",
+        "map[x-api-key:[HERE]]",
+        "{\"authorization\":[\"HERE\"]}",
+        "{\"password\":{\"value\":\"HERE\"}}",
+        "{\\\"password\\\":{\\\"value\\\":[\\\"HERE\\\"]}}",
+        "{\"passwords\":{\"alice\":\"HERE\"},\"zone\":\"a\"}",
+        "{\"key\":\"authorization\",\"value\":\"HERE\"}",
+        "{\"value\":\"HERE\",\"name\":\"x-api-key\"}",
+        "[{\"name\":\"DB_PASSWORD\",\"value\":\"HERE\"},{\"name\":\"ZONE\",\"value\":\"a\"}]",
+        "[{\"value\":\"a\",\"name\":\"ZONE\"},{\"value\":\"HERE\",\"name\":\"DB_PASSWORD\"}]",
+        "{\"private_key\":{\"inline_string\":\"HERE\"}}",
+        "{\"private_key\":{\"filename\":\"/etc/key1\"},\"password\":{\"inline_string\":\"HERE\"}}",
+        "password: {inline_string: \"HERE\"}",
+        "password: {inline_string: HERE, environment_variable: A1B2C3}",
+        "header { key: \"authorization\" value: \"HERE\" }",
+        "private_key { inline_string: \"HERE\" }",
+        "_Metadatum(key='authorization', value='HERE')",
+        "a: b\ntokens:\n- HERE\nc: d",
+        "password:\n  inline_string: HERE\nc: d",
+        "- db:\n    password:\n      value: HERE\n    zone: a",
+        "- name: DB_PASSWORD\n  value: HERE\n- name: ZONE\n  value: a",
+        "[\"run\",\"--token\",\"HERE\",\"--zone\",\"a\"]",
+        "run --token HERE --zone a",
+        "run --api-key HERE",
+        "<password>HERE</password>",
+        "password => HERE",
+        "password := HERE",
+        "pass\u{200b}word=HERE",
+        "\u{ff50}assword=HERE",
+        "u:HERE@tcp(h:3306)/db",
+        "https://HERE@github.com/x",
+        "a%3Ftoken%3DHERE%26b%3Dc",
+        "invalid api key HERE",
+        "{\"accessKeys\":[{\"secret\":\"HERE\"}]}",
     ]
     .into_iter()
     .map(|text| (text.replace("HERE", HUNTER), text.replace("HERE", stars)))
@@ -81,6 +128,55 @@ fn overwrites_secrets_of_texts_in_any_field() {
     assert!(!holds(&after.expect("a key"), &pem[40..60]));
 }
 
+/// Passwords in base64 that end in the letters that fill a group, and a scheme in each position.
+#[test]
+fn overwrites_basic_credentials_with_any_ending() {
+    for secret in ["dTpxN2hmZ3RyZXd6eHBsbWtvMQ==", "YWRtaW46azltdnFqN3R6eA==", "dXM6cTdoZmd0cmV3enhwbG1rbzE=", "YWRtaW46bXZxanR6eA=="] {
+        for text in [
+            format!("upstream refused Authorization: Basic {secret}"),
+            format!("Basic {secret}"),
+            format!("\"Basic {secret}\""),
+            format!("Basic {secret}, more"),
+        ] {
+            let metadata = json!({"filter_metadata": {"acme": {"note": text}}});
+            let bytes = bytes(CLUSTER, &json!({"name": "c", "metadata": metadata}));
+            let after = redactor().resource(&bytes).unwrap_or_else(|| panic!("{text}"));
+            assert!(!holds(&after, secret), "{text}");
+            let after = redactor().text(&text).unwrap_or_else(|| panic!("{text}"));
+            assert!(!after.contains(secret), "{after}");
+            let after = redactor().metadata("x-other", &text).unwrap_or_else(|| panic!("{text}"));
+            assert!(!after.contains(secret), "{after}");
+        }
+    }
+    for text in ["Bearer realm=\"api\"", "Digest username=\"me\", realm=\"api\"", "Bearer error=\"invalid_token\""] {
+        assert_eq!(redactor().metadata("www-authenticate", text), None);
+    }
+}
+
+#[test]
+fn removes_values_behind_names_in_lists() {
+    for (list, kept) in [
+        (json!(["run", "--token", HUNTER, "--zone", "a"]), json!(["--zone", "a"])),
+        (json!(["-api-key", HUNTER]), json!(["-api-key"])),
+        (json!(["authorization", HUNTER]), json!(["authorization"])),
+        (json!([["x-zone", "a"], ["x-api-key", HUNTER]]), json!([["x-zone", "a"]])),
+    ] {
+        let after = clean(CLUSTER, &json!({"name": "c", "metadata": {"filter_metadata": {"acme": {"args": list}}}}));
+        let kept = kept.to_string();
+        assert!(after.contains(kept.trim_matches(['[', ']'])), "{after}");
+    }
+    for list in [
+        json!(["authorization", "x-request-id"]),
+        json!(["authorization", "a", "b"]),
+        json!(["--token", "--zone", "a"]),
+        json!(["run", "token", "a1b2c3"]),
+    ] {
+        let metadata = json!({"filter_metadata": {"acme": {"args": list}}});
+        let cluster = bytes(CLUSTER, &json!({"name": "c", "metadata": metadata}));
+        assert_eq!(redactor().resource(&cluster), None, "{list}");
+    }
+}
+
 #[test]
 fn keeps_texts_without_secrets() {
     for text in [
@@ -94,6 +190,14 @@ fn keeps_texts_without_secrets() {
         "xdstp://authority/envoy.config.cluster.v3.Cluster/a?b=1",
         "key: value",
         "password: null",
+        "tokens: []",
+        "{\"tokens\":[],\"password\":{\"filename\":\"/etc/a1\"}}",
+        "password: {{ .Values.password }}",
+        "- name: token\n- name: zone\n  value: a1b2c3",
+        "{\"name\":\"token\"},{\"value\":\"a1b2c3\"}",
+        "-- token of a",
+        "https://user@github.com/x",
+        "tokens:\nzone: a1b2c3",
     ] {
         let metadata = json!({"filter_metadata": {"acme": {"note": text}}});
         let cluster = bytes(CLUSTER, &json!({"name": "c", "metadata": metadata}));
@@ -104,6 +208,11 @@ fn keeps_texts_without_secrets() {
         "oauth2: cannot fetch token: connection refused",
         "no basic auth credentials",
         "invalid token bucket: max_tokens must be > 0",
+        "flag --token is required",
+        "unexpected token 'listener'",
+        "invalid token:\n  at line 12, column 3",
+        "password (optional) is unset",
+        "basic\nauthentication",
     ] {
         let clean = redactor().text(text).unwrap_or_default();
         assert!(!clean.contains("[redacted") || text.contains("token:"), "{clean}");

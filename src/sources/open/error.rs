@@ -42,7 +42,7 @@ pub enum SourceError {
         source: CaptureError,
     },
     /// The arrow script is not UTF-8.
-    #[error("cannot read {name}")]
+    #[error("cannot read {name} as an arrow script, which is text in UTF-8")]
     Text {
         /// The source, as the user typed it.
         name: String,

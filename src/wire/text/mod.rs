@@ -3,6 +3,7 @@
 //! Pure functions over texts and numbers. Text from the wire reaches a terminal only through
 //! [`display_safe`]; the other functions expect its output.
 
+mod credentials;
 mod cut;
 mod hex;
 mod name;
@@ -12,6 +13,7 @@ mod shell;
 mod time;
 mod unit;
 
+pub use credentials::without_credentials;
 pub use cut::{Keep, cut, pad, pad_left, width, wrap, wrap_parts};
 pub use hex::hex;
 pub use name::{cut_apart, cut_long_words, cut_name};

@@ -5,6 +5,10 @@ use crate::schema::without_values;
 pub(super) enum LineError {
     #[error("longer than {0} MiB")]
     TooLong(u64),
+    #[error("its values need more than {0} MiB of memory; raise --memory")]
+    TooManyValues(usize),
+    #[error("{0} is longer than {1} KiB")]
+    TextTooLong(&'static str, usize),
     #[error("{}", without_values(.0))]
     Json(#[from] serde_json::Error),
     #[error("stream is not a number")]

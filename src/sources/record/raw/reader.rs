@@ -32,8 +32,8 @@ pub struct Options<'a> {
     pub json: Option<&'a dyn JsonCodec>,
     /// The key of the content hashes.
     pub seed: u64,
-    /// Bytes that the reader may use: longer lines are skipped. At least 64 MB, at most 1 GB;
-    /// `None` for 1 GB.
+    /// Bytes that the reader may use: lines longer than half of them are skipped, of which at least
+    /// 64 MB and at most 1 GB are read; `None` for 1 GB.
     pub memory: Option<usize>,
 }
 
@@ -89,15 +89,17 @@ impl<'a, R: BufRead> LineReader<'a, R> {
     fn new(input: R, options: &Options<'a>, hold: HoldLimits) -> io::Result<(Catalog, Self)> {
         let mut catalog =
             Catalog::new(options.seed, options.redact.clone(), Box::new(MemoryBodies::default()));
-        let memory = options.memory.map_or(MAX_LINE_BYTES, |bytes| bytes as u64);
+        // Half of the memory is for the line, and half for its values.
+        let half = options.memory.map_or(MAX_LINE_BYTES, |bytes| bytes as u64 / 2);
+        let max_line = half.clamp(MIN_LINE_LIMIT, MAX_LINE_BYTES);
         let mut reading = LineReader {
             input,
             line: Vec::new(),
             number: 0,
-            max_line: memory.clamp(MIN_LINE_LIMIT, MAX_LINE_BYTES),
+            max_line,
             position: 0,
             has_ended: false,
-            session: RawSession::new(options.json),
+            session: RawSession::new(options.json, usize::try_from(max_line).unwrap_or(usize::MAX)),
             hold,
             notices: Vec::new(),
             skipped_lines: 0,

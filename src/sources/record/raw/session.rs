@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::held::HeldFrames;
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
-use crate::schema::read_json;
+use crate::schema::{exceeds, read_json};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
 use crate::wire::http1::end_of_status;
@@ -25,6 +25,12 @@ const MIN_UNIX_SECONDS: f64 = 1e9;
 
 /// Ended streams whose lines are reported. A line of an older one begins another stream.
 const MAX_ENDED_STREAMS: usize = 65_536;
+
+/// Longest method, address and the like, in bytes.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+
+/// Most names and values of metadata together, in bytes. gRPC allows 8 KiB, Envoy 60 KiB.
+const MAX_METADATA_BYTES: usize = 1 << 20;
 
 /// One line. Unknown keys are ignored.
 #[derive(Deserialize)]
@@ -64,6 +70,33 @@ struct RawLine<'a> {
     delta: bool,
 }
 
+impl RawLine<'_> {
+    /// Checks that no text is long except for messages and the message of a status.
+    fn check_lengths(&self) -> Result<(), LineError> {
+        let texts = [
+            ("method", &self.method),
+            ("peer", &self.peer),
+            ("server", &self.server),
+            ("type_url", &self.type_url),
+        ];
+        let is_long = |text: &Option<String>| text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES);
+        if let Some((name, _)) = texts.iter().find(|(_, text)| is_long(text)) {
+            return Err(LineError::TextTooLong(name, MAX_TEXT_BYTES >> 10));
+        }
+        let Some(metadata) = &self.metadata else { return Ok(()) };
+        let size = |value: &Value| match value {
+            Value::String(text) => text.len(),
+            Value::Array(values) => values.iter().map(|value| value.as_str().map_or(8, str::len)).sum(),
+            _ => 8,
+        };
+        let bytes: usize = metadata.iter().map(|(name, value)| name.len() + size(value)).sum();
+        if bytes > MAX_METADATA_BYTES {
+            return Err(LineError::TextTooLong("metadata", MAX_METADATA_BYTES >> 10));
+        }
+        Ok(())
+    }
+}
+
 /// A text that is part of its line, if it has no escapes.
 #[derive(Deserialize)]
 struct RawText<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -93,6 +126,8 @@ pub(super) struct RawSession<'a> {
     origin: Option<TimeOrigin>,
     pub(super) now: Time,
     pub(super) undecoded: u64,
+    /// Memory that the values of a line may take, in bytes.
+    tree_limit: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -102,7 +137,7 @@ enum TimeOrigin {
 }
 
 impl<'a> RawSession<'a> {
-    pub(super) fn new(json: Option<&'a dyn JsonCodec>) -> RawSession<'a> {
+    pub(super) fn new(json: Option<&'a dyn JsonCodec>, tree_limit: usize) -> RawSession<'a> {
         RawSession {
             json,
             frames: HeldFrames::default(),
@@ -113,6 +148,7 @@ impl<'a> RawSession<'a> {
             origin: None,
             now: Time::ZERO,
             undecoded: 0,
+            tree_limit,
         }
     }
 
@@ -126,7 +162,15 @@ impl<'a> RawSession<'a> {
         if text.is_empty() {
             return Ok(());
         }
-        let line: RawLine<'_> = read_json(text)?;
+        if exceeds(text, self.tree_limit) {
+            return Err(LineError::TooManyValues(self.tree_limit >> 20));
+        }
+        let mut line: RawLine<'_> = read_json(text)?;
+        line.check_lengths()?;
+        if let Some(method) = line.method.as_mut().filter(|method| method.starts_with('/')) {
+            // Like the tap, which keeps no query of a path.
+            method.truncate(method.find(['?', '#']).unwrap_or(method.len()));
+        }
         let at = self.time(&line.t)?;
         let number = match &line.stream {
             Value::Number(number) => number.to_string(),
@@ -148,7 +192,7 @@ impl<'a> RawSession<'a> {
                         FramePayload::Gap { messages, bytes, cause: cause.unwrap_or_default() }
                     }
                 };
-                let stream = self.stream(at, number, line.method)?;
+                let stream = self.stream(at, number, line.method, catalog)?;
                 self.put(at, stream, what);
                 Ok(())
             }
@@ -161,7 +205,7 @@ impl<'a> RawSession<'a> {
                 let code = code.ok_or(LineError::Status)?;
                 let status = Some((code, line.message.unwrap_or_default()));
                 let end = End { by: Some(Side::Server), status, ..End::default() };
-                self.end(at, number, catalog.clean_end(end))
+                self.end(at, number, catalog.clean_end(end), catalog)
             }
             "close" => {
                 let by = match line.by.as_deref() {
@@ -170,7 +214,7 @@ impl<'a> RawSession<'a> {
                     _ => None,
                 };
                 let end = End { by, reset: line.reset, note: line.note, status: None };
-                self.end(at, number, catalog.clean_end(end))
+                self.end(at, number, catalog.clean_end(end), catalog)
             }
             _ => Err(LineError::Dir),
         }
@@ -280,7 +324,13 @@ impl<'a> RawSession<'a> {
     }
 
     /// Returns the stream of a line other than `open`; a stream without an `open` is partial.
-    fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, LineError> {
+    fn stream(
+        &mut self,
+        at: Time,
+        number: String,
+        method: Option<String>,
+        catalog: &Catalog,
+    ) -> Result<StreamId, LineError> {
         let key = self.key(number, method.as_deref().unwrap_or_default());
         let stated = method.as_deref().filter(|path| !path.is_empty());
         match (self.streams.get_mut(&key), stated) {
@@ -288,8 +338,9 @@ impl<'a> RawSession<'a> {
             // The first line of the stream did not state the method.
             (Some(stream), Some(stated)) if stream.method.is_empty() => {
                 if let Some(FramePayload::Open(open)) = self.frames.get_mut(stream.opened) {
-                    stream.method = stated.to_owned();
-                    open.method = stated.to_owned();
+                    let stated = Open { method: stated.to_owned(), ..Open::default() };
+                    open.method = catalog.clean_open(stated).method;
+                    stream.method.clone_from(&open.method);
                     return Ok(stream.id);
                 }
                 // The opening was passed on without the method: what follows is another stream.
@@ -299,7 +350,7 @@ impl<'a> RawSession<'a> {
         }
         let partial = key.1.is_none();
         let open = Open { method: method.unwrap_or_default(), partial, ..Open::default() };
-        Ok(self.begin(at, key, open))
+        Ok(self.begin(at, key, catalog.clean_open(open)))
     }
 
     fn intercepted(
@@ -330,7 +381,7 @@ impl<'a> RawSession<'a> {
             sent: message(line.sent),
             sent_dir: dir(line.sent_as.as_deref()),
         };
-        let stream = self.stream(at, number, line.method)?;
+        let stream = self.stream(at, number, line.method, catalog)?;
         self.put(at, stream, FramePayload::Intercepted(Box::new(what.kept(catalog))));
         Ok(())
     }
@@ -354,7 +405,7 @@ impl<'a> RawSession<'a> {
             Some(RawText(raw)) => Some(read_raw(&raw, shape, dir, catalog)?),
             None => None,
         };
-        let stream = self.stream(at, number.clone(), Some(path.clone()))?;
+        let stream = self.stream(at, number.clone(), Some(path.clone()), catalog)?;
         let what = match (raw, line.body, line.http_status) {
             (Some(what), _, _) => what,
             // "Not modified" carries no message.
@@ -385,7 +436,7 @@ impl<'a> RawSession<'a> {
     }
 
     /// Ends a stream. A status and the `close` behind it are one end.
-    fn end(&mut self, at: Time, number: String, end: End) -> Result<(), LineError> {
+    fn end(&mut self, at: Time, number: String, end: End, catalog: &Catalog) -> Result<(), LineError> {
         let key = self.key(number.clone(), "");
         let ended = self.streams.get(&key).and_then(|stream| stream.ended);
         if let Some(FramePayload::End(first)) = ended.and_then(|ended| self.frames.get_mut(ended)) {
@@ -395,7 +446,7 @@ impl<'a> RawSession<'a> {
             first.status = first.status.take().or(end.status);
             return Ok(());
         }
-        let stream = self.stream(at, number, None)?;
+        let stream = self.stream(at, number, None, catalog)?;
         let ended = self.frames.next_number();
         self.put(at, stream, FramePayload::End(Box::new(end)));
         if let Some(stream) = self.streams.get_mut(&key) {

@@ -210,3 +210,41 @@ fn unanswered_and_unchanged_polls_stay_on_their_track() {
     );
     assert!(again.frames.iter().all(|frame| frame.stream == StreamId(1)));
 }
+
+#[test]
+fn paths_of_polls_have_no_query() {
+    let poll = |dir: &str| {
+        format!(r#"{{"dir":"{dir}","t":1,"stream":1,"method":"/v3/discovery:clusters?token=a1b2c3","raw":""}}"#)
+    };
+    let loaded = load(&[poll("c2s"), poll("s2c")].join("\n"));
+    assert_eq!(loaded.notices, Vec::<String>::new());
+    assert!(loaded.frames.iter().all(|frame| frame.stream == StreamId(1)));
+    let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("an open") };
+    assert_eq!(open.method, "/v3/discovery:clusters");
+    assert!(!export(&loaded).contains("a1b2c3"));
+}
+
+#[test]
+fn skips_lines_with_long_texts_or_many_values() {
+    let open = |key: &str, value: Value| {
+        let mut line = json!({"dir": "open", "t": 0, "stream": 1, "method": "/a.B/C"});
+        line[key] = value;
+        format!("{line}\n")
+    };
+    let long = "x".repeat(100 << 10);
+    for (line, wanted) in [
+        (open("method", json!(format!("/{long}"))), "line 1 skipped: method is longer than 64 KiB"),
+        (open("server", json!(long)), "line 1 skipped: server is longer than 64 KiB"),
+        (open("peer", json!(long)), "line 1 skipped: peer is longer than 64 KiB"),
+        (open("metadata", json!({"a": vec![long; 11]})), "line 1 skipped: metadata is longer than 1024 KiB"),
+        (
+            open("node_hint", json!(vec![0; 400_000])),
+            "line 1 skipped: its values need more than 64 MiB of memory; raise --memory",
+        ),
+    ] {
+        let options = Options { memory: Some(64 << 20), ..Options::default() };
+        let loaded = read_with(line.as_bytes(), &options).unwrap();
+        assert_eq!(loaded.notices, [wanted]);
+        assert!(loaded.frames.is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! Credentials behind the scheme of an authorization: `Bearer ...`, also in quotes,
+//! percent-encoded, and behind other words for a credential.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::values::{has_digit, is_credential};
+
+/// Schemes of credentials, in front of a space.
+pub(super) const SCHEMES: [&str; 7] =
+    ["bearer", "basic", "digest", "negotiate", "token", "apikey", "aws4-hmac-sha256"];
+
+/// Schemes that begin no other value of a header.
+pub(super) const HEADER_SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
+
+/// Longest word that is searched for a scheme again, in bytes.
+const MAX_REREAD_BYTES: usize = 64;
+
+/// Schemes with a word that may be a credential.
+static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
+    let headers = HEADER_SCHEMES.join("|");
+    let quote = r#"\\{0,3}["'`]"#;
+    Regex::new(&format!(
+        r"(?i-u)(?:\b|%20|%3a|%3d|\\u0020)(?:(?:{headers})(?:[ \t\r\n+]|%20|\\u0020)+(?:{quote}|[<(\[])?|(?:token|apikey|api[ _-]key|aws4-hmac-sha256)(?::?[ \t]|%20|\+|\\u0020)(?:[ \t+]|%20)*(?:{quote})?)([A-Za-z0-9._~+/=:-]+)"
+    ))
+    .expect("a pattern of ours")
+});
+
+/// Values in the parameters of a scheme.
+static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?i-u)\b(?:response|signature)=\\?"?([A-Za-z0-9+/=_-]+)"#).expect("a pattern of ours")
+});
+
+/// Collects the credentials behind schemes, and secret parameters of schemes.
+pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
+    let mut from = 0;
+    while let Some(scheme) = SCHEME.captures_at(text, from) {
+        let (Some(all), Some(word)) = (scheme.get(0), scheme.get(1)) else { break };
+        let is_bearer = all.as_bytes().get(..6).is_some_and(|start| start.eq_ignore_ascii_case(b"bearer"));
+        let is_secret = is_credential(word.as_bytes()) || is_bearer && has_digit(word.as_bytes());
+        if is_secret && !is_parameter(word.as_bytes(), text.get(word.end())) {
+            from = word.end();
+            found.push(word.range());
+        } else {
+            // The word may be a scheme itself: `invalid token Bearer ...`.
+            from = if word.len() <= MAX_REREAD_BYTES { word.start() } else { word.end() };
+        }
+    }
+    let parameters = PARAMETER.captures_iter(text).filter_map(|found| found.get(1));
+    found.extend(parameters.map(|value| value.range()).filter(|value| value.len() >= 16));
+}
+
+/// Whether a word is a parameter of a scheme, such as `Credential=...`, which has a name.
+///
+/// A credential in base64 ends with `=` as well.
+fn is_parameter(word: &[u8], next: Option<&u8>) -> bool {
+    let bare = &word[..word.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1)];
+    let is_name = word.len() == bare.len() + 1
+        && next.is_some_and(|next| b"\"'\\*[".contains(next))
+        && !is_credential(bare);
+    bare.contains(&b'=') || is_name
+}
