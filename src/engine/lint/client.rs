@@ -187,7 +187,10 @@ impl<'a> RuleContext<'a> {
     pub(super) fn refused_names_sent_again(&self, response: &ResponseContext<'_>) -> Vec<Sym> {
         let (catalog, track, outcome) = (self.catalog(), response.track, response.outcome);
         let is_sent = |name: &Sym| {
-            track.sent.get(catalog, *name).is_some_and(|slot| slot.is_present() && slot.order == outcome.order)
+            track
+                .sent
+                .get(catalog, *name)
+                .is_some_and(|slot| slot.is_present() && slot.order == outcome.order)
         };
         let names = track.refused.names().filter(is_sent);
         let mut names: Vec<Sym> = names.collect();
