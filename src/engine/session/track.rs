@@ -12,7 +12,7 @@ use std::cell::Cell;
 use indexmap::IndexMap;
 
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
+use crate::wire::event::{DenseHash, Kind, StreamId, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;
@@ -77,6 +77,8 @@ pub(crate) struct Track {
     pub(crate) agreed: Option<Agreement>,
     /// When the stream ended.
     pub(crate) ended: Option<Time>,
+    /// The earlier stream of the client with which the track goes on.
+    pub(crate) predecessor: Option<StreamId>,
     /// When a later stream of the client took over the type, after the end.
     pub(crate) replaced: Option<Time>,
     /// Errors that the server has reported, by the name of the resource.
