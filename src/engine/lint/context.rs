@@ -154,7 +154,8 @@ impl<'a> RuleContext<'a> {
         };
         let (store, names) = (self.store, draft.names);
         let finding = self.findings.add(rule, draft, origin, |name| store.text(name))?;
-        self.follow_broken_once(rule, finding);
+        self.follow_broken(rule, finding);
+        self.follow_event(rule, finding);
         self.follow_content(rule, finding, names);
         self.follow_names(rule, finding, names);
         Some(finding)

@@ -28,6 +28,8 @@ mod note_request;
 mod note_response;
 mod options;
 mod overdue;
+mod past_events;
+mod past_streams;
 mod prelude;
 mod references;
 mod relay;
