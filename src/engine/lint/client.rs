@@ -157,7 +157,8 @@ impl<'a> RuleContext<'a> {
             return;
         }
         let client = self.client();
-        for names in [&response.outcome.added, &response.outcome.changed] {
+        let again = self.refused_names_sent_again(response);
+        for names in [&response.outcome.added, &response.outcome.changed, &again] {
             for (name, refs) in self.references_of(response.track, names) {
                 self.source_state.graphs.set(&client, (kind, name), Some(refs), self.at);
             }
@@ -165,6 +166,23 @@ impl<'a> RuleContext<'a> {
         for name in &response.outcome.removed {
             self.source_state.graphs.set(&client, (kind, *name), None, self.at);
         }
+    }
+
+    /// Returns the names in a response whose unchanged content the client has refused before.
+    pub(super) fn refused_names_sent_again(&self, response: &ResponseContext<'_>) -> Vec<Sym> {
+        let (catalog, track, outcome) = (self.catalog(), response.track, response.outcome);
+        let is_sent = |name: &Sym| {
+            track
+                .sent
+                .get(catalog, *name)
+                .is_some_and(|slot| slot.is_present() && slot.order == outcome.order)
+        };
+        let names = track.refused.names().filter(is_sent);
+        let mut names: Vec<Sym> = names.collect();
+        let is_new = |name: &Sym| outcome.added.contains(name) || outcome.changed.contains(name);
+        names.retain(|name| !is_new(name));
+        names.sort_unstable();
+        names
     }
 
     /// Restores the references in force of the resources of a refused response.

@@ -89,11 +89,18 @@ impl<'a> RuleContext<'a> {
         self.track_index.and_then(|track| stream.tracks.get(track))
     }
 
-    /// Returns the track of the type on the newest stream of the session that ended before this one
-    /// began.
+    /// Returns the track of the type on the stream that the client goes on with, if that ended
+    /// before this one began.
     pub(super) fn previous_track(&self, type_url: &TypeUrl) -> Option<&'a Track> {
         let (stream, store): (&'a Stream, &'a Store) = (self.stream, self.store);
-        store.engine().ended_before(stream).find_map(|stream| stream.find(type_url))
+        let engine = store.engine();
+        let known = stream.find(type_url).filter(|track| track.traffic.requests > 0);
+        let Some(track) = known else {
+            return engine.ended_before(stream).find_map(|stream| stream.find(type_url));
+        };
+        let before = engine.stream(track.predecessor?)?;
+        let has_ended = before.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened);
+        before.find(type_url).filter(|_| has_ended)
     }
 
     /// Returns the client features of the node. `None` while the node is unknown.
@@ -147,7 +154,8 @@ impl<'a> RuleContext<'a> {
         };
         let (store, names) = (self.store, draft.names);
         let finding = self.findings.add(rule, draft, origin, |name| store.text(name))?;
-        self.follow_broken_once(rule, finding);
+        self.follow_broken(rule, finding);
+        self.follow_event(rule, finding);
         self.follow_content(rule, finding, names);
         self.follow_names(rule, finding, names);
         Some(finding)

@@ -342,6 +342,7 @@ impl Lint {
                     Alarm::Waiting => ctx.rearm_waiting(alarm, ctx.options.timers.answer),
                     Alarm::Missing => ctx.rearm_waiting(alarm, ctx.options.timers.exist),
                     Alarm::Targets => ctx.drop_expired_targets(),
+                    Alarm::Settled => ctx.end_events_before(),
                     _ => {}
                 }
             });

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::finding::{Finding, FindingDraft};
+use super::past_events::PastEvents;
 use super::rule::{CorrectMessage, Ending, Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{
@@ -21,6 +22,8 @@ use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
 const MAX_FOLLOWED: usize = 1024;
 /// Findings of streams that have ended, which later streams may go on with.
 const MAX_INTERRUPTED: usize = 64;
+/// Most correct messages that end a finding about messages that broke a rule.
+const MAX_CORRECT: u64 = 10;
 
 /// The state that a finding is about.
 #[derive(Clone, Debug)]
@@ -61,12 +64,16 @@ pub(super) enum LastingState {
         /// The first response after that message that is about the name, for some of the names.
         corrected: SymMap<Seq>,
     },
-    /// A rule was broken once, until a message of the same side keeps the rule.
-    BrokenOnce {
-        /// The message that broke the rule.
+    /// Messages broke a rule, until messages of the same side keep the rule.
+    Broken {
+        /// The newest message that broke the rule.
         seq: Seq,
         /// The messages that end the state.
         by: CorrectMessage,
+        /// Number of such messages that are still to come.
+        left: u64,
+        /// The first message that kept the rule.
+        correct_since: Option<Seq>,
     },
 }
 
@@ -91,7 +98,7 @@ impl LastingState {
             LastingState::UnusedFile
                 | LastingState::UnrequestedType
                 | LastingState::NoVerdict(_)
-                | LastingState::BrokenOnce { .. }
+                | LastingState::Broken { .. }
                 | LastingState::Content { .. }
         )
     }
@@ -128,6 +135,8 @@ pub(super) struct LastingFindings {
     interrupted: VecDeque<Followed>,
     /// The newest message that broke a rule which a later message mends, by stream and track.
     broken_last: HashMap<((usize, usize), &'static str), Seq>,
+    /// Findings about events that no message mends, by stream.
+    pub(super) events: PastEvents,
 }
 
 impl LastingFindings {
@@ -232,6 +241,7 @@ impl LastingFindings {
         self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
         self.interrupted.retain(|followed| dropped.kept.contains(&followed.place.0));
         self.broken_last.retain(|((stream, _), _), _| dropped.kept.contains(stream));
+        self.events.retain(|stream| dropped.kept.contains(&stream));
     }
 }
 
@@ -301,19 +311,18 @@ impl RuleContext<'_> {
         self.source_state.lasting.follow(followed);
     }
 
-    /// Follows a finding about one message, until a message of the same side keeps the rule.
-    pub(super) fn follow_broken_once(&mut self, rule: &'static Rule, finding: usize) {
+    /// Follows a finding about single messages, until as many messages of the same side keep the
+    /// rule.
+    pub(super) fn follow_broken(&mut self, rule: &'static Rule, finding: usize) {
         let (Ending::Message(by) | Ending::Loop(by)) = rule.ending else { return };
         let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
         let place = (self.stream_index, track);
         let lasting = &mut self.source_state.lasting;
         lasting.broken_last.insert((place, rule.id), seq);
         lasting.drop_finding(finding);
-        let is_once = self.findings.all().get(finding).is_some_and(|of| of.count == 1);
-        if !is_once && rule.ending != Ending::Loop(by) {
-            return;
-        }
-        let state = LastingState::BrokenOnce { seq, by };
+        let count = self.findings.all().get(finding).map_or(1, |of| of.count.min(MAX_CORRECT));
+        let left = if rule.ending == Ending::Loop(by) { 1 } else { count };
+        let state = LastingState::Broken { seq, by, left, correct_since: None };
         let names = [Sym::EMPTY].into_iter().collect();
         let (client, since, past) = (self.client(), self.at, None);
         let (has_come, is_given_up) = (true, false);
@@ -321,8 +330,8 @@ impl RuleContext<'_> {
         self.source_state.lasting.follow(followed);
     }
 
-    /// Ends findings about one message after a later message that keeps the rule.
-    fn settle_broken_once(&mut self, by: CorrectMessage, answers: Option<Seq>) {
+    /// Ends findings about single messages after later messages that keep the rule.
+    fn settle_broken(&mut self, by: CorrectMessage, answers: Option<Seq>) {
         let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
         let place = (self.stream_index, track);
         let (findings, lasting) = (self.findings.all(), &mut self.source_state.lasting);
@@ -331,17 +340,27 @@ impl RuleContext<'_> {
         }
         let broken_last = std::mem::take(&mut lasting.broken_last);
         let over = lasting.take_over(|followed| {
-            let LastingState::BrokenOnce { seq: broken, by: needed } = followed.state else { return false };
+            let LastingState::Broken { seq: broken, by: needed, left, correct_since } = &mut followed.state
+            else {
+                return false;
+            };
             // A finding that was taken back is a note.
             let finding = findings.get(followed.finding).filter(|of| of.severity > Severity::Info);
             let Some(rule) = finding.map(|finding| finding.rule.id) else { return false };
             let is_broken_again = broken_last.get(&(place, rule)) == Some(&seq);
-            let is_later = answers.is_none_or(|answers| answers >= broken) && broken < seq;
-            followed.place == place && needed == by && is_later && !is_broken_again
+            let is_later = answers.is_none_or(|answers| answers >= *broken) && *broken < seq;
+            if followed.place != place || *needed != by || !is_later || is_broken_again {
+                return false;
+            }
+            correct_since.get_or_insert(seq);
+            *left = left.saturating_sub(1);
+            *left == 0
         });
         lasting.broken_last = broken_last;
-        let note = format!("; correct since #{}", seq.0);
-        over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+        for over in over {
+            let LastingState::Broken { correct_since: Some(since), .. } = over.state else { continue };
+            self.findings.end(over.finding, self.at, &format!("; correct since #{}", since.0));
+        }
     }
 
     /// Ends findings about names that a request gives up.
@@ -350,7 +369,7 @@ impl RuleContext<'_> {
             let outcome = request.outcome;
             self.settle_verdicts(outcome);
             if outcome.kind == MessageKind::Ack {
-                self.settle_broken_once(CorrectMessage::Ack, outcome.answers);
+                self.settle_broken(CorrectMessage::Ack, outcome.answers);
             }
             if outcome.kind == MessageKind::Nack {
                 self.forget_corrections(outcome.answers);
@@ -391,7 +410,7 @@ impl RuleContext<'_> {
         let kind = response.track.kind;
         if self.source_state.lasting.may_concern(self.stream_index, kind) {
             if response.outcome.kind == MessageKind::Push {
-                self.settle_broken_once(CorrectMessage::Response, None);
+                self.settle_broken(CorrectMessage::Response, None);
             }
             let mut names = mentioned(self.catalog(), response);
             let is_file = self.stream.variant() == Some(Variant::File);

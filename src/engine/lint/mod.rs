@@ -29,6 +29,8 @@ mod note_response;
 mod on_demand;
 mod options;
 mod overdue;
+mod past_events;
+mod past_streams;
 mod prelude;
 mod references;
 mod relay;

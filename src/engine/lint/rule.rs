@@ -25,7 +25,7 @@ impl Severity {
     }
 }
 
-/// A message that shows that a rule was broken once, and not in general.
+/// A message that shows that a rule was broken some time, and not in general.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CorrectMessage {
     /// A response with new, changed or removed resources.
@@ -37,15 +37,16 @@ pub(super) enum CorrectMessage {
 /// The end of findings of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Nothing: the finding is about an event.
+    /// No message: the finding is about an event. It ends once the next stream of the client runs
+    /// without such an event.
     Never,
     /// Nothing: the finding is about the content of a message.
     NeverOfContent,
     /// The end of the state that the rule reports with its findings.
     State,
-    /// A message of the same side that keeps the rule, if the rule was broken once.
+    /// As many messages of the same side that keep the rule as messages broke it.
     Message(CorrectMessage),
-    /// Such a message, also after a loop that broke the rule many times.
+    /// One such message, also after a loop that broke the rule many times.
     Loop(CorrectMessage),
     /// The client accepts other contents in the place of those that break the rule, or gives up
     /// their names.

@@ -140,8 +140,10 @@ impl Track {
                         true => prior.at_version(ask.version),
                         false => prior.accepted(),
                     };
-                    let mut kept: Vec<Known> =
-                        known.into_iter().filter(|known| self.wants.covers(known.name)).collect();
+                    // The server owes what the client did not request before.
+                    let was_wanted = |name: Text| !prior.names_known || prior.wants.covers(name);
+                    let is_kept = |known: &Known| self.wants.covers(known.name) && was_wanted(known.name);
+                    let mut kept: Vec<Known> = known.into_iter().filter(is_kept).collect();
                     is_outdated = starts && prior.is_other(ask.version);
                     let is_in_force = starts && prior.last_version() == Some(ask.version);
                     let owed = kept.iter().filter(|known| is_in_force && prior.owes_newer(known.name));
@@ -391,7 +393,8 @@ impl Track {
             if self.find(name).is_some() {
                 continue;
             }
-            let same_sent = sent.filter(|sent| sent.version == *version);
+            let is_refused = prior.is_some_and(|prior| prior.refused().contains(name));
+            let same_sent = sent.filter(|sent| sent.version == *version && !is_refused);
             self.put(Known { fate: Fate::Kept, ..same_sent.unwrap_or(claimed) });
             let is_newest = last.is_none_or(|last| match last.fate {
                 Fate::Removed | Fate::DoesNotExist => false,

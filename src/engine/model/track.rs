@@ -136,6 +136,8 @@ pub(super) struct Track {
     pub(super) has_empty_version: bool,
     /// The client has accepted a response that was not recorded.
     pub(super) accepted_unseen: bool,
+    /// A later stream goes on with this one.
+    pub(super) replaced: bool,
     pub(super) unseen_nacks: Vec<UnseenNack>,
     /// The last request for something new, until a response comes (docs/protocol.md#e-03).
     pub(super) unanswered: Option<u64>,
@@ -191,6 +193,7 @@ impl Track {
             claimed: None,
             has_empty_version: false,
             accepted_unseen: false,
+            replaced: false,
             unseen_nacks: Vec::new(),
             unanswered: None,
             ended: None,

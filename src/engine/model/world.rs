@@ -1,6 +1,8 @@
 //! All streams of a session.
 
-use super::script::{Step, StepEvent, TYPES};
+use crate::engine::session::Wildcard;
+
+use super::script::{Ask, Step, StepEvent, TYPES};
 use super::track::{RequestFacts, Stamp, Track};
 use super::views::ResponseFacts;
 
@@ -69,9 +71,14 @@ impl World {
         match &step.event {
             StepEvent::Open { .. } => MessageFacts::None,
             StepEvent::Request { kind, ask } => {
-                let prior = self.prior(step.stream, *kind).cloned();
+                let is_first = self.streams[step.stream].find(*kind).is_none_or(|track| track.requests == 0);
+                let before = self.predecessor(step.stream, *kind, ask).filter(|_| is_first);
+                let prior = before.and_then(|at| self.streams[at].find(*kind)).cloned();
+                if let Some(before) = before.filter(|at| self.streams[*at].closed) {
+                    self.streams[before].track(*kind).replaced = true;
+                }
+                let prior = prior.filter(Track::is_known_at_end);
                 let track = self.streams[step.stream].track(*kind);
-                let prior = prior.filter(|_| track.requests == 0);
                 MessageFacts::Request(track.request(stamp, ask, prior.as_ref()))
             }
             StepEvent::Response { kind, push } => {
@@ -92,15 +99,34 @@ impl World {
         }
     }
 
-    /// The type on the newest earlier stream of the client that has the type
-    /// (docs/protocol.md#e-18).
-    fn prior(&self, stream: usize, kind: usize) -> Option<&Track> {
-        let delta = self.streams[stream].delta;
-        let earlier = self.streams[..stream].iter().rev().filter(|other| other.delta == delta);
+    /// The earlier stream of the client with which a type goes on (docs/protocol.md#e-18,
+    /// docs/protocol.md#e-49): the closed one that shares most names with the first request.
+    fn predecessor(&self, stream: usize, kind: usize, ask: &Ask) -> Option<usize> {
+        let of = |at: usize| &self.streams[at];
         // The client of a stream without a request is unknown.
-        let mut earlier = earlier.filter(|other| other.tracks.iter().any(|track| track.requests > 0));
-        let prior = earlier.find_map(|other| other.find(kind))?;
-        let has_unknown = prior.accepted_unseen || prior.claimed.is_some();
-        (!prior.accepted().is_empty() || !has_unknown).then_some(prior)
+        let has_client = |at: usize| of(at).tracks.iter().any(|track| track.requests > 0);
+        let is_earlier = |at: &usize| of(*at).delta == of(stream).delta && has_client(*at);
+        let earlier = (0..stream).filter(is_earlier).filter(|at| of(*at).find(kind).is_some());
+        let earlier: Vec<usize> = earlier.collect();
+        let shared = |at: usize| of(at).find(kind).map_or(0, |track| track.shared_names(ask));
+        let is_free = |at: &usize| of(*at).closed && of(*at).find(kind).is_some_and(|track| !track.replaced);
+        let free = earlier.iter().copied().filter(is_free).filter(|at| shared(*at) > 0);
+        let newest = || earlier.last().copied().filter(|at| of(*at).closed || shared(*at) > 0);
+        free.max_by_key(|at| shared(*at)).or_else(newest)
+    }
+}
+
+impl Track {
+    /// How many of the names in a first request the client wanted on this stream.
+    fn shared_names(&self, ask: &Ask) -> usize {
+        let is_wildcard = ask.names.is_empty() || ask.names.contains(&"*");
+        let wildcard = usize::from(is_wildcard && self.wants.wildcard != Wildcard::None);
+        ask.names.iter().filter(|name| self.wants.names.contains(name)).count() + wildcard
+    }
+
+    /// Whether the resources of the client at the end of the stream are known.
+    fn is_known_at_end(&self) -> bool {
+        let has_unknown = self.accepted_unseen || self.claimed.is_some();
+        !self.accepted().is_empty() || !has_unknown
     }
 }

@@ -392,6 +392,8 @@ impl Track {
             }
             if held.is_none() {
                 self.carried.unmentioned += usize::from(is_newest);
+            }
+            if held.is_none() || prior.refused.contains(name) {
                 self.sent.put(ctx.catalog, *name, slot);
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant, VersionInfo};
+use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
 use crate::wire::{Message, MessageBody};
 
 use super::compare::key;
@@ -55,7 +55,8 @@ impl Engine {
         at: Time,
     ) -> Option<Prior> {
         let stream = self.streams().get(index)?;
-        let own = self.before(stream).find_map(|of| Some((of, of.find(type_url)?)));
+        let own = self.predecessor(catalog, stream, type_url, message);
+        let predecessor = own.map(|(before, _)| before.id);
         let prior = match (own, &message.body) {
             (Some((before, found)), _) => self.prior(catalog, before, found),
             (None, MessageBody::SotwRequest(request)) => {
@@ -69,8 +70,44 @@ impl Engine {
             }
             _ => None,
         };
-        self.take_over(index, type_url, at);
+        self.take_over((index, type_url), predecessor, at);
         prior
+    }
+
+    /// Returns the earlier stream of the session, with its track of a type, that a stream goes on
+    /// with: a closed one that no other stream goes on with, and that shares most names with the
+    /// first request for the type; of several the newest.
+    ///
+    /// A client may have one stream for each resource (docs/protocol.md#e-49). A stream beside an
+    /// open one with other names goes on with none.
+    fn predecessor(
+        &self,
+        catalog: &Catalog,
+        stream: &Stream,
+        type_url: &TypeUrl,
+        message: &Message,
+    ) -> Option<(&Stream, &Track)> {
+        let names = RequestedNames::of(catalog, message);
+        let mut newest = None;
+        let mut best: Option<(usize, &Stream, &Track)> = None;
+        for before in self.before(stream) {
+            let Some(found) = before.find(type_url) else { continue };
+            newest = newest.or(Some((before, found)));
+            if before.closed.is_none() || found.replaced.is_some() {
+                continue;
+            }
+            let shared = names.shared_with(catalog, found);
+            if best.is_none_or(|(most, ..)| shared > most) {
+                best = Some((shared, before, found));
+            }
+            if shared == names.count() {
+                break;
+            }
+        }
+        let best = best.filter(|(shared, ..)| *shared > 0).map(|(_, before, found)| (before, found));
+        best.or(
+            newest.filter(|(before, found)| before.closed.is_some() || names.shared_with(catalog, found) > 0)
+        )
     }
 
     /// Whether the client has, or had, streams of the method to another server.
@@ -124,6 +161,8 @@ impl Engine {
             sent: found.sent.clone(),
             deadlines: found.deadlines.clone(),
             ttls: found.ttls.clone(),
+            unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },
+            refused: if is_delta { found.refused.names().collect() } else { SymSet::default() },
             accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
             newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
             has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_owed.is_none(),
@@ -138,17 +177,47 @@ impl Engine {
         })
     }
 
-    /// Records that a stream takes over a type from the newest earlier stream with the type, if
-    /// that has ended.
-    fn take_over(&mut self, index: usize, type_url: &TypeUrl, at: Time) {
-        let Some(stream) = self.streams.get(index) else { return };
-        let before = self.before(stream).find(|before| before.find(type_url).is_some());
-        let before = before.filter(|before| before.closed.is_some()).map(|before| before.id);
-        let Some(before) = before.and_then(|id| self.index(id)) else { return };
-        let track = self.streams.get_mut(before).and_then(|before| before.find_mut(type_url));
+    /// Records that a stream takes over a type from an earlier one, if that has ended.
+    fn take_over(&mut self, (index, type_url): (usize, &TypeUrl), before: Option<StreamId>, at: Time) {
+        let track = self.streams.get_mut(index).and_then(|stream| stream.find_mut(type_url));
         if let Some(track) = track {
+            track.predecessor = before;
+        }
+        let Some(before) = before.and_then(|id| self.index(id)) else { return };
+        let ended = self.streams.get_mut(before).filter(|before| before.closed.is_some());
+        if let Some(track) = ended.and_then(|before| before.find_mut(type_url)) {
             track.replaced.get_or_insert(at);
         }
+    }
+}
+
+/// The names in the first request for a type.
+struct RequestedNames<'a> {
+    names: &'a [Sym],
+    is_wildcard: bool,
+}
+
+impl RequestedNames<'_> {
+    fn of<'a>(catalog: &Catalog, message: &'a Message) -> RequestedNames<'a> {
+        let names = match &message.body {
+            MessageBody::SotwRequest(request) => &*request.resource_names,
+            MessageBody::DeltaRequest(request) => &*request.subscribe,
+            _ => &[],
+        };
+        let is_wildcard = names.is_empty() || names.iter().any(|name| catalog.text(*name) == "*");
+        RequestedNames { names, is_wildcard }
+    }
+
+    fn count(&self) -> usize {
+        self.names.len().max(1)
+    }
+
+    /// Returns how many of the names the client requested on a track; a wildcard counts as one.
+    fn shared_with(&self, catalog: &Catalog, track: &Track) -> usize {
+        let subscribed = &track.subscribed;
+        let is_shared = |name: &&Sym| subscribed.names.contains(catalog.first_spelling(**name));
+        let wildcard = usize::from(self.is_wildcard && subscribed.may_be_wildcard());
+        self.names.iter().filter(is_shared).count() + wildcard
     }
 }
 
@@ -176,6 +245,16 @@ impl Track {
             owed.extend(refused);
         }
         (owed, owes_all)
+    }
+
+    /// Returns the resources that the client may have, and that it does not request.
+    fn unrequested_resources(&self, catalog: &Catalog) -> SymSet {
+        if self.subscribed.may_be_wildcard() || !self.names_known {
+            return SymSet::default();
+        }
+        let slots = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
+        let is_unrequested = |(name, slot): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(slot));
+        slots.filter(is_unrequested).map(|(name, _)| name).collect()
     }
 
     /// Goes on with the warming of the resources that the client has kept from the stream before.

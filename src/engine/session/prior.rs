@@ -22,6 +22,10 @@ pub(crate) struct Prior {
     pub(crate) deadlines: NameMap<Time>,
     /// The times to live.
     pub(crate) ttls: SymMap<TtlRecord>,
+    /// SotW: resources that the client did not request, or had given up (docs/protocol.md#e-36).
+    pub(super) unrequested: SymSet,
+    /// Delta: resources whose newest content the client had refused.
+    pub(super) refused: SymSet,
     /// SotW: the version in force, unless newer messages of the stream may be missing.
     pub(super) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.

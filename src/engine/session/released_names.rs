@@ -32,6 +32,11 @@ impl ReleasedNames {
         self.by_name.clear();
     }
 
+    /// Whether a request has given up the name.
+    pub(crate) fn has(&self, name: Sym) -> bool {
+        self.by_name.contains_key(&name)
+    }
+
     /// Whether a request after message `n` may have given up the name.
     pub(super) fn may_have(&self, name: Sym, n: Seq) -> bool {
         self.has_forgotten(n) || self.after(name, n).is_some()

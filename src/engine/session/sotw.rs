@@ -218,13 +218,8 @@ impl Track {
             let is_outdated = is_stated && prior.is_outdated(&request.version_info);
             let is_empty = is_stated && prior.is_empty_at(&request.version_info);
             let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
-            let kept = {
-                let (track, at, timed) = (&*self, ctx.at, ctx.timed);
-                known.carry(ctx.catalog, |catalog, name, slot| {
-                    track.covers(catalog, name, Some(slot)) && !(timed && prior.is_expired(name, at))
-                })
-            };
-            self.leave_behind(ctx, known, kept.count(), (claims, prior.ended.is_some()));
+            let kept = self.kept_of(ctx, known, &prior);
+            self.leave_behind(ctx, known, kept.count(), (claims, &prior));
             if claims {
                 // A response with full state replaces all resources (docs/protocol.md#e-44).
                 let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
@@ -297,22 +292,32 @@ impl Track {
         self.carried.owes(count);
     }
 
+    /// SotW: returns those of the resources of the stream before that the client goes on with.
+    fn kept_of(&self, ctx: &mut Context<'_>, known: &ResourceSet, prior: &Prior) -> ResourceSet {
+        let (at, timed) = (ctx.at, ctx.timed);
+        let is_lost = |name| (timed && prior.is_expired(name, at)) || prior.unrequested.contains(&name);
+        known.carry(ctx.catalog, |catalog, name, slot| {
+            self.covers(catalog, name, Some(slot)) && !is_lost(name)
+        })
+    }
+
     /// Counts the resources of the previous stream. `kept` of them are requested again.
     ///
-    /// `has_ended`: whether the previous stream has ended. A client does not give up on one stream
-    /// what it has on another.
+    /// A client does not give up on one stream what it has on another open one.
     fn leave_behind(
         &mut self,
         ctx: &Context<'_>,
         known: &ResourceSet,
         kept: usize,
-        (claims, has_ended): (bool, bool),
+        (claims, prior): (bool, &Prior),
     ) {
-        if !claims && !has_ended {
+        if !claims && prior.ended.is_none() {
             return;
         }
-        let left = (known.count() - kept) as u64;
-        self.carried.had(known.count() as u64, left, claims);
+        let unrequested = prior.unrequested.iter().filter(|name| known.is_present(ctx.catalog, **name));
+        let had = known.count().saturating_sub(unrequested.count());
+        let left = had.saturating_sub(kept) as u64;
+        self.carried.had(had as u64, left, claims);
         if left > 0 {
             let slots = known.slots(ctx.catalog).into_iter();
             let left = slots

@@ -10,7 +10,7 @@ pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 use std::cell::Cell;
 
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Kind, Sym, Time, TypeUrl};
+use crate::wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;
@@ -78,6 +78,8 @@ pub(crate) struct Track {
     pub(crate) agreed: Option<Agreement>,
     /// When the stream ended.
     pub(crate) ended: Option<Time>,
+    /// The earlier stream of the client with which the track goes on.
+    pub(crate) predecessor: Option<StreamId>,
     /// When a later stream of the client took over the type, after the end.
     pub(crate) replaced: Option<Time>,
     /// Errors that the server has reported, by the name of the resource.

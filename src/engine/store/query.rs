@@ -84,7 +84,8 @@ impl Store {
             return None;
         }
         // Types that the client did not request again.
-        let before = self.engine.before(stream).find(|before| !before.tracks.is_empty());
+        let mut earlier = self.engine.before(stream).filter(|before| !before.tracks.is_empty());
+        let before = earlier.next().filter(|before| before.closed.is_some());
         for track in before.into_iter().flat_map(|before| &before.tracks) {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
                 counts.unclaimed += track.accepted.count() as u64;

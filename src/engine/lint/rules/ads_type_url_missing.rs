@@ -35,9 +35,16 @@ fn check(ctx: &mut RuleContext<'_>, message: &Message) {
         _ => false,
     };
     let severity = has_structured_names.then_some(Severity::Info);
+    let cause = has_structured_names.then_some("structured-names");
     let text = "ADS message without a type URL".to_owned();
     ctx.report(
         &RULE,
-        FindingDraft { blame: super::support::sender(message), text, severity, ..FindingDraft::default() },
+        FindingDraft {
+            blame: super::support::sender(message),
+            text,
+            severity,
+            cause,
+            ..FindingDraft::default()
+        },
     );
 }

@@ -25,10 +25,19 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::Hollow;
+use crate::engine::session::{Hollow, SymSet, key};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::names_without_payload(response, Hollow::NotFound);
+    let mut names = super::support::names_without_payload(response, Hollow::NotFound);
+    if !names.is_empty() {
+        // An entry with a TTL is a heartbeat of a resource that the client does not have.
+        let catalog = ctx.catalog();
+        let blobs = response.view.resources.blobs().iter();
+        let with_ttl = blobs.filter(|id| catalog.entry(**id).ttl.is_some());
+        let with_ttl: SymSet =
+            with_ttl.map(|id| response.track.canonical(catalog, key(catalog, *id))).collect();
+        names.retain(|name| !with_ttl.contains(name));
+    }
     if !names.is_empty() {
         let text = "entry without payload: the old form of not found".to_owned();
         let severity = None;

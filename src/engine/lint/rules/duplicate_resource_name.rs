@@ -24,10 +24,15 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::SymSet;
 use crate::wire::Profile;
+use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names: Vec<_> = names(response);
+    let mut names: Vec<_> = names(response);
+    names.extend(removed_twice(ctx, response));
+    names.sort_unstable();
+    names.dedup();
     if !names.is_empty() {
         let text = "more than once in one response".to_owned();
         let severity = (ctx.profile() == Profile::P002).then_some(Severity::Warn);
@@ -36,7 +41,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 /// Returns the names that occur twice, without entries that have no name.
-fn names(response: &ResponseContext<'_>) -> Vec<crate::wire::event::Sym> {
-    let named = |name: &&crate::wire::event::Sym| crate::engine::session::nameless(**name).is_none();
+fn names(response: &ResponseContext<'_>) -> Vec<Sym> {
+    let named = |name: &&Sym| crate::engine::session::nameless(**name).is_none();
     response.outcome.duplicates.iter().filter(named).copied().collect()
+}
+
+/// Returns the names that a delta response removes twice.
+fn removed_twice(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let removed = response.view.removed.iter().map(|name| ctx.catalog().first_spelling(*name));
+    let mut seen = SymSet::default();
+    removed.filter(|name| !seen.insert(*name)).collect()
 }

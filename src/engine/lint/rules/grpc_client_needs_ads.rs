@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "grpc-client-needs-ads", "I-09", include_str!("grpc_client_needs_ads.rs"));
+    Rule::new(Severity::Warn, "grpc-client-needs-ads", "I-09", include_str!("grpc_client_needs_ads.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::NackFact;
+use crate::engine::session::{NackFact, hollow, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
@@ -34,6 +34,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
+    let blobs = response.view.resources.blobs().iter();
+    let mut refused = blobs.filter(|id| response.track.refused.contains(key(catalog, **id))).peekable();
+    // A heartbeat does not send the content again.
+    if refused.peek().is_some() && refused.all(|id| hollow(catalog, *id)) {
+        return;
+    }
     let same = |old: &&super::super::state::SentResponse| {
         old.list.fingerprint() == response.view.resources.fingerprint()
     };

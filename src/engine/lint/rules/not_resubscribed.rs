@@ -43,7 +43,11 @@ fn check(ctx: &mut RuleContext<'_>) {
             continue;
         }
         let is_requested = |name: &Sym| {
-            now.iter().any(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
+            now.iter().any(|now| {
+                let is_covered = now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref());
+                // The client has requested the name on the new stream, and given it up there.
+                is_covered || now.subscription.released.has(*name)
+            })
         };
         // `delta-reconnect-irv-unsubscribed` covers names whose version the client states.
         let is_stated = |name: &Sym| now.iter().any(|now| now.carried.claims.get(*name).is_some());
@@ -51,9 +55,10 @@ fn check(ctx: &mut RuleContext<'_>) {
         let names: Vec<_> = names.filter(|name| !is_requested(name) && !is_stated(name)).collect();
         if !names.is_empty() {
             let text = format!(
-                "{} requested on stream {}, but not since",
+                "{} requested on stream {}, but not on stream {} within 5s",
                 super::support::type_label(&track.type_url),
-                before.id.0
+                before.id.0,
+                ctx.stream.id.0
             );
             let part = track.type_url.as_str();
             ctx.report(

@@ -27,7 +27,7 @@ use crate::wire::event::Kind;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind == Some(Kind::Lds) {
-        let new = super::support::new_names(response);
+        let new = super::support::names_to_use(ctx, response);
         super::support::report_unknown_clusters(ctx, response.track, (&new, false), &RULE);
     }
 }

@@ -26,7 +26,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(ve
 
 use super::super::references::ROUTE_KINDS;
 use crate::engine::session::MessageKind;
-use crate::wire::event::Kind;
+use crate::wire::event::{Kind, Seq, Sym};
 
 /// Routes that wait for a verdict.
 const MAX_UNACCEPTED: usize = 64;
@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind)) {
         return;
     }
-    let new = super::support::new_names(response);
+    let new = super::support::names_to_use(ctx, response);
     let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc()) else {
         return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE);
     };
@@ -55,9 +55,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Reports routes that the client accepts, and clusters of its routes that the client refuses.
 fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(answered) = request.outcome.answers else { return };
-    let routes = &mut ctx.state.unaccepted_routes;
-    if let Some(at) = routes.iter().position(|(seq, _)| *seq == answered) {
-        let Some((_, names)) = routes.remove(at) else { return };
+    let names = settled_routes(ctx, request, answered);
+    if !names.is_empty() {
         if request.outcome.kind == MessageKind::Ack {
             // The finding is about the response.
             let ack = ctx.seq.replace(answered);
@@ -77,4 +76,25 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let Some(finding) = ctx.report(&RULE, draft) else { return };
         super::support::follow_unknown_clusters(ctx, finding, names);
     }
+}
+
+/// Takes out the routes of the response that has its verdict now, and those of skipped responses
+/// that the accepted one has sent again.
+fn settled_routes(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, answered: Seq) -> Vec<Sym> {
+    let (catalog, track) = (ctx.catalog(), request.track);
+    let is_in_use = |name: &Sym| {
+        let (sent, used) = (track.sent.get(catalog, *name), track.in_force(catalog, *name));
+        sent.zip(used).is_some_and(|(sent, used)| sent.blob == used.blob)
+    };
+    let mut settled = Vec::new();
+    ctx.state.unaccepted_routes.retain(|(seq, names)| {
+        let is_answered = *seq == answered;
+        let is_settled = is_answered || request.outcome.skipped.contains(seq);
+        let names = names.iter().filter(|name| is_settled && (is_answered || is_in_use(name)));
+        settled.extend(names);
+        !is_settled
+    });
+    settled.sort_unstable();
+    settled.dedup();
+    settled
 }

@@ -144,6 +144,13 @@ pub(super) fn new_names(response: &ResponseContext<'_>) -> Vec<Sym> {
     response.outcome.added.iter().chain(&response.outcome.changed).copied().collect()
 }
 
+/// Returns the names of the resources of a response that the client may begin to use: new and
+/// changed ones, and those with a content that the client has refused before.
+pub(super) fn names_to_use(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let again = ctx.refused_names_sent_again(response);
+    new_names(response).into_iter().chain(again).collect()
+}
+
 /// Returns the new and changed resources of a response with their payloads.
 pub(super) fn new_payloads(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<(Sym, BlobId)> {
     let catalog = ctx.catalog();

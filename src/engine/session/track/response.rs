@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::engine::session::claims::ClaimOutcome;
-use crate::engine::session::compare::{hollow, is_all_hollow, key};
+use crate::engine::session::compare::{hollow, is_all_hollow, key, nameless};
 use crate::engine::session::events::{EventKind, MatchedVersion};
 use crate::engine::session::names::SymSet;
 use crate::engine::session::outcome::{Hollow, ResponseOutcome};
 use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Response, Status};
+use crate::engine::session::subscription::PendingNames;
 use crate::engine::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Kind, Sym};
@@ -190,6 +191,11 @@ impl Track {
             self.error(ctx, error, incoming.order, &mut change.removed);
         }
         removed.append(&mut change.removed);
+        if removed.len() > 1 {
+            // A name may be in the response several times, also with an error.
+            let mut seen = SymSet::default();
+            removed.retain(|name| seen.insert(*name));
+        }
         change.removed = removed;
         AppliedResources { change, hollow, unknown_removals }
     }
@@ -485,6 +491,11 @@ impl Track {
             self.delivered_specials(ctx, list);
         }
         self.waiting.remove_all(&change.added);
+        let is_nameless = |id: &BlobId| nameless(key(ctx.catalog, *id)).is_some();
+        if self.kind.is_none() && list.blobs().iter().any(is_nameless) {
+            // Each of the names may be that of the resource (docs/protocol.md#a-18).
+            self.waiting = PendingNames::default();
+        }
         if !self.errors.is_empty() {
             let sent = list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
             sent.for_each(|id| drop(self.errors.remove(&key(ctx.catalog, *id))));

@@ -32,14 +32,15 @@ impl Track {
         self.replaced.map_or(now, |at| now.min(at))
     }
 
-    /// Marks resources as expired whose time to live is over.
+    /// Marks resources as expired whose time to live is over. A response at the last moment is in
+    /// time.
     pub(super) fn expire(&mut self, ctx: &mut Context<'_>) {
-        if !ctx.timed || self.next_expiry.is_none_or(|next| next > ctx.at) {
+        if !ctx.timed || self.next_expiry.is_none_or(|next| next >= ctx.at) {
             return;
         }
-        self.next_expiry = self.deadlines.values().copied().filter(|at| *at > ctx.at).min();
+        self.next_expiry = self.deadlines.values().copied().filter(|at| *at >= ctx.at).min();
         let over: Vec<Sym> =
-            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(name, _)| name).collect();
+            self.deadlines.iter().filter(|(_, at)| **at < ctx.at).map(|(name, _)| name).collect();
         for name in over {
             if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
                 self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
@@ -158,7 +159,9 @@ impl Track {
         for (name, deadline) in prior.deadlines.iter() {
             let slot = self.sent.get(ctx.catalog, name);
             let is_kept = slot.is_some_and(|slot| slot.state == Presence::Kept);
-            if is_kept && !self.deadlines.contains_key(name) {
+            // The client has a resource that it states, whatever its timer was.
+            let is_over = ctx.timed && *deadline <= ctx.at;
+            if is_kept && !is_over && !self.deadlines.contains_key(name) {
                 self.start_timer(name, *deadline);
                 self.ttls.extend(prior.ttls.get(&name).map(|record| (name, record.clone())));
             }

@@ -239,7 +239,14 @@ impl Track {
             self.verdicts.retract(seq);
             self.verdicts.open_nacks.retain(|open| open.order != order);
         }
-        self.restore_ttls(order);
+        let body = self.responses.get(order).and_then(|response| response.body.as_ref());
+        let is_sotw = body.is_some_and(|body| body.version != Sym::EMPTY);
+        // A SotW client restarts the timers before the verdict (docs/protocol.md#g-02).
+        if is_sotw {
+            self.confirm_ttls(order)
+        } else {
+            self.restore_ttls(order)
+        }
         let (mut resources, mut has_names) = (Vec::new(), false);
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
