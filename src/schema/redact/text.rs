@@ -89,14 +89,14 @@ pub(super) fn clean(
         behind.extend(KEY_MEMBERS.find_iter(text).map(|name| name.range()));
     }
     behind.sort_by_key(|name| name.start);
-    // Names within a block need no search: the texts of the block are secrets already.
-    let mut end_of_block = 0;
+    // Names within a block or a word need no search: they are part of a secret already.
+    let mut end_of_values = 0;
     for name in behind {
-        if name.start < end_of_block {
+        if name.start < end_of_values {
             continue;
         }
         let found = quoted(text, name);
-        end_of_block = found.end_of_block;
+        end_of_values = found.end;
         for place in found.places {
             let secret = &text[place.clone()];
             if !secret.is_empty() && !secret.starts_with("[redacted ") && !is_block_indicator(secret) {
@@ -129,11 +129,14 @@ fn join(text: &str, mut holes: Vec<(Range<usize>, String)>) -> Option<String> {
     Some(out)
 }
 
+/// JSON keys between a name and its value. A text of names and keys must not be read once for each.
+const MAX_KEYS: usize = 16;
+
 /// The values behind a name.
 struct Quoted {
     places: Vec<Range<usize>>,
-    /// The end of the block that the values are in; 0 without a block.
-    end_of_block: usize,
+    /// The end of the block or word that has the values; 0 if they are in quotes.
+    end: usize,
 }
 
 /// Returns the ranges of the values behind a name: one value, or all quoted texts of a block.
@@ -145,6 +148,7 @@ fn quoted(text: &str, name: Range<usize>) -> Quoted {
     let block = open > 0;
     let mut at = name.end;
     let mut found = Vec::new();
+    let mut keys = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'"' | b'\'' => {
@@ -159,7 +163,8 @@ fn quoted(text: &str, name: Range<usize>) -> Quoted {
                     found.push(at + 1..close);
                 }
                 at = end + 1;
-                if !block && !key {
+                keys += usize::from(key);
+                if !block && (!key || keys > MAX_KEYS) {
                     break;
                 }
                 continue;
@@ -175,14 +180,13 @@ fn quoted(text: &str, name: Range<usize>) -> Quoted {
             // bracket.
             c if !block && open == 0 && !c.is_ascii_whitespace() && !b":=\\".contains(&c) => {
                 let len = text[at..].find([' ', ',', '\n', '}', ']', ')']).unwrap_or(text.len() - at);
-                found.push(at..at + len);
-                break;
+                return Quoted { places: std::iter::once(at..at + len).collect(), end: at + len };
             }
             _ => {}
         }
         at += 1;
     }
-    Quoted { places: found, end_of_block: if block { at } else { 0 } }
+    Quoted { places: found, end: if block { at } else { 0 } }
 }
 
 /// Returns the offset of the closing quote, or the length of the text if there is none.

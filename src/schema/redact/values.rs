@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
-/// Longest part of a word that is read to see whether it looks like a credential, in bytes.
+/// Longest part of a word that is read to see whether it is a value, in bytes: a text of 100,000
+/// names without spaces must not be read 100,000 times.
 const MAX_SAMPLE_BYTES: usize = 1024;
 
 /// Returns the value behind a name and a separator: up to its closing quote, or one word, or the
 /// rest of a line in YAML.
 ///
-/// In a sentence, a value without quotes must look like a credential.
+/// In a sentence, a value without quotes must look like a credential: words of more than
+/// [`MAX_SAMPLE_BYTES`] do.
 pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, is_sentence: bool) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     if let Some(Quoted { content, .. }) = quoted(rest) {
@@ -18,11 +20,17 @@ pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, is_sentence: bool) ->
         matches!(byte, b'\n' | b'\r' | b'"' | b'\\' | b'}' | b']')
             || (!is_yaml && (byte.is_ascii_whitespace() || b",;&')<>".contains(byte)))
     };
-    let len = rest.iter().position(ends).unwrap_or(rest.len());
-    let word = rest.get(..len)?.trim_ascii_end();
+    let sample = &rest[..rest.len().min(MAX_SAMPLE_BYTES + 1)];
+    let is_long = sample.len() > MAX_SAMPLE_BYTES && !sample.iter().any(ends);
+    let sample = &sample[..sample.iter().position(ends).unwrap_or(sample.len())];
     // Blocks of YAML and JSON, references, patterns of access logs, and calls in Lua.
-    let is_other = word.first().is_none_or(|byte| b"{[|>&*!%$<=:".contains(byte)) || word.contains(&b'(');
-    (!is_other && !is_literal(word) && (!is_sentence || is_credential(word))).then(|| at..at + word.len())
+    let is_other = sample.first().is_none_or(|byte| b"{[|>&*!%$<=:".contains(byte)) || sample.contains(&b'(');
+    let word = sample.trim_ascii_end();
+    if is_other || is_literal(word) || (is_sentence && !is_long && !is_credential(word)) {
+        return None;
+    }
+    let len = rest.iter().position(ends).unwrap_or(rest.len());
+    Some(at..at + rest[..len].trim_ascii_end().len())
 }
 
 /// A quoted text.
