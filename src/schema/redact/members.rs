@@ -99,12 +99,7 @@ fn name_text(name: &[u8]) -> Option<&str> {
 }
 
 /// Returns the values behind a name and its separator, if the name is secret.
-fn member_value(
-    text: &[u8],
-    member: &Captures<'_>,
-    names: &SecretNames,
-    is_sentence: bool,
-) -> Option<Group> {
+fn member_value(text: &[u8], member: &Captures<'_>, names: &SecretNames, is_sentence: bool) -> Option<Group> {
     let (all, name, separator) = (member.get(0)?, member.get(1)?, member.get(3)?);
     let word = name_text(name.as_bytes())?;
     if separator.as_bytes().starts_with(b"%") {
@@ -180,7 +175,9 @@ fn named_values(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut
     for name in secrets {
         let next = members.partition_point(|(start, _)| *start < name.end);
         let behind = members.get(next).filter(|(start, _)| is_one_object(text, name.end, *start));
-        let front = || members.get(next.checked_sub(1)?).filter(|(_, group)| is_one_object(text, group.end, name.start));
+        let front = || {
+            members.get(next.checked_sub(1)?).filter(|(_, group)| is_one_object(text, group.end, name.start))
+        };
         if let Some((_, group)) = behind.or_else(front) {
             found.extend(group.values.iter().cloned());
         }

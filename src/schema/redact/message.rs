@@ -83,7 +83,8 @@ impl Redactor {
                 let name = if named.is_path { last_text(text) } else { text };
                 return self.names().is_header(&String::from_utf8_lossy(name));
             }
-            let has_scheme = || scheme_len(text, &schemes::HEADER_SCHEMES).is_some_and(|len| len < text.len());
+            let has_scheme =
+                || scheme_len(text, &schemes::HEADER_SCHEMES).is_some_and(|len| len < text.len());
             named.values.contains(&field.number) && has_scheme()
         };
         if Fields::new(bytes).map_while(Result::ok).any(is_secret) { values } else { 0 }

@@ -51,7 +51,8 @@ pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
                 let scalar = scalar(text, out.end);
                 out.end = scalar.end;
                 let content = &text[scalar.content.clone()];
-                let is_word = !scalar.is_quoted && (is_sentence && !is_credential(content) || is_plain(content));
+                let is_word =
+                    !scalar.is_quoted && (is_sentence && !is_credential(content) || is_plain(content));
                 if !scalar.is_key && !is_location && !is_word {
                     out.values.push(scalar.content.clone());
                 }
@@ -97,8 +98,10 @@ fn scalar(text: &[u8], at: usize) -> Scalar {
     // The end of a text in base64 is no separator.
     let is_key = match word.get(name) {
         Some(b':') => true,
-        Some(b'=') => name + 1 == len && b"\"'`[{".contains(rest.get(len).unwrap_or(&b' '))
-            || word[name..].iter().any(|byte| *byte != b'='),
+        Some(b'=') => {
+            name + 1 == len && b"\"'`[{".contains(rest.get(len).unwrap_or(&b' '))
+                || word[name..].iter().any(|byte| *byte != b'=')
+        }
         _ => false,
     };
     let end = if is_key { name } else { len };
@@ -136,8 +139,9 @@ pub(super) fn lines(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
 /// Collects the values of the line of YAML from `at` to the end of the text.
 fn put_line(text: &[u8], at: usize, is_sentence: bool, values: &mut Vec<Range<usize>>) {
     let Some(key) = LINE_KEY.captures(&text[at..]) else { return };
-    let is_location =
-        |name: regex::bytes::Match<'_>| LOCATION_FIELDS.iter().any(|field| field.as_bytes() == name.as_bytes());
+    let is_location = |name: regex::bytes::Match<'_>| {
+        LOCATION_FIELDS.iter().any(|field| field.as_bytes() == name.as_bytes())
+    };
     let at = at + key.get(0).map_or(0, |all| all.len());
     if key.get(1).is_some_and(is_location) || text[at..].starts_with(b"#") {
         return;

@@ -146,7 +146,9 @@ proptest::proptest! {
 #[test]
 fn reads_long_texts_of_names_in_linear_time() {
     let redactor = redactor();
-    for part in ["token:", "token=", "\"token\":\"a\":", "token:(", "token: |\n", "{\"name\":\"token\",", "Bearer "] {
+    for part in
+        ["token:", "token=", "\"token\":\"a\":", "token:(", "token: |\n", "{\"name\":\"token\",", "Bearer "]
+    {
         let text = format!("{} password=hunter2x", part.repeat(30_000));
         let clean = redactor.text(&text).expect("a secret");
         assert!(!clean.contains("hunter2x"), "{part}");

@@ -131,7 +131,12 @@ fn overwrites_secrets_of_texts_in_any_field() {
 /// Passwords in base64 that end in the letters that fill a group, and a scheme in each position.
 #[test]
 fn overwrites_basic_credentials_with_any_ending() {
-    for secret in ["dTpxN2hmZ3RyZXd6eHBsbWtvMQ==", "YWRtaW46azltdnFqN3R6eA==", "dXM6cTdoZmd0cmV3enhwbG1rbzE=", "YWRtaW46bXZxanR6eA=="] {
+    for secret in [
+        "dTpxN2hmZ3RyZXd6eHBsbWtvMQ==",
+        "YWRtaW46azltdnFqN3R6eA==",
+        "dXM6cTdoZmd0cmV3enhwbG1rbzE=",
+        "YWRtaW46bXZxanR6eA==",
+    ] {
         for text in [
             format!("upstream refused Authorization: Basic {secret}"),
             format!("Basic {secret}"),
@@ -148,7 +153,9 @@ fn overwrites_basic_credentials_with_any_ending() {
             assert!(!after.contains(secret), "{after}");
         }
     }
-    for text in ["Bearer realm=\"api\"", "Digest username=\"me\", realm=\"api\"", "Bearer error=\"invalid_token\""] {
+    for text in
+        ["Bearer realm=\"api\"", "Digest username=\"me\", realm=\"api\"", "Bearer error=\"invalid_token\""]
+    {
         assert_eq!(redactor().metadata("www-authenticate", text), None);
     }
 }
@@ -161,7 +168,8 @@ fn removes_values_behind_names_in_lists() {
         (json!(["authorization", HUNTER]), json!(["authorization"])),
         (json!([["x-zone", "a"], ["x-api-key", HUNTER]]), json!([["x-zone", "a"]])),
     ] {
-        let after = clean(CLUSTER, &json!({"name": "c", "metadata": {"filter_metadata": {"acme": {"args": list}}}}));
+        let after =
+            clean(CLUSTER, &json!({"name": "c", "metadata": {"filter_metadata": {"acme": {"args": list}}}}));
         let kept = kept.to_string();
         assert!(after.contains(kept.trim_matches(['[', ']'])), "{after}");
     }

@@ -16,8 +16,8 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
 use crate::wire::http1::end_of_status;
 use crate::wire::{
-    End, FramePayload, GapCause, Interference, Intervention, InterventionFacts, Message, MessageBuilder,
-    MAX_COUNT, MessageShape, Open, Oversized,
+    End, FramePayload, GapCause, Interference, Intervention, InterventionFacts, MAX_COUNT, Message,
+    MessageBuilder, MessageShape, Open, Oversized,
 };
 
 /// Smallest number of seconds taken for Unix time instead of an uptime.
@@ -182,7 +182,8 @@ impl<'a> RawSession<'a> {
             "s2c" => self.message(at, number, line, Dir::Resp, catalog),
             "intercepted" => self.intercepted(at, number, line, catalog),
             "gap" => {
-                let (messages, bytes) = [line.messages, line.bytes].map(|count| count.unwrap_or(0).min(MAX_COUNT)).into();
+                let (messages, bytes) =
+                    [line.messages, line.bytes].map(|count| count.unwrap_or(0).min(MAX_COUNT)).into();
                 let what = match line.opaque.as_deref() {
                     Some("c2s") => FramePayload::Opaque { dir: Dir::Req, messages, bytes },
                     Some("s2c") => FramePayload::Opaque { dir: Dir::Resp, messages, bytes },

@@ -3,9 +3,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::sources::record::Loaded;
 use crate::sources::record::tests::sample;
-use crate::wire::{FramePayload, MAX_COUNT};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
+use crate::wire::{FramePayload, MAX_COUNT};
 
 fn load(text: &str) -> Loaded {
     read(text.as_bytes()).unwrap()
@@ -112,7 +112,8 @@ fn joins_status_and_close() {
 
 #[test]
 fn limits_the_counts_of_a_gap() {
-    let gap = r#"{"dir":"gap","t":0,"stream":1,"messages":18446744073709551615,"bytes":18446744073709551615}"#;
+    let gap =
+        r#"{"dir":"gap","t":0,"stream":1,"messages":18446744073709551615,"bytes":18446744073709551615}"#;
     let open = r#"{"dir":"open","t":0,"stream":1,"method":"/x"}"#;
     let loaded = load(&[open, gap, gap].join("\n"));
     let mut sum = 0;
@@ -214,7 +215,9 @@ fn unanswered_and_unchanged_polls_stay_on_their_track() {
 #[test]
 fn paths_of_polls_have_no_query() {
     let poll = |dir: &str| {
-        format!(r#"{{"dir":"{dir}","t":1,"stream":1,"method":"/v3/discovery:clusters?token=a1b2c3","raw":""}}"#)
+        format!(
+            r#"{{"dir":"{dir}","t":1,"stream":1,"method":"/v3/discovery:clusters?token=a1b2c3","raw":""}}"#
+        )
     };
     let loaded = load(&[poll("c2s"), poll("s2c")].join("\n"));
     assert_eq!(loaded.notices, Vec::<String>::new());
