@@ -29,8 +29,8 @@ use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::spool::Spool;
 
-/// One part in this many of the memory is for what the allocator adds to the bytes that are counted:
-/// a fifth of them in a soak.
+/// One part in this many of the memory is for what the allocator adds to the bytes that are
+/// counted: a fifth of them in a soak.
 const ALLOCATOR_DIVISOR: usize = 6;
 
 /// One part in this many of the counted memory is for the recorder, the rest for the analysis.
