@@ -281,13 +281,15 @@ impl WarmingView<'_> {
         })
     }
 
-    /// Returns the state of the need for virtual hosts: any of the route configuration meets it.
+    /// Returns the state of the need for virtual hosts: any of the route configuration meets it, and
+    /// so does a response without any.
     fn hosts_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
         let prefix = self.catalog.text(key.name).trim_end_matches('*');
         let is_met = |track: &Track| {
             let hosts = track.sent.slots(self.catalog);
             let mut names = hosts.iter().map(|(name, _)| self.catalog.text(*name));
-            hosts.len() > MAX_COMPARED_HOSTS || names.any(|name| name.starts_with(prefix))
+            let is_empty = hosts.is_empty() && track.traffic.pushes > 0;
+            is_empty || hosts.len() > MAX_COMPARED_HOSTS || names.any(|name| name.starts_with(prefix))
         };
         if self.tracks_of(key.kind).any(is_met) {
             return NeedState::Met;
