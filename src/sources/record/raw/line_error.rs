@@ -5,7 +5,7 @@ use crate::schema::without_values;
 pub(super) enum LineError {
     #[error("longer than {0} MiB")]
     TooLong(u64),
-    #[error("its values need more than {0} MiB of memory; raise --memory")]
+    #[error("the values need more than {0} MiB of memory; raise --memory")]
     TooManyValues(usize),
     #[error("{0} is longer than {1} KiB")]
     TextTooLong(&'static str, usize),

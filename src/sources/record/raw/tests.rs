@@ -242,7 +242,7 @@ fn skips_lines_with_long_texts_or_many_values() {
         (open("metadata", json!({"a": vec![long; 11]})), "line 1 skipped: metadata is longer than 1024 KiB"),
         (
             open("node_hint", json!(vec![0; 400_000])),
-            "line 1 skipped: its values need more than 64 MiB of memory; raise --memory",
+            "line 1 skipped: the values need more than 64 MiB of memory; raise --memory",
         ),
     ] {
         let options = Options { memory: Some(64 << 20), ..Options::default() };
