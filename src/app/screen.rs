@@ -248,6 +248,7 @@ impl Feed for LiveFeed<'_> {
         let current = self.shared.recordings().pop();
         let path = current.as_ref().or(self.run.recording.as_ref());
         let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
+        let hold = self.desk.as_ref().map(|(desk, _)| Arc::new(desk.status()));
         let live = Info {
             source: self.run.source.clone(),
             mode: if cut_off.is_some() { Mode::Disconnected } else { Mode::Live },
@@ -255,10 +256,13 @@ impl Feed for LiveFeed<'_> {
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: store.gaps(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
-            // A client of xdscope's own serves no traffic.
+            // A client of xdscope's own serves no traffic. The analysis may not know of armed streams
+            // yet.
             clients: match self.client {
                 Some(_) => 0,
-                None => store.open_stream_ids().count() as u64,
+                None => {
+                    (store.open_stream_ids().count() as u64).max(hold.as_ref().map_or(0, |hold| hold.streams))
+                }
             },
             read_percent: None,
             empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),
@@ -276,7 +280,7 @@ impl Feed for LiveFeed<'_> {
             following: false,
             bar: None,
             tap: self.tap.as_ref().map(figures),
-            hold: self.desk.as_ref().map(|(desk, _)| Arc::new(desk.status())),
+            hold,
             no_hold: self.run.no_hold.clone(),
         };
         match &*self.rewound.borrow() {
