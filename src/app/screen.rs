@@ -256,8 +256,8 @@ impl Feed for LiveFeed<'_> {
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: store.gaps(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
-            // A client of xdscope's own serves no traffic. The analysis may not know of armed streams
-            // yet.
+            // A client of xdscope's own serves no traffic. The analysis may not know of armed
+            // streams yet.
             clients: match self.client {
                 Some(_) => 0,
                 None => {

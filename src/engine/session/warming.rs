@@ -281,8 +281,8 @@ impl WarmingView<'_> {
         })
     }
 
-    /// Returns the state of the need for virtual hosts: any of the route configuration meets it, and
-    /// so does a response without any.
+    /// Returns the state of the need for virtual hosts: any of the route configuration meets it,
+    /// and so does a response without any.
     fn hosts_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
         let prefix = self.catalog.text(key.name).trim_end_matches('*');
         let is_met = |track: &Track| {
