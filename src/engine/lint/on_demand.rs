@@ -20,7 +20,7 @@ pub(super) struct OnDemandRoutes {
 }
 
 impl OnDemandRoutes {
-    /// Whether a resource of a track is among them.
+    /// Whether a resource of a track is one of these routes.
     pub(super) fn has(&self, catalog: &Catalog, track: &Track, name: Sym) -> bool {
         let Some(kind) = track.kind else { return false };
         let text = catalog.text(name);

@@ -9,7 +9,7 @@ const MAX_EVENTS: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct PastEvents {
     by_stream: BTreeMap<usize, Vec<usize>>,
-    /// Number of all of them.
+    /// Number of findings of all streams.
     count: usize,
 }
 

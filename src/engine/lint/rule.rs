@@ -25,7 +25,7 @@ impl Severity {
     }
 }
 
-/// A message that shows that a rule was broken some time, and not in general.
+/// A message that keeps a rule which an earlier message has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CorrectMessage {
     /// A response with new, changed or removed resources.

@@ -94,7 +94,8 @@ pub fn problem_count_line(problems: &[ProblemFact], diverged: usize) -> String {
     diverged_types(diverged).filter(|_| !is_wrong).unwrap_or_else(|| problem_count(problems))
 }
 
-/// Returns that types are diverged although there is no problem; `None` without such types.
+/// Returns the verdict of a source without problems but with diverged types; `None` without such
+/// types.
 fn diverged_types(types: usize) -> Option<String> {
     let count = plural(types as u64, "type");
     let text = format!("no problem, but {count} diverged: xdscope has changed or withheld messages");

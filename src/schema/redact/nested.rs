@@ -67,7 +67,7 @@ pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
     Some(out)
 }
 
-/// Whether a byte can begin a key or a value. Three stars stand for a removed one.
+/// Whether a byte can begin a key or a value. `***` stands for a removed value.
 fn is_scalar_start(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !b",;:=&*<>|-".contains(&byte)
 }
@@ -91,7 +91,7 @@ fn scalar(text: &[u8], at: usize) -> Scalar {
         return Scalar { content, is_quoted: true, is_key, end: at + quoted.end };
     }
     let ends = |byte: &u8| byte.is_ascii_whitespace() || b"[]{}()\"'`,;\\".contains(byte);
-    // A byte that begins no word is one itself.
+    // Any other byte is a word of one byte.
     let len = rest.iter().position(ends).unwrap_or(rest.len()).max(1);
     let word = &rest[..len];
     let name = word.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();

@@ -135,7 +135,7 @@ const MAX_KEYS: usize = 16;
 /// The values behind a name.
 struct Quoted {
     places: Vec<Range<usize>>,
-    /// The end of the block or word that has the values; 0 if they are in quotes.
+    /// The end of the block or word with the values; 0 for a quoted value.
     end: usize,
 }
 

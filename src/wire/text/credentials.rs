@@ -2,7 +2,7 @@
 
 /// Returns the address of a server without user, password and query, which may be secrets.
 ///
-/// They have no meaning in xDS. Paths of files stay as they are.
+/// User, password and query have no meaning in xDS. Paths of files stay as they are.
 pub fn without_credentials(address: &str) -> String {
     let (scheme, rest) = match address.split_once("://") {
         Some((scheme, rest)) => (&address[..scheme.len() + 3], rest),
