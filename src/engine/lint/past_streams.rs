@@ -9,7 +9,7 @@ use super::rule::{Ending, Rule, Severity};
 impl RuleContext<'_> {
     /// Follows a finding about an event, until the next stream of the client is without one.
     pub(super) fn follow_event(&mut self, rule: &'static Rule, finding: usize) {
-        if rule.ending == Ending::Never && rule.severity > Severity::Info {
+        if rule.ending == Ending::NextStream && rule.severity > Severity::Info {
             self.source_state.lasting.events.add(self.stream_index, finding);
         }
     }

@@ -37,11 +37,11 @@ pub(super) enum CorrectMessage {
 /// The end of findings of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// No message: the finding is about an event. It ends once the next stream of the client runs
-    /// without such an event.
-    Never,
-    /// Nothing: the finding is about the content of a message.
-    NeverOfContent,
+    /// The finding is about an event that no message mends. The finding ends once the next stream
+    /// of the client runs without such an event.
+    NextStream,
+    /// The finding is about the content of a message, and does not end.
+    OfContent,
     /// The end of the state that the rule reports with its findings.
     State,
     /// As many messages of the same side that keep the rule as messages broke it.
@@ -87,7 +87,7 @@ impl Rule {
         rows: &'static str,
         source: &'static str,
     ) -> Rule {
-        Rule { id, severity, rows, source, ending: Ending::Never }
+        Rule { id, severity, rows, source, ending: Ending::NextStream }
     }
 
     /// Sets what ends findings.
@@ -97,7 +97,7 @@ impl Rule {
 
     /// Whether the rule is about the content of messages, whenever they come.
     pub(super) fn is_about_content(&self) -> bool {
-        matches!(self.ending, Ending::Content | Ending::Names | Ending::Response | Ending::NeverOfContent)
+        matches!(self.ending, Ending::Content | Ending::Names | Ending::Response | Ending::OfContent)
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.
