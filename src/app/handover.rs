@@ -8,7 +8,7 @@ use crate::net::tap::CopyQueue;
 use crate::sources::observe::{StreamEvent, TapCopy, TapEvent};
 use crate::wire::event::Time;
 
-use super::spool::{Spool, SpooledCopies};
+use super::spool::{Spool, SpoolReader, SpooledCopies};
 
 /// Bytes of copies that are recorded and handed over together, unless one copy has more.
 const MAX_PART_BYTES: usize = 256 << 10;
@@ -59,7 +59,7 @@ impl Part {
     }
 
     /// Returns the copies, which stay in the part.
-    pub(super) fn copies(&self, spool: Option<&Spool>) -> Vec<TapCopy> {
+    pub(super) fn copies(&self, spool: Option<&mut SpoolReader>) -> Vec<TapCopy> {
         match (&self.content, spool) {
             (PartContent::Memory(copies), _) => copies.clone(),
             (PartContent::Spooled(spooled), Some(spool)) => spool.read(spooled),
@@ -68,7 +68,7 @@ impl Part {
     }
 
     /// Returns the copies with their bytes counted as lost. The copies stay in the part.
-    pub(super) fn losses(&self, spool: Option<&Spool>) -> Vec<TapCopy> {
+    pub(super) fn losses(&self, spool: Option<&mut SpoolReader>) -> Vec<TapCopy> {
         let mut losses: Vec<TapCopy> = Vec::new();
         for TapCopy { conn, at, event } in self.copies(spool) {
             let lost = event.size() as u64;
@@ -99,12 +99,12 @@ impl Part {
     }
 
     /// Returns the copies and releases their room in the spool.
-    pub(super) fn into_copies(self, spool: Option<&Spool>) -> Vec<TapCopy> {
+    pub(super) fn into_copies(self, spool: Option<&mut SpoolReader>) -> Vec<TapCopy> {
         match (self.content, spool) {
             (PartContent::Memory(copies), _) => copies,
             (PartContent::Spooled(spooled), Some(spool)) => {
                 let copies = spool.read(&spooled);
-                spool.release(spooled);
+                spool.spool.release(spooled);
                 copies
             }
             (PartContent::Spooled(_), None) => Vec::new(),

@@ -22,7 +22,7 @@ use super::analysis::Analysis;
 use super::handover::{Handed, Handover, Part};
 use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
-use super::spool::Spool;
+use super::spool::{Spool, SpoolReader};
 
 /// How often the clock moves on without traffic, so that ages and overdue answers show up.
 /// Timers of rules move the clock too.
@@ -224,12 +224,13 @@ impl Live {
         let recorder = RecorderWorker {
             copies: copies.clone(),
             recording,
-            spool: spool.clone(),
+            spool: spool.clone().map(SpoolReader::new),
             handover: Arc::clone(&handover),
             shared: shared.clone(),
             deadline: Arc::clone(&deadline),
             pending: VecDeque::new(),
         };
+        let spool = spool.map(SpoolReader::new);
         let work =
             AnalysisWorker { keep, pipeline, frames: Vec::new(), copies, spool, handover: handover.clone() };
         let threads = [
@@ -263,7 +264,7 @@ struct AnalysisWorker {
     pipeline: Pipeline,
     frames: Vec<Frame>,
     copies: Arc<CopyQueue>,
-    spool: Option<Arc<Spool>>,
+    spool: Option<SpoolReader>,
     handover: Arc<Handover>,
 }
 
@@ -288,7 +289,7 @@ impl AnalysisWorker {
 
     fn part(&mut self, part: Part) {
         let (size, is_spooled) = (part.bytes, part.is_spooled());
-        let mut rest = part.into_copies(self.spool.as_deref()).into_iter().peekable();
+        let mut rest = part.into_copies(self.spool.as_mut()).into_iter().peekable();
         let (pipeline, frames, copies) = (&mut self.pipeline, &mut self.frames, &*self.copies);
         let (handover, shared) = (&*self.handover, self.keep.shared.clone());
         while rest.peek().is_some() && !handover.is_abandoned() {

@@ -17,7 +17,7 @@ use crate::wire::event::Time;
 use super::handover::{Handover, Part};
 use super::live::LiveState;
 use super::recorder::Recorder;
-use super::spool::Spool;
+use super::spool::SpoolReader;
 
 /// The longest time without traffic before the recorder looks at its file.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -89,7 +89,7 @@ pub(super) struct RecorderWorker {
     pub(super) copies: Arc<CopyQueue>,
     /// `None`: copies are only handed over.
     pub(super) recording: Option<Recording>,
-    pub(super) spool: Option<Arc<Spool>>,
+    pub(super) spool: Option<SpoolReader>,
     pub(super) handover: Arc<Handover>,
     pub(super) shared: Arc<LiveState>,
     /// When to stop decoding: what remains then is recorded as lost.
@@ -133,10 +133,10 @@ impl RecorderWorker {
     }
 
     /// Appends drained copies to the pending parts. Copies that would fill the memory go to the
-    /// spool before they are recorded.
+    /// spool before they are recorded. That costs one more reading, so recorded copies go earlier.
     fn accept(&mut self, batch: &mut Vec<TapCopy>) {
         Part::split(batch, |part| {
-            let part = self.spooled_if_full(part);
+            let part = self.spooled_beyond(self.copies.limit() / 8 * 5, part);
             self.pending.push_back(part);
         });
     }
@@ -146,10 +146,10 @@ impl RecorderWorker {
         let is_late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
         if let Some(part) = self.pending.pop_front() {
             if let Some(recording) = &mut self.recording {
-                let spool = self.spool.as_deref();
+                let spool = self.spool.as_mut();
                 recording.take(if is_late { part.losses(spool) } else { part.copies(spool) });
             }
-            let part = self.spooled_if_full(part);
+            let part = self.spooled_beyond(self.copies.limit() / 2, part);
             self.handover.push(part);
         }
         if let Some(recording) = &mut self.recording {
@@ -157,11 +157,10 @@ impl RecorderWorker {
         }
     }
 
-    /// Moves a part to the spool if drained copies take half of the memory for copies.
-    fn spooled_if_full(&self, mut part: Part) -> Part {
-        let limit = self.copies.limit() / 2;
-        if let Some(spool) = self.spool.as_deref().filter(|_| self.copies.held() > limit) {
-            part.spool(spool, &self.copies);
+    /// Moves a part to the spool if drained copies take more than `limit` bytes of memory.
+    fn spooled_beyond(&self, limit: usize, mut part: Part) -> Part {
+        if let Some(reader) = self.spool.as_ref().filter(|_| self.copies.held() > limit) {
+            part.spool(&reader.spool, &self.copies);
         }
         part
     }

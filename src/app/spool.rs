@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BufMut, Bytes};
 
@@ -21,6 +21,8 @@ pub struct Spool {
     file: File,
     size: u64,
     ring: Mutex<Ring>,
+    /// Memory for the bytes that are written next.
+    encoded: Mutex<Vec<u8>>,
 }
 
 /// The parts in the file.
@@ -29,6 +31,27 @@ struct Ring {
     parts: VecDeque<Range<u64>>,
     /// A write failed since the spool was last empty.
     has_failed: bool,
+}
+
+/// Longest buffer that is used again, in bytes.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+/// Reads copies from a spool.
+///
+/// Uses one buffer again while nobody holds bytes of it: new memory for each part costs as much
+/// time as the reading.
+pub(super) struct SpoolReader {
+    pub(super) spool: Arc<Spool>,
+    buffer: SharedBuffer,
+}
+
+#[derive(Clone, Default)]
+struct SharedBuffer(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBuffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// Copies in the spool.
@@ -61,7 +84,7 @@ impl Spool {
     /// The file cannot be created.
     pub fn create(folder: &Path, size: u64) -> io::Result<Spool> {
         let file = tempfile::tempfile_in(folder)?;
-        Ok(Spool { file, size, ring: Mutex::default() })
+        Ok(Spool { file, size, ring: Mutex::default(), encoded: Mutex::default() })
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -80,8 +103,7 @@ impl Spool {
             ring.parts.push_back(place.clone());
             place
         };
-        let bytes = encode(&copies);
-        if let Err(error) = self.file.write_all_at(&bytes, place.start) {
+        if let Err(error) = self.write(&copies, place.start) {
             tracing::warn!("the spool cannot be written: {error}");
             let mut ring = self.ring();
             ring.parts.pop_back();
@@ -98,20 +120,16 @@ impl Spool {
         Ok(SpooledCopies { place, aside, totals })
     }
 
-    /// Reads copies. Bytes that cannot be read become losses of their connections.
-    pub(super) fn read(&self, from: &SpooledCopies) -> Vec<TapCopy> {
-        let mut bytes = vec![0; (from.place.end - from.place.start) as usize];
-        let read = self.file.read_exact_at(&mut bytes, from.place.start);
-        if let Some(copies) = read.is_ok().then(|| decode(bytes.into(), &from.aside)).flatten() {
-            return copies;
+    fn write(&self, copies: &[TapCopy], at: u64) -> io::Result<()> {
+        // A panic elsewhere leaves bytes that are cleared.
+        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        encoded.clear();
+        encode(copies, &mut encoded);
+        let written = self.file.write_all_at(&encoded, at);
+        if encoded.capacity() > MAX_KEPT_BYTES {
+            *encoded = Vec::new();
         }
-        tracing::warn!("the spool cannot be read: part of the traffic is missing");
-        let lost = from.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
-            conn,
-            at,
-            event: TapEvent::Lost { dir, bytes, chunks: 1 },
-        });
-        lost.chain(from.aside.iter().cloned()).collect()
+        written
     }
 
     /// Releases the oldest part of the file.
@@ -125,6 +143,44 @@ impl Spool {
             // Fails only on a broken disk; the size stays bounded.
             let _ = self.file.set_len(0);
         }
+    }
+}
+
+impl SpoolReader {
+    pub(super) fn new(spool: Arc<Spool>) -> SpoolReader {
+        SpoolReader { spool, buffer: SharedBuffer::default() }
+    }
+
+    /// Reads copies. Bytes that cannot be read become losses of their connections.
+    pub(super) fn read(&mut self, from: &SpooledCopies) -> Vec<TapCopy> {
+        let bytes = self.bytes(&from.place);
+        if let Some(copies) = bytes.ok().and_then(|bytes| decode(bytes, &from.aside)) {
+            return copies;
+        }
+        tracing::warn!("the spool cannot be read: part of the traffic is missing");
+        let lost = from.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
+            conn,
+            at,
+            event: TapEvent::Lost { dir, bytes, chunks: 1 },
+        });
+        lost.chain(from.aside.iter().cloned()).collect()
+    }
+
+    fn bytes(&mut self, place: &Range<u64>) -> io::Result<Bytes> {
+        let len = (place.end - place.start) as usize;
+        let buffer = match Arc::get_mut(&mut self.buffer.0) {
+            Some(buffer) if buffer.len() >= len => buffer,
+            _ => {
+                self.buffer = SharedBuffer(Arc::new(vec![0; len]));
+                Arc::make_mut(&mut self.buffer.0)
+            }
+        };
+        self.spool.file.read_exact_at(&mut buffer[..len], place.start)?;
+        let read = match len {
+            ..=MAX_KEPT_BYTES => self.buffer.clone(),
+            _ => std::mem::take(&mut self.buffer),
+        };
+        Ok(Bytes::from_owner(read).slice(..len))
     }
 }
 
@@ -157,8 +213,8 @@ fn encoded_len(copy: &TapCopy) -> usize {
     }
 }
 
-fn encode(copies: &[TapCopy]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(copies.iter().map(encoded_len).sum());
+fn encode(copies: &[TapCopy], out: &mut Vec<u8>) {
+    out.reserve_exact(copies.iter().map(encoded_len).sum());
     for copy in copies {
         let mut head = |kind| {
             out.put_u8(kind);
@@ -180,7 +236,6 @@ fn encode(copies: &[TapCopy]) -> Vec<u8> {
             _ => out.put_u8(ASIDE),
         }
     }
-    out
 }
 
 /// Reads the result of [`encode`]; `None` if the bytes are malformed.
@@ -245,7 +300,8 @@ mod tests {
     #[test]
     fn returns_copies_in_order_and_reuses_the_room() {
         let folder = tempfile::tempdir().unwrap();
-        let spool = Spool::create(folder.path(), 10_000).unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 10_000).unwrap());
+        let mut reader = SpoolReader::new(spool.clone());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
         let mut held = VecDeque::new();
         let (mut refused, mut passed) = (0, 0);
@@ -258,7 +314,7 @@ mod tests {
                     refused += 1;
                     for _ in 0..3 {
                         let (part, size) = held.pop_front().expect("the ring is full");
-                        assert_eq!(words(&spool.read(&part)), words(&copies(size)));
+                        assert_eq!(words(&reader.read(&part)), words(&copies(size)));
                         spool.release(part);
                         passed += 1;
                     }
@@ -268,19 +324,31 @@ mod tests {
         }
         assert!(refused > 10 && passed > 100, "{refused} {passed}");
         for (part, size) in held {
-            assert_eq!(words(&spool.read(&part)), words(&copies(size)));
+            assert_eq!(words(&reader.read(&part)), words(&copies(size)));
             spool.release(part);
         }
         assert_eq!(spool.file.metadata().unwrap().len(), 0, "an empty spool takes no room");
     }
 
     #[test]
+    fn keeps_bytes_that_are_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 10_000).unwrap());
+        let mut reader = SpoolReader::new(spool.clone());
+        let [first, second] = [900, 300].map(|size| spool.put(copies(size)).map_err(|_| "no room").unwrap());
+        let held = reader.read(&first);
+        let again = reader.read(&second);
+        assert_eq!(words(&held), words(&copies(900)), "another part was read meanwhile");
+        assert_eq!(words(&again), words(&copies(300)));
+    }
+
+    #[test]
     fn counts_what_cannot_be_read_as_lost() {
         let folder = tempfile::tempdir().unwrap();
-        let spool = Spool::create(folder.path(), 10_000).unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 10_000).unwrap());
         let part = spool.put(copies(500)).map_err(|_| "no room").unwrap();
         spool.file.set_len(100).unwrap();
-        let read = spool.read(&part);
+        let read = SpoolReader::new(spool).read(&part);
         let lost: u64 = read
             .iter()
             .map(|copy| match &copy.event {
