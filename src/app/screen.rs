@@ -258,7 +258,7 @@ impl Feed for LiveFeed<'_> {
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
             // A client of xdscope's own serves no traffic. The analysis may not know of armed
             // streams yet.
-            clients: match self.client {
+            streams: match self.client {
                 Some(_) => 0,
                 None => {
                     (store.open_stream_ids().count() as u64).max(hold.as_ref().map_or(0, |hold| hold.streams))

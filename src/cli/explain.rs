@@ -263,5 +263,6 @@ pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
         MessageKind::Close => "a stream ended",
         MessageKind::Unchanged => "a REST poll was answered with 304: nothing has changed",
         MessageKind::Intercepted => "an armed tap did something to a message, as its faults say",
+        MessageKind::Gap => "messages are missing here: they cannot be read, or are not kept",
     }
 }

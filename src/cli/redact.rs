@@ -183,7 +183,8 @@ impl Redaction {
     fn message(&mut self, message: &Message, from: &Catalog) -> FramePayload {
         let Some(bytes) = message.bytes(from) else {
             self.lost += 1;
-            return FramePayload::Gap { messages: 1, bytes: message.size, cause: GapCause::Lost };
+            let (dir, bytes) = (Some(message.dir()), message.size);
+            return FramePayload::Gap { dir, messages: 1, bytes, cause: GapCause::Lost };
         };
         let known = self.catalog.blob_count();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);

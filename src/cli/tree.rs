@@ -261,6 +261,11 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
         let node = graph.find_referenced(link.kind, &link.name).and_then(|id| graph.get(id))?;
         get.store.resource(node.stream?, node.type_url.as_ref()?, &node.name)
     };
+    let found = graph.find_referenced(link.kind, &link.name);
+    let of_servers: Vec<String> = found.into_iter().flat_map(|id| graph.beside(id)).map(at_server).collect();
+    if !of_servers.is_empty() {
+        return of_servers.join(", ");
+    }
     match get.store.resource(user.stream, url, &link.name).or_else(on_other) {
         Some(fact) => with_graph(graph, &fact),
         None if !needs_references(graph, user) => "not needed".to_owned(),
@@ -271,6 +276,15 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
             _ => "neither requested nor sent".to_owned(),
         },
     }
+}
+
+/// Describes a resource whose name several servers send: `present at cp1:18000`.
+fn at_server(node: &GraphNode) -> String {
+    let state = match node.state {
+        NodeState::Ready => ResourceState::Present.word(),
+        _ => node.state.word(),
+    };
+    format!("{state} at {}", node.server.as_deref().unwrap_or_default())
 }
 
 /// Describes an inline entry of a list collection: `inline, version 8.5.4`.
@@ -297,6 +311,7 @@ fn with_graph(graph: &Graph, fact: &ResourceFact) -> String {
     let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
     match kind.and_then(|kind| state(graph, kind, &fact.name)) {
         Some(NodeState::Warming { .. }) => format!("{}, warming", resource_state(fact).0),
+        Some(NodeState::Orphan) => ResourceState::Orphan.word().to_owned(),
         _ => resource_state(fact).0,
     }
 }

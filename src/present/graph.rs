@@ -66,6 +66,12 @@ pub fn other_source(source: &OtherSource) -> String {
     }
 }
 
+/// Returns the name of a resource, and the server if several send resources of this name.
+pub fn name_at_server(node: &GraphNode) -> String {
+    let server = node.server.as_ref().map(|server| format!(" server={server}")).unwrap_or_default();
+    format!("{}{server}", shown_name(&node.name))
+}
+
 /// Returns the lines of a label: type, name and state.
 fn lines(node: &GraphNode) -> [String; 3] {
     let version = node.version.as_deref().filter(|version| !version.is_empty());
@@ -95,7 +101,7 @@ fn lines(node: &GraphNode) -> [String; 3] {
     };
     [
         node.kind.label().to_owned(),
-        display_safe(shown_name(&node.name)).into_owned(),
+        display_safe(&name_at_server(node)).into_owned(),
         display_safe(&state).into_owned(),
     ]
 }
@@ -378,6 +384,7 @@ mod tests {
             version: None,
             in_force: None,
             stream: None,
+            server: None,
             type_url: None,
             content: None,
             list: None,

@@ -112,7 +112,7 @@ impl NackCard<'_> {
             let role = match effect.in_use {
                 InUse::Nothing => Role::Bad,
                 InUse::Earlier(_) | InUse::Unknown => Role::Plain,
-                InUse::Later => Role::Muted,
+                InUse::Later | InUse::Gone(_) => Role::Muted,
             };
             lines.add("effect", nack_effect_text(effect), role);
         }
@@ -175,7 +175,7 @@ impl NackCard<'_> {
                 }
                 InUse::Earlier(_) => "not seen: the client has a version from before".to_owned(),
                 InUse::Unknown => "not known: the start of the stream was not recorded".to_owned(),
-                InUse::Nothing | InUse::Later => format!("none: no ACK of {name} was seen"),
+                InUse::Nothing | InUse::Later | InUse::Gone(_) => format!("none: no ACK of {name} was seen"),
             };
             return (text, Role::Muted);
         };
@@ -210,6 +210,9 @@ impl NackCard<'_> {
         }
         if self.group.is_mended {
             return ("a later version was accepted".to_owned(), Role::Ok);
+        }
+        if self.group.is_settled_later {
+            return ("over: the client has reconnected since".to_owned(), Role::Muted);
         }
         if !self.group.is_open {
             return ("over: the client gave up the refused resources".to_owned(), Role::Muted);

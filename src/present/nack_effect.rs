@@ -1,6 +1,7 @@
 //! Texts on the effect of NACKs on traffic.
 
 use crate::engine::nack::{InUse, NackEffect};
+use crate::engine::store::ResourceState;
 use crate::wire::event::Kind;
 
 /// Describes the effect of a NACK on traffic.
@@ -13,6 +14,9 @@ pub fn nack_effect_text(effect: &NackEffect) -> String {
             format!("unknown: whether the client has an earlier version of {name} was not recorded")
         }
         InUse::Later => format!("over: the client accepted a later version of {name}"),
+        InUse::Gone(ResourceState::Released) => format!("over: the client requests {name} no longer"),
+        InUse::Gone(ResourceState::Expired) => format!("over: the time to live of {name} has run out"),
+        InUse::Gone(_) => format!("over: the server has removed {name}"),
     }
 }
 
@@ -55,7 +59,7 @@ fn of_type(effect: &NackEffect) -> String {
         InUse::Earlier(version) => format!("{} of {label} stays in use", at(version)),
         InUse::Nothing => format!("no version of {label} is in use on this stream"),
         InUse::Unknown => format!("unknown: the version of {label} in use was not recorded"),
-        InUse::Later => "over: the client accepted a later version".to_owned(),
+        InUse::Later | InUse::Gone(_) => "over: the client accepted a later version".to_owned(),
     }
 }
 

@@ -419,7 +419,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             None => {
                 self.faults.add(path, || Fault::UnknownType(url.to_owned()));
                 self.sink.name("@undecoded");
-                self.sink.string("no descriptor for this type");
+                self.sink.string("no descriptor for this type: --protoset adds one");
                 self.sink.name("@size");
                 self.sink.uint(bytes.len() as u64);
                 self.sink.name("@wire");

@@ -124,7 +124,9 @@ impl Assembler {
                         self.shared.share(&mut message);
                         FramePayload::Message(std::sync::Arc::new(message))
                     }
-                    Err(Oversized { cause, bytes }) => FramePayload::Gap { messages: 1, bytes, cause },
+                    Err(Oversized { cause, bytes }) => {
+                        FramePayload::Gap { dir: Some(dir), messages: 1, bytes, cause }
+                    }
                 };
                 out.push(Frame { at, stream: id, what });
             }
@@ -182,26 +184,20 @@ impl Assembler {
             out.push(Frame {
                 at,
                 stream: id,
-                what: FramePayload::Gap { messages, bytes, cause: GapCause::Lost },
+                what: FramePayload::Gap { dir: None, messages, bytes, cause: GapCause::Lost },
             });
         }
     }
 
-    /// Reports a message that is too large to keep, in bytes.
-    pub fn message_not_kept(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
-        let what = FramePayload::Gap { messages: 1, bytes, cause: GapCause::Size };
-        out.push(Frame { at, stream: id, what });
-    }
-
     /// Reports header fields that are not kept. No message is missing.
     pub fn headers_not_kept(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
-        let what = FramePayload::Gap { messages: 0, bytes, cause: GapCause::Headers };
+        let what = FramePayload::Gap { dir: None, messages: 0, bytes, cause: GapCause::Headers };
         out.push(Frame { at, stream: id, what });
     }
 
     /// Reports streams of the same connection that are not followed.
     pub fn streams_not_followed(&mut self, at: Time, id: StreamId, streams: u64, out: &mut Vec<Frame>) {
-        let what = FramePayload::Gap { messages: streams, bytes: 0, cause: GapCause::Streams };
+        let what = FramePayload::Gap { dir: None, messages: streams, bytes: 0, cause: GapCause::Streams };
         out.push(Frame { at, stream: id, what });
     }
 
@@ -221,13 +217,33 @@ impl Assembler {
         (messages, bytes): (u64, u64),
         out: &mut Vec<Frame>,
     ) {
+        self.gap_in(at, id, (dir, GapCause::Lost), (messages, bytes), out);
+    }
+
+    /// Reports a message that cannot be read, or is too large to keep. The other direction goes on.
+    pub fn unreadable(
+        &mut self,
+        at: Time,
+        id: StreamId,
+        (dir, cause): (Dir, GapCause),
+        bytes: u64,
+        out: &mut Vec<Frame>,
+    ) {
+        self.gap_in(at, id, (dir, cause), (1, bytes), out);
+    }
+
+    fn gap_in(
+        &mut self,
+        at: Time,
+        id: StreamId,
+        (dir, cause): (Dir, GapCause),
+        (messages, bytes): (u64, u64),
+        out: &mut Vec<Frame>,
+    ) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building[side(dir)] = None;
-            out.push(Frame {
-                at,
-                stream: id,
-                what: FramePayload::Gap { messages, bytes, cause: GapCause::Lost },
-            });
+            let what = FramePayload::Gap { dir: Some(dir), messages, bytes, cause };
+            out.push(Frame { at, stream: id, what });
         }
     }
 
@@ -235,12 +251,11 @@ impl Assembler {
     pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
         let Some(mut stream) = self.streams.remove(&id) else { return };
         stream.count(at, id, out);
-        for building in stream.building.iter().flatten() {
-            out.push(Frame {
-                at,
-                stream: id,
-                what: FramePayload::Gap { messages: 1, bytes: building.size(), cause: GapCause::Lost },
-            });
+        for dir in Dir::ALL {
+            let Some(building) = &stream.building[side(dir)] else { continue };
+            let (bytes, cause) = (building.size(), GapCause::Lost);
+            let what = FramePayload::Gap { dir: Some(dir), messages: 1, bytes, cause };
+            out.push(Frame { at, stream: id, what });
         }
         out.push(Frame { at, stream: id, what: FramePayload::End(Box::new(end)) });
     }

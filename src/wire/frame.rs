@@ -43,6 +43,8 @@ pub enum FramePayload {
     },
     /// Part of the copy was lost. The traffic itself was not affected.
     Gap {
+        /// Direction of the missing messages, if known.
+        dir: Option<Dir>,
         /// Number of messages, as far as known.
         messages: u64,
         /// Number of bytes, as far as known.
@@ -73,17 +75,23 @@ pub enum GapCause {
     Headers,
     /// A connection has more open streams than xdscope follows. `messages` is their number.
     Streams,
+    /// A message is compressed with an encoding that is not supported or not announced.
+    Encoding,
+    /// A message cannot be decompressed.
+    Compression,
 }
 
 impl GapCause {
     /// All causes.
-    pub const ALL: [GapCause; 6] = [
+    pub const ALL: [GapCause; 8] = [
         GapCause::Lost,
         GapCause::Names,
         GapCause::Resources,
         GapCause::Size,
         GapCause::Headers,
         GapCause::Streams,
+        GapCause::Encoding,
+        GapCause::Compression,
     ];
 
     /// Whether messages of the stream are missing.
@@ -100,6 +108,8 @@ impl GapCause {
             GapCause::Size => "size",
             GapCause::Headers => "headers",
             GapCause::Streams => "streams",
+            GapCause::Encoding => "encoding",
+            GapCause::Compression => "compression",
         }
     }
 }

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::GapCause;
+
 /// A part of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -16,6 +18,8 @@ pub enum Piece<'a> {
     Lost {
         /// Length on the wire.
         bytes: u64,
+        /// [`GapCause::Encoding`] or [`GapCause::Compression`].
+        cause: GapCause,
         /// The reason.
         why: String,
     },
@@ -116,7 +120,7 @@ enum Unpack {
     Gzip(flate2::write::GzDecoder<Vec<u8>>),
     Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
     Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
-    Lost(String),
+    Lost(GapCause, String),
     /// Part of the message is missing, which was reported already.
     Missing,
 }
@@ -143,14 +147,18 @@ impl Encoding {
 
     fn unpack(&self) -> Unpack {
         match self {
-            Encoding::Identity => Unpack::Lost("compressed, but no grpc-encoding was announced".into()),
+            Encoding::Identity => {
+                Unpack::Lost(GapCause::Encoding, "compressed, but no grpc-encoding was announced".into())
+            }
             Encoding::Gzip => Unpack::Gzip(flate2::write::GzDecoder::new(Vec::new())),
             Encoding::Deflate => Unpack::Deflate(flate2::write::ZlibDecoder::new(Vec::new())),
             Encoding::Zstd => match zstd_decoder() {
                 Ok(decoder) => Unpack::Zstd(decoder),
-                Err(error) => Unpack::Lost(format!("zstd: {error}")),
+                Err(error) => Unpack::Lost(GapCause::Compression, format!("zstd: {error}")),
             },
-            Encoding::Other(name) => Unpack::Lost(format!("compressed with {name}, which is not supported")),
+            Encoding::Other(name) => {
+                Unpack::Lost(GapCause::Encoding, format!("compressed with {name}, which is not supported"))
+            }
         }
     }
 }
@@ -236,7 +244,10 @@ impl Messages {
         }
         match self.unpacking.take(self.encoding.unpacking_bytes()) {
             Some(share) => (self.encoding.unpack(), Some(share)),
-            None => (Unpack::Lost("too many compressed messages at once".to_owned()), None),
+            None => {
+                let why = "too many compressed messages at once".to_owned();
+                (Unpack::Lost(GapCause::Compression, why), None)
+            }
         }
     }
 
@@ -297,7 +308,7 @@ impl Current {
         }
         for step in part.chunks(DECOMPRESS_STEP_BYTES) {
             let result = match &mut self.unpack {
-                Unpack::Not | Unpack::Lost(_) | Unpack::Missing => return,
+                Unpack::Not | Unpack::Lost(..) | Unpack::Missing => return,
                 Unpack::Gzip(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
                 Unpack::Deflate(decoder) => {
                     decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut()))
@@ -308,12 +319,16 @@ impl Current {
                 Ok(bytes) => {
                     self.unpacked += bytes.len() as u64;
                     if self.unpacked > limit {
-                        self.unpack = Unpack::Lost(format!("decompresses to more than {limit} bytes"));
+                        let why = format!("decompresses to more than {limit} bytes");
+                        self.unpack = Unpack::Lost(GapCause::Compression, why);
                     } else if !bytes.is_empty() {
                         out(Piece::Bytes(&bytes));
                     }
                 }
-                Err(error) => self.unpack = Unpack::Lost(format!("does not decompress: {error}")),
+                Err(error) => {
+                    let why = format!("does not decompress: {error}");
+                    self.unpack = Unpack::Lost(GapCause::Compression, why);
+                }
             }
         }
     }
@@ -321,12 +336,10 @@ impl Current {
     fn finish(self, out: &mut dyn FnMut(Piece<'_>)) {
         let rest = match self.unpack {
             Unpack::Not => Ok(Vec::new()),
-            Unpack::Gzip(decoder) => decoder.finish().map_err(|error| error.to_string()),
-            Unpack::Deflate(decoder) => decoder.finish().map_err(|error| error.to_string()),
-            Unpack::Zstd(mut decoder) => {
-                decoder.flush().map(|()| decoder.into_inner()).map_err(|e| e.to_string())
-            }
-            Unpack::Lost(why) => Err(why),
+            Unpack::Gzip(decoder) => decoder.finish(),
+            Unpack::Deflate(decoder) => decoder.finish(),
+            Unpack::Zstd(mut decoder) => decoder.flush().map(|()| decoder.into_inner()),
+            Unpack::Lost(cause, why) => return out(Piece::Lost { bytes: self.len, cause, why }),
             Unpack::Missing => return,
         };
         match rest {
@@ -336,7 +349,10 @@ impl Current {
                 }
                 out(Piece::End);
             }
-            Err(why) => out(Piece::Lost { bytes: self.len, why }),
+            Err(error) => {
+                let (cause, why) = (GapCause::Compression, error.to_string());
+                out(Piece::Lost { bytes: self.len, cause, why });
+            }
         }
     }
 }
@@ -398,6 +414,19 @@ mod tests {
         assert_eq!(got[1], Ok(b"fine".to_vec()));
         let got = run(&mut Messages::new(true, Some("snappy")), &bytes, 100);
         assert!(got[0].as_ref().is_err_and(|why| why.contains("snappy")), "{got:?}");
+        for (encoding, expected) in [
+            (Some("gzip"), GapCause::Compression),
+            (Some("snappy"), GapCause::Encoding),
+            (None, GapCause::Encoding),
+        ] {
+            let mut causes = Vec::new();
+            Messages::new(true, encoding).push(&bytes, 1 << 20, &mut |piece| {
+                if let Piece::Lost { cause, .. } = piece {
+                    causes.push(cause);
+                }
+            });
+            assert_eq!(causes, [expected], "{encoding:?}");
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn held_messages_go_when_the_tap_quits_or_is_ended() {
             scene.end()
         } else {
             scene.terminal.press("\x03");
-            scene.terminal.until("connected through this");
+            scene.terminal.until("pass through this");
             scene.terminal.press("y");
             assert_eq!(scene.terminal.end(), 0);
             scene.terminal.assert_restored();

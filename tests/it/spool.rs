@@ -189,7 +189,7 @@ fn follows_the_stream_again_after_dropped_messages() {
     let (file, _) = tap.running.stop().expect("a recording");
     let (mut messages, mut bytes) = (0, 0);
     for frame in open_recording(&file).expect("a recording").frames {
-        if let FramePayload::Gap { messages: some, bytes: size, cause } = frame.what {
+        if let FramePayload::Gap { messages: some, bytes: size, cause, .. } = frame.what {
             assert_eq!((frame.stream, cause), (StreamId(1), GapCause::Lost));
             messages += some;
             bytes += size;

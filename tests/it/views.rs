@@ -21,11 +21,12 @@ const VIEWS: [(&str, &[&str]); 9] = [
 ];
 
 /// The screens, and the keys that open them.
-const SCREENS: [(&str, &str); 6] = [
+const SCREENS: [(&str, &str); 7] = [
     ("overview", ""),
     ("screen-2", "2"),
     ("screen-4", "4"),
     ("screen-list", "4jj"),
+    ("screen-6", "6"),
     ("screen-7", "7"),
     ("screen-8", "8"),
 ];

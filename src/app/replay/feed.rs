@@ -301,7 +301,7 @@ impl Feed for ReplayFeed {
             named: None,
             dropped: store.streams().iter().map(|stream| stream.gaps).sum(),
             rerun: self.options.rerun.clone(),
-            clients: 0,
+            streams: 0,
             client: false,
             read_percent: None,
             is_demo: false,

@@ -162,8 +162,8 @@ fn under_tls(path: &std::path::Path) {
         ping.clone(),
         ping.clone(),
         ping,
-        FramePayload::Gap { messages: 2, bytes: 90, cause: GapCause::Lost },
-        FramePayload::Gap { messages: 1, bytes: 12_000_000, cause: GapCause::Names },
+        FramePayload::Gap { dir: None, messages: 2, bytes: 90, cause: GapCause::Lost },
+        FramePayload::Gap { dir: None, messages: 1, bytes: 12_000_000, cause: GapCause::Names },
         FramePayload::End(Box::new(End { reset: Some(8), ..End::default() })),
     ];
     let header = record::Header {

@@ -2,6 +2,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::engine::session::{key, nameless};
 use crate::engine::store::{LineFact, MessageKind, Store};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Seq, StreamId, TypeUrl};
@@ -159,6 +160,18 @@ fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     same.map(|id| u64::from(catalog.blob(*id).size)).sum()
 }
 
+/// Returns the content in a response whose name is unknown, by its hash (docs/protocol.md#a-18).
+fn nameless_content(store: &Store, n: Seq, hash: &str) -> Option<BlobId> {
+    let catalog = store.catalog();
+    let message = store.message(n)?;
+    let is_meant = |id: &&BlobId| {
+        let key = key(catalog, **id);
+        nameless(key).is_some() && *store.text(key) == *hash
+    };
+    let id = message.resources()?.blobs().iter().find(is_meant)?;
+    catalog.entry(*id).payload
+}
+
 /// Returns the content of a resource before response `n` (or in response `against`), and in
 /// response `n`.
 pub fn contents_around(
@@ -167,7 +180,10 @@ pub fn contents_around(
     against: Option<Seq>,
     name: &str,
 ) -> (Option<BlobId>, Option<BlobId>) {
-    let Some(name) = crate::engine::session::named(store.catalog(), name) else { return (None, None) };
+    let Some(name) = crate::engine::session::named(store.catalog(), name) else {
+        // Content without a name differs from all other content.
+        return (None, nameless_content(store, n, name));
+    };
     let content = |n: Seq| sent(store, n, name).map(|(_, content)| content);
     let new = content(n);
     if let Some(against) = against {

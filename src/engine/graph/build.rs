@@ -4,7 +4,7 @@ use crate::engine::store::{Store, StreamsSnapshot, Wildcard};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, StreamId};
 
-use super::{Graph, NodeId, References};
+use super::{Graph, NodeId, References, servers};
 
 /// Number of passes over the nodes.
 const PASSES_PER_NODE: usize = 3;
@@ -53,7 +53,8 @@ impl GraphBuilder {
         let total = snapshot.len();
         let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
-        let graph = Graph { warming, has_unseen_clusters, ..Graph::default() };
+        let servers = servers::of_streams(store, streams);
+        let graph = Graph { warming, has_unseen_clusters, servers, ..Graph::default() };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 
@@ -144,6 +145,7 @@ impl Graph {
             let Some(node) = self.nodes.pop() else { return true };
             self.by_name.remove(&(node.kind, node.name));
             self.by_spelling.clear();
+            self.by_server.clear();
             self.by_alias.clear();
         }
         self.nodes.is_empty()

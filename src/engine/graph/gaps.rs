@@ -6,13 +6,15 @@
 use crate::engine::store::{ResourceState, Store, Verdict, Versions};
 use crate::schema::links::Link;
 use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Time};
+use crate::wire::event::{Kind, StreamId, Time};
 
 use super::{Graph, GraphNode, NodeId, NodeState, References};
 
 /// Gaps whose start is searched for.
 const MAX_DATED_GAPS: usize = 16;
-/// Rows in which the start of a gap is searched for.
+/// Earlier streams of the client in which the start of a gap is searched for.
+const MAX_SEARCHED_STREAMS: usize = 4;
+/// Rows in which the start of a gap is searched for, on each stream.
 const MAX_SEARCHED_ROWS: usize = 1 << 14;
 
 /// A route in force that points to a cluster that the client cannot use.
@@ -25,6 +27,13 @@ pub struct TrafficGap {
     /// Since when the route points to the cluster and the client cannot use the cluster. `None` if
     /// the messages were dropped.
     pub since: Option<Time>,
+}
+
+/// Returns a stream and the newest earlier streams of its client, newest first: a client keeps what
+/// it uses when it reconnects.
+fn with_earlier(store: &Store, stream: Option<StreamId>) -> Vec<StreamId> {
+    let earlier = stream.into_iter().flat_map(|stream| store.earlier_streams(stream));
+    stream.into_iter().chain(earlier.take(MAX_SEARCHED_STREAMS)).collect()
 }
 
 impl Graph {
@@ -113,18 +122,21 @@ impl Graph {
         cluster: NodeId,
         unread: &mut Vec<BlobId>,
     ) -> Option<Time> {
-        let versions = |node: &GraphNode| {
-            let mut found = Versions::before(rows);
-            if let (Some(stream), Some(url)) = (node.stream, &node.type_url) {
-                store.more_versions(stream, url, &node.name, MAX_SEARCHED_ROWS, &mut found);
-            }
-            found.versions
+        let versions = |node: &GraphNode, stream: Option<StreamId>| {
+            let url = node.type_url.clone().unwrap_or_default();
+            let name = node.name.clone();
+            with_earlier(store, stream).into_iter().flat_map(move |stream| {
+                let mut found = Versions::before(rows);
+                store.more_versions(stream, &url, &name, MAX_SEARCHED_ROWS, &mut found);
+                found.versions
+            })
         };
         let is_cluster = |link: &Link| {
             link.kind == Kind::Cds && self.find_referenced(link.kind, &link.name) == Some(cluster)
         };
         let mut pointed = None;
-        for version in versions(self.nodes.get(route)?) {
+        let of_route = self.nodes.get(route)?;
+        for version in versions(of_route, of_route.stream) {
             let verdict = version.verdict.filter(|verdict| verdict.verdict == Verdict::Accepted);
             let (Some(verdict), Some(content)) = (verdict, version.content) else { continue };
             let Some(links) = known.links(content) else {
@@ -137,7 +149,9 @@ impl Graph {
             pointed = Some(verdict.at);
         }
         let node = self.nodes.get(cluster)?;
-        let removed = versions(node).into_iter().find(|version| version.content.is_none());
+        // A cluster that the client lost on an earlier stream has no stream.
+        let mut lost = versions(node, node.stream.or(of_route.stream));
+        let removed = lost.find(|version| version.content.is_none());
         let expired = node.stream.zip(node.type_url.as_ref()).and_then(|(stream, url)| {
             let fact = store.resource(stream, url, &node.name)?;
             fact.ttl_deadline.filter(|_| fact.state == ResourceState::Expired)

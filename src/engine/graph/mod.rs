@@ -16,6 +16,7 @@ mod gaps;
 mod lists;
 mod redirect;
 mod refused;
+mod servers;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -62,6 +63,8 @@ pub struct GraphNode {
     pub in_force: Option<Arc<str>>,
     /// The stream of the resource. `None` if only referred to.
     pub stream: Option<StreamId>,
+    /// Address of the server, if the client gets resources of this name from several servers.
+    pub server: Option<Arc<str>>,
     /// Type URL of the resource.
     pub type_url: Option<TypeUrl>,
     /// The content that the client uses: in force, or sent for the first time and not yet answered;
@@ -175,6 +178,10 @@ pub struct Graph {
     /// The nodes, indexed by [`NodeId`].
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
+    /// All nodes of a name that the client gets from several servers, each on a stream of its own.
+    by_server: HashMap<(Kind, Arc<str>), Vec<NodeId>>,
+    /// Addresses of the servers of the streams.
+    servers: HashMap<StreamId, Arc<str>>,
     /// Nodes by the canonical form of their structured names, if it differs.
     by_spelling: HashMap<(Kind, Arc<str>), NodeId>,
     /// Nodes by their aliases (docs/protocol.md#f-30).
@@ -275,6 +282,7 @@ impl Graph {
             version: fact.standing().cloned(),
             in_force: fact.in_force.map(|known| known.version),
             stream: Some(fact.stream),
+            server: None,
             type_url: Some(fact.type_url),
             name: fact.name,
             list: None,
@@ -292,9 +300,15 @@ impl Graph {
             let id = self.by_name.get(&key).copied().unwrap_or(self.nodes.len());
             self.by_alias.extend(aliases.into_iter().map(|alias| ((kind, alias), id)));
         }
+        if let Some(known) = self.by_name.get(&key).copied().filter(|id| self.is_of_other_server(*id, &node))
+        {
+            return self.add_beside(known, node);
+        }
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
             // Among several streams, prefer one on which the resource is present.
-            Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
+            Some(other) if !other.state.is_present() && node.state.is_present() => {
+                *other = GraphNode { server: other.server.take(), ..node };
+            }
             Some(_) => {}
             None => {
                 // References may spell a structured name in another way (docs/protocol.md#k-08).
@@ -360,7 +374,8 @@ impl Graph {
             let matches = |node: &GraphNode| node.kind == link.kind && link.matches_name(&node.name);
             self.nodes.iter().enumerate().filter(|(_, node)| matches(node)).map(|(id, _)| id).collect()
         } else {
-            vec![self.find_or_add(link)]
+            let found = self.find_or_add(link);
+            self.of_all_servers(found)
         };
         for to in targets {
             self.add_edge(from, to, &path, link.other_source.as_ref());
@@ -409,6 +424,7 @@ impl Graph {
             version: None,
             in_force: None,
             stream: None,
+            server: None,
             type_url: kind.type_url(ApiVersion::V3),
             content: None,
             list: None,

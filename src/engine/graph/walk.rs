@@ -143,7 +143,7 @@ impl Walk<'_> {
         if self.rows.len() >= MAX_ROWS || self.path.contains(&id) || self.path.len() >= MAX_DEPTH {
             return;
         }
-        let own = key(parent, (node.kind, &node.name));
+        let own = key(parent, (node.kind, &node.name, &node.server));
         let below = self.below(id);
         let small = self.graph.nodes.len() <= MAX_OPEN_NODES || self.view.users_of.is_some();
         let open = (!below.is_empty()).then(|| self.is_open(own, small || node.is_troubled));

@@ -214,7 +214,7 @@ impl Lint {
                     checks.passed.iter().for_each(|check| check(ctx, dir));
                 });
             }
-            (SessionEvent::Counted | SessionEvent::Intercepted(_), _) | (_, None) => {}
+            (SessionEvent::Gap(_) | SessionEvent::Counted | SessionEvent::Intercepted(_), _) | (_, None) => {}
             (_, Some(message)) => self.check_message(store, position, outcome, &message),
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn frame(catalog: &mut Catalog, step: &Step, now: u64, delta: bool) -
         StepEvent::Response { kind, push } => {
             message(MessageShape::SotwResponse, sotw_response(catalog, *kind, push))
         }
-        StepEvent::Gap => FramePayload::Gap { messages: 1, bytes: 1, cause: GapCause::Lost },
+        StepEvent::Gap => FramePayload::Gap { dir: None, messages: 1, bytes: 1, cause: GapCause::Lost },
         StepEvent::Close => FramePayload::End(Box::default()),
     };
     Frame { at: time(now), stream: stream_id(step.stream), what }

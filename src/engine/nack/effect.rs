@@ -32,11 +32,13 @@ pub enum InUse {
     Unknown,
     /// A version that was accepted after the refusal.
     Later,
+    /// Nothing any more, and for another reason than the refusal: the state of the resource.
+    Gone(ResourceState),
 }
 
 impl InUse {
     /// All words.
-    pub const WORDS: [&str; 4] = ["earlier", "nothing", "unknown", "later"];
+    pub const WORDS: [&str; 5] = ["earlier", "nothing", "unknown", "later", "gone"];
 
     /// Returns the word of the JSON contract.
     pub fn word(&self) -> &'static str {
@@ -45,6 +47,7 @@ impl InUse {
             InUse::Nothing => "nothing",
             InUse::Unknown => "unknown",
             InUse::Later => "later",
+            InUse::Gone(_) => "gone",
         }
     }
 }
@@ -97,11 +100,18 @@ pub(super) fn in_use_of(store: &Store, (stream, type_url): (StreamId, &TypeUrl),
 
 fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
     match fact.in_force.as_ref().map(|known| &known.version) {
+        None if !fact.refused && is_gone(fact.state) => InUse::Gone(fact.state),
         _ if !fact.refused => InUse::Later,
         Some(version) => InUse::Earlier(version.clone()),
         None if is_partial || fact.state == ResourceState::Kept => InUse::Unknown,
         None => InUse::Nothing,
     }
+}
+
+/// Whether the client has given up the resource, or the server has removed it.
+fn is_gone(state: ResourceState) -> bool {
+    use ResourceState::*;
+    matches!(state, Removed | Absent | Expired | Released)
 }
 
 /// Returns the effect of a NACK that names no resource: that on the type while a SotW client

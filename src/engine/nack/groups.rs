@@ -26,6 +26,8 @@ pub struct NackGroup {
     pub is_open: bool,
     /// A later version was accepted.
     pub is_mended: bool,
+    /// A later stream of the client refuses nothing of the type.
+    pub is_settled_later: bool,
     /// Oldest first; never empty.
     pub nacks: Vec<NackFact>,
 }
@@ -142,6 +144,7 @@ fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
             refused: last.filter(|_| is_open).and_then(|last| refused.get(&last.n)).cloned(),
             is_open,
             is_mended: last.is_some_and(|last| state.is_mended(last) && is_accepted(last)),
+            is_settled_later: state.is_settled_later,
             nacks: run.to_vec(),
         }
     };

@@ -14,7 +14,8 @@ use super::interventions::losses;
 use super::names::NameRuns;
 use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use super::node::NodeDigests;
-use super::outcome::{Outcome, SessionEvent};
+use super::not_kept::NotKeptPart;
+use super::outcome::{GapFact, Outcome, SessionEvent};
 use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
@@ -300,13 +301,9 @@ impl Engine {
                 let lost = losses(catalog, what, stream.find(&what.facts.type_url));
                 outcome.track = stream.intercepted((&what.facts, lost), Seq(self.messages), *at);
             }
-            FramePayload::Gap { messages, bytes, cause } => {
-                stream.not_kept.add(*cause, *messages, *bytes);
-                if cause.lacks_messages() {
-                    stream.gaps = stream.gaps.saturating_add(*messages);
-                    stream.has_gaps = true;
-                    stream.lose_messages(Seq(self.messages), *at);
-                }
+            FramePayload::Gap { dir, messages, bytes, cause } => {
+                let part = NotKeptPart { cause: *cause, messages: *messages, bytes: *bytes };
+                outcome.what = stream.miss(GapFact { dir: *dir, part }, Seq(self.messages), *at);
             }
             FramePayload::End(end) => {
                 if stream.closed.is_none() {

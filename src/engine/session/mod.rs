@@ -91,7 +91,9 @@ pub(crate) use failing::{
     AttemptKey, Cuts, FailedAttempts, FailureRun, MIN_PLANNED_AGE, StreamEnds, StreamKey, is_counted,
 };
 pub(crate) use needs::{can_warm, is_needed};
-pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
+pub(crate) use outcome::{
+    Ambiguity, GapFact, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent,
+};
 pub(crate) use refusals::Refusal;
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::{Response, Status};

@@ -3,7 +3,7 @@ use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 
 use super::answer_verdict::Verdict;
 use super::responses::{Order, Status};
-use super::{MessageKind, OtherReading, RequestClass, Wildcard};
+use super::{MessageKind, NotKeptPart, OtherReading, RequestClass, Wildcard};
 
 /// The effect of a frame, for the history and for rules.
 #[derive(Debug)]
@@ -33,8 +33,19 @@ pub(crate) enum SessionEvent {
     Intercepted(usize),
     /// Opaque traffic, which is only counted.
     Passed(Dir),
-    /// A gap, which is only counted.
+    /// Messages are missing.
+    Gap(GapFact),
+    /// Header fields or streams are missing, which are only counted.
     Counted,
+}
+
+/// Missing messages of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GapFact {
+    /// Their direction, if known.
+    pub(crate) dir: Option<Dir>,
+    /// Their cause, number and bytes.
+    pub(crate) part: NotKeptPart,
 }
 
 #[derive(Debug)]

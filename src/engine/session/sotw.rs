@@ -247,6 +247,7 @@ impl Track {
             self.subscription.wildcard_owed = None;
             self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
             self.carried.claim_unseen(self.subscribed.names.len());
+            self.carried.may_follow_others = !starts;
         }
         for name in self.subscribed.names.iter() {
             self.unrequested.remove(&name);

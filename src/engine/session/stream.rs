@@ -9,7 +9,8 @@ use crate::wire::{End, InterventionFacts, Message, MessageBody, MessageShape, No
 
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
-use super::not_kept::NotKept;
+use super::not_kept::{NotKept, NotKeptPart};
+use super::outcome::{GapFact, SessionEvent};
 use super::track::Track;
 use super::words::PlaneFact;
 use super::{visits, xdstp};
@@ -318,6 +319,19 @@ impl Stream {
     pub(crate) fn lose_messages(&mut self, seq: Seq, at: Time) {
         self.lost = Some((seq, at));
         self.tracks.iter_mut().for_each(Track::lose_messages);
+    }
+
+    /// Records a gap. Returns its effect.
+    pub(crate) fn miss(&mut self, gap: GapFact, seq: Seq, at: Time) -> SessionEvent {
+        let NotKeptPart { cause, messages, bytes } = gap.part;
+        self.not_kept.add(cause, messages, bytes);
+        if !cause.lacks_messages() {
+            return SessionEvent::Counted;
+        }
+        self.gaps = self.gaps.saturating_add(messages);
+        self.has_gaps = true;
+        self.lose_messages(seq, at);
+        SessionEvent::Gap(gap)
     }
 
     /// Returns the node id of the client. A stream without a node is a client of its own.

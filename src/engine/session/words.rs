@@ -31,11 +31,13 @@ pub enum MessageKind {
     Unchanged,
     /// xdscope did something to a message.
     Intercepted,
+    /// Messages are missing, or cannot be read.
+    Gap,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [MessageKind; 12] = [
+    pub const ALL: [MessageKind; 13] = [
         MessageKind::Nack,
         MessageKind::Ack,
         MessageKind::Subscribe,
@@ -48,6 +50,7 @@ impl MessageKind {
         MessageKind::Close,
         MessageKind::Unchanged,
         MessageKind::Intercepted,
+        MessageKind::Gap,
     ];
 
     /// The word in the JSON contract.
@@ -65,6 +68,7 @@ impl MessageKind {
             MessageKind::Close => "close",
             MessageKind::Unchanged => "unchanged",
             MessageKind::Intercepted => "intercepted",
+            MessageKind::Gap => "gap",
         }
     }
 }

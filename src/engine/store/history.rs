@@ -3,12 +3,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::session::{
-    EventEntry, MessageKind, Outcome, RequestClass, ResponseOutcome, SessionEvent, Wildcard,
+    EventEntry, GapFact, MessageKind, NotKeptPart, Outcome, RequestClass, ResponseOutcome, SessionEvent,
+    Wildcard,
 };
 use crate::wire::content::{Catalog, Packed};
 use crate::wire::discovery::ErrorDetail;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
-use crate::wire::{Frame, FramePayload, Message, Segment};
+use crate::wire::{Frame, FramePayload, GapCause, Message, Segment};
 
 use super::line::{Names, Remark, TimelineLine, Which, version_and_nonce, which};
 use super::row_note::{ResponseNote, RowNote};
@@ -33,7 +34,7 @@ pub(super) struct Row {
     pub(super) id: StreamId,
     /// Number of the message; 0 for the opening and closing of a stream.
     seq: u32,
-    /// Number of the answered message; 0 if there is none.
+    /// Number of the answered message; 0 if there is none. Direction and cause of a gap.
     answers: u32,
     pub(super) same: u32,
     /// Size of the message.
@@ -81,6 +82,11 @@ impl Row {
                 row.kind = MessageKind::Intercepted;
                 row.same = small(*number as u64);
             }
+            SessionEvent::Gap(gap) => {
+                row.kind = MessageKind::Gap;
+                (row.same, row.bytes) = (small(gap.part.messages), small(gap.part.bytes));
+                row.answers = gap_code(*gap);
+            }
             SessionEvent::Aside => {
                 let is_request = message.is_some_and(|message| message.dir() == Dir::Req);
                 row.kind = if is_request { MessageKind::Repeat } else { MessageKind::Push };
@@ -107,7 +113,19 @@ impl Row {
 
     /// Returns the message that the row answers.
     pub(super) fn answers(&self) -> Option<Seq> {
-        (self.answers > 0).then_some(Seq(self.answers.into()))
+        (self.answers > 0 && self.kind != MessageKind::Gap).then_some(Seq(self.answers.into()))
+    }
+
+    /// Returns the missing messages, if the row is about those.
+    pub(super) fn gap(&self) -> Option<GapFact> {
+        let [cause, dir, ..] = self.answers.to_le_bytes();
+        let part = NotKeptPart {
+            cause: GapCause::ALL.get(usize::from(cause)).copied().unwrap_or_default(),
+            messages: self.same.into(),
+            bytes: self.bytes.into(),
+        };
+        let dir = usize::from(dir).checked_sub(1).and_then(|dir| Dir::ALL.get(dir).copied());
+        (self.kind == MessageKind::Gap).then_some(GapFact { dir, part })
     }
 }
 
@@ -140,6 +158,13 @@ pub(super) struct History {
 pub(super) struct End {
     rows: usize,
     messages: usize,
+}
+
+/// Returns direction and cause of a gap as a number.
+fn gap_code(gap: GapFact) -> u32 {
+    let cause = GapCause::ALL.iter().position(|cause| *cause == gap.part.cause);
+    let dir = gap.dir.map_or(0, |dir| dir as u8 + 1);
+    u32::from_le_bytes([cause.and_then(|cause| cause.try_into().ok()).unwrap_or_default(), dir, 0, 0])
 }
 
 fn small(n: impl TryInto<u32>) -> u32 {

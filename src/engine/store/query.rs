@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::session::{
-    Claim, Condition, OwedAgain, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track,
+    Claim, Condition, OwedAgain, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track, named,
+    nameless,
 };
 use crate::wire::Open;
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
@@ -77,7 +78,7 @@ impl Store {
         let mut counts = ReconnectCounts::default();
         let mut left = Vec::new();
         for track in &stream.tracks {
-            counts.add(track.carried.counts());
+            counts.add(counts_of_reconnect(track));
             self.add_left(&mut left, track, track.carried.left.iter().copied());
         }
         if stream.reconnect_of.is_none() && counts.claimed == 0 {
@@ -128,7 +129,7 @@ impl Store {
     /// Returns what became of the resources that a client brought along to a stream, of one type.
     pub fn reconnect(&self, stream: StreamId, type_url: &TypeUrl) -> Option<ReconnectFact> {
         let track = self.engine.stream(stream)?.find(type_url)?;
-        let counts = track.carried.counts();
+        let counts = counts_of_reconnect(track);
         let mut left = Vec::new();
         self.add_left(&mut left, track, track.carried.left.iter().copied());
         (counts != ReconnectCounts::default()).then_some(ReconnectFact { counts, left })
@@ -326,12 +327,44 @@ impl Store {
         known.or_else(|| self.resource_on_wire(stream, url, without_directives()?.0))
     }
 
+    /// Returns the key of a resource: its name, or the hash of content whose name is unknown
+    /// (docs/protocol.md#a-18).
+    pub(super) fn key_named(&self, track: &Track, text: &str) -> Option<Sym> {
+        let is_meant = |key: &Sym| nameless(*key).is_some() && *self.text(*key) == *text;
+        let by_hash = || track.sent.slots(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant);
+        named(&self.catalog, text).or_else(|| text.starts_with('#').then(by_hash).flatten())
+    }
+
+    /// Whether a name is an alias that the newest version of a resource has no longer
+    /// (docs/protocol.md#f-30).
+    fn is_former_alias(&self, requested: Sym, name: Sym, slot: &ResourceEntry) -> bool {
+        let requested = self.catalog.first_spelling(requested);
+        let Some(blob) = slot.blob.filter(|_| requested != name && slot.is_present()) else { return false };
+        let mut aliases = self.catalog.entry(blob).aliases.iter();
+        !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
+    }
+
     fn resource_on_wire(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(url)?;
-        let name = crate::engine::session::named(&self.catalog, name)?;
-        let name = track.canonical(&self.catalog, name);
+        let requested = self.key_named(track, name)?;
+        let name = track.canonical(&self.catalog, requested);
         let slot = track.sent.get(&self.catalog, name);
+        if slot.is_some_and(|slot| self.is_former_alias(requested, name, &slot)) {
+            let gone = slot.map(|slot| ResourceEntry { state: Presence::Removed, ..slot });
+            let fact = self.resource_fact(stream, track, name, gone.as_ref());
+            return Some(ResourceFact {
+                name: self.text(requested),
+                aliases: Vec::new(),
+                version: None,
+                acked_version: None,
+                in_force: None,
+                content: None,
+                hash: None,
+                size: 0,
+                ..fact
+            });
+        }
         let is_glob = track.subscription.globs.contains(&self.catalog, name);
         if slot.is_none() && !track.is_awaited(name) && !is_glob {
             return None;
@@ -356,7 +389,7 @@ impl Store {
             return Vec::new();
         };
         let mut picks = |text: &Arc<str>| {
-            let name = track.canonical(&self.catalog, crate::engine::session::named(&self.catalog, text)?);
+            let name = track.canonical(&self.catalog, self.key_named(track, text)?);
             let slot = track.sent.get(&self.catalog, name);
             let is_glob = track.subscription.globs.contains(&self.catalog, name);
             if slot.is_none() && !track.is_awaited(name) && !is_glob {
@@ -467,4 +500,11 @@ impl Store {
         let removal = track.refused.removal(name).map(|refusal| fact(refusal, true));
         removal.or_else(|| track.refused.get(name).map(|refusal| fact(refusal, false)))
     }
+}
+
+/// Returns what became of the resources of a type that a client brought along. Nothing if the
+/// client may have had them before the recording.
+fn counts_of_reconnect(track: &Track) -> ReconnectCounts {
+    let counts = Some(track.carried.counts()).filter(|_| !track.carried.may_follow_others);
+    counts.unwrap_or_default()
 }

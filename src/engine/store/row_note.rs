@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::session::NotKeptPart;
 use crate::wire::event::{Seq, TypeUrl};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{InterventionFacts, Tls};
@@ -22,6 +23,8 @@ pub enum RowNote {
     Closed(EndFact),
     /// A poll was answered with 304.
     Unchanged,
+    /// Messages are missing, or cannot be read.
+    Gap(NotKeptPart),
     /// xdscope did something to a message.
     Intercepted(Arc<InterventionFacts>),
     /// The message cannot be decoded, for this reason.
@@ -105,7 +108,7 @@ impl RowNote {
             }
             RowNote::Undecodable(reason) => visit(reason),
             RowNote::Response(note) => note.repeated.iter().any(|name| visit(name)),
-            RowNote::Unchanged | RowNote::NotKept | RowNote::Nonce(_) => false,
+            RowNote::Unchanged | RowNote::Gap(_) | RowNote::NotKept | RowNote::Nonce(_) => false,
         }
     }
 
@@ -115,6 +118,7 @@ impl RowNote {
             RowNote::Opened { .. }
             | RowNote::Closed(_)
             | RowNote::Unchanged
+            | RowNote::Gap(_)
             | RowNote::Intercepted(_)
             | RowNote::NotKept => put.number(0),
             RowNote::Undecodable(reason) => {

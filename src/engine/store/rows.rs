@@ -66,6 +66,11 @@ impl Store {
                 // The number of the intervention.
                 fact.same = 0;
             }
+            if let Some(gap) = row.gap() {
+                fact.same = 0;
+                (fact.dir, fact.size) = (gap.dir, gap.part.bytes);
+                fact.type_url = type_of(stream, row, TypeUrl::default);
+            }
             if let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() {
                 fact.type_url = facts.type_url.clone();
                 (fact.version, fact.nonce) = (facts.version.clone(), facts.nonce.clone());
@@ -164,7 +169,7 @@ fn stated(stream: &Stream, row: &Row) -> Option<ReconnectCounts> {
 
 /// Returns the type of a message. `stated` is the type URL in the message.
 fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
-    if row.n().is_none() && row.kind != MessageKind::Intercepted {
+    if row.n().is_none() && !matches!(row.kind, MessageKind::Intercepted | MessageKind::Gap) {
         return TypeUrl::default();
     }
     if let Some(track) = row.track.and_then(|track| stream.tracks.get(usize::from(track))) {
@@ -193,6 +198,9 @@ fn life(stream: &Stream, row: &Row) -> Option<RowNote> {
     }
     if kind == MessageKind::Unchanged {
         return Some(RowNote::Unchanged);
+    }
+    if let Some(gap) = row.gap() {
+        return Some(RowNote::Gap(gap.part));
     }
     stream.closed.as_ref().map(|(_, end)| RowNote::Closed(EndFact::from(end)))
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::session::{MessageKind, Track, hollow, key};
+use crate::engine::session::{MessageKind, Track, hollow, key, nameless};
 use crate::wire::Message;
-use crate::wire::content::BlobId;
+use crate::wire::content::{BlobId, List};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::history::Row;
@@ -140,9 +140,11 @@ impl Store {
         let to = found.rows.end.min(self.rows());
         let from = found.rows.start.max(to.saturating_sub(rows));
         found.rows.end = from;
-        let (Some(place), Some(name)) =
-            (self.place(stream, url), crate::engine::session::named(&self.catalog, name))
-        else {
+        let place = self.place(stream, url).and_then(|place| {
+            let name = self.key_named(place.track, name)?;
+            Some((place, name))
+        });
+        let Some((place, name)) = place else {
             return;
         };
         let name = place.track.canonical(&self.catalog, name);
@@ -168,6 +170,14 @@ impl Store {
         }
     }
 
+    /// Returns the last entry of a list with this key.
+    fn find_entry(&self, list: &List, name: Sym) -> Option<BlobId> {
+        match nameless(name) {
+            Some(_) => list.blobs().iter().rev().copied().find(|id| key(&self.catalog, *id) == name),
+            None => list.find(&self.catalog, name),
+        }
+    }
+
     fn version(
         &self,
         (n, row): (Seq, &Row),
@@ -176,7 +186,7 @@ impl Store {
         verdict: Option<VerdictFact>,
         out: &mut Vec<VersionFact>,
     ) {
-        let found = message.resources().and_then(|list| list.find(&self.catalog, name));
+        let found = message.resources().and_then(|list| self.find_entry(list, name));
         if found.is_none() && !self.history.removes(row, name) {
             return;
         }
@@ -279,15 +289,17 @@ impl Store {
     /// Whether one of the rows affects a resource: a response with the resource, its removal, or a
     /// verdict.
     pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
-        let (Some(place), Some(name)) =
-            (self.place(stream, url), crate::engine::session::named(&self.catalog, name))
-        else {
+        let place = self.place(stream, url).and_then(|place| {
+            let name = self.key_named(place.track, name)?;
+            Some((place, name))
+        });
+        let Some((place, name)) = place else {
             return true;
         };
         let name = place.track.canonical(&self.catalog, name);
         let has = |row: &Row| {
             self.history.message_of(row, &self.catalog).is_none_or(|message| {
-                message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
+                message.resources().is_some_and(|list| self.find_entry(list, name).is_some())
                     || self.history.removes(row, name)
             })
         };

@@ -249,7 +249,7 @@ impl Requests {
             }
             Piece::Bytes(bytes) => partial.extend_from_slice(bytes),
             Piece::End => done.push(std::mem::take(partial)),
-            Piece::Lost { bytes, why } => failed = Some(RequestError::Bad { bytes, code: INTERNAL, why }),
+            Piece::Lost { bytes, why, .. } => failed = Some(RequestError::Bad { bytes, code: INTERNAL, why }),
         });
         failed.map_or(Ok(done), Err)
     }

@@ -14,7 +14,7 @@ use crate::wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
 use resource::{BROKEN_CONSTRAINT, RESOURCE};
-use stream::STREAM;
+use stream::{NOT_KEPT, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
@@ -172,6 +172,7 @@ const MESSAGE: &[Field] = &[
         Object(INTERCEPTED_MESSAGE),
         "what an armed tap did to a message, if the row is about that",
     ),
+    field(Maybe, "gap", Object(NOT_KEPT), "messages that are missing, if the row is about those"),
     field(
         Maybe,
         "type_implied",

@@ -36,9 +36,11 @@ use crate::engine::constraints::BrokenConstraints;
 use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::problems::ProblemFact;
+use crate::engine::session::NotKeptPart;
 use crate::engine::store::{
-    ClaimFact, MessageEvent, MessageFact, MissingAnswer, OtherReading, ReconnectFact, RefusedVersion,
-    ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact, TypeState, Wildcard,
+    ClaimFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
+    RefusedVersion, ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact,
+    TypeState, Wildcard,
 };
 use crate::present::nack_effect::nack_effect_text;
 use crate::present::{node, report};
@@ -79,6 +81,22 @@ pub fn type_word(type_url: &TypeUrl) -> &str {
     Kind::of_type_url(type_url.as_str()).map_or(type_url.as_str(), |(kind, _)| kind.word())
 }
 
+/// The missing messages that a row is about.
+fn gap_of(fact: &MessageFact) -> Option<Value> {
+    match fact.note.as_deref() {
+        Some(RowNote::Gap(part)) => Some(missing(part)),
+        _ => None,
+    }
+}
+
+fn missing(part: &NotKeptPart) -> Value {
+    let mut inner = Object::bare();
+    inner.put("what", part.cause.word());
+    inner.put("messages", part.messages);
+    inner.put("bytes", part.bytes);
+    inner.done()
+}
+
 /// The `message` object: one row of the timeline.
 pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     let mut out = Object::new("message");
@@ -86,12 +104,18 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     out.put("time", time(fact.at, clock));
     out.put("stream", fact.stream.0);
     out.put("node", fact.node.as_deref());
-    let Some(dir) = fact.dir else {
+    let Some(dir) = fact.dir.filter(|_| fact.kind != MessageKind::Gap) else {
+        if let Some(dir) = fact.dir {
+            out.put("dir", dir.word());
+            out.put("type", type_word(&fact.type_url));
+            out.put("type_url", fact.type_url.as_str());
+        }
         out.put("kind", fact.kind.word());
         out.put("partial", fact.partial);
         if let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() {
             out.put("intercepted", intervention(facts));
         }
+        out.some("gap", gap_of(fact));
         return out.done();
     };
     out.put("dir", dir.word());
@@ -313,14 +337,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
     out.put("gaps", fact.gaps);
-    let not_kept = fact.not_kept.parts().iter().map(|part| {
-        let mut inner = Object::bare();
-        inner.put("what", part.cause.word());
-        inner.put("messages", part.messages);
-        inner.put("bytes", part.bytes);
-        inner.done()
-    });
-    let not_kept: Vec<Value> = not_kept.collect();
+    let not_kept: Vec<Value> = fact.not_kept.parts().iter().map(missing).collect();
     out.some("not_kept", (!not_kept.is_empty()).then_some(Value::Array(not_kept)));
     if let Some(keepalive) = fact.keepalive {
         let mut inner = Object::bare();

@@ -59,7 +59,7 @@ fn object(fields: &[Field]) -> Map<String, Value> {
         let some = names.as_array().is_some_and(|names| !names.is_empty());
         some.then(|| json!({ "if": condition, "then": { "required": names } }))
     };
-    let on_the_wire = ["open", "close", "unchanged", "intercepted"]
+    let on_the_wire = ["open", "close", "unchanged", "intercepted", "gap"]
         .map(|kind| json!({ "properties": { "kind": { "const": kind } } }));
     let dir = |dir: Dir| json!({ "properties": { "dir": { "const": dir.word() } }, "required": ["dir"] });
     let rules: Vec<Value> = [

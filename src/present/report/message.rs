@@ -16,7 +16,7 @@ pub fn kind(line: &LineFact, answer: &str) -> (String, Role) {
         MessageKind::Nack => Role::Bad,
         MessageKind::Ack => Role::Ok,
         MessageKind::Subscribe | MessageKind::Unsubscribe => Role::Pending,
-        MessageKind::Resend | MessageKind::Intercepted => Role::Warn,
+        MessageKind::Resend | MessageKind::Intercepted | MessageKind::Gap => Role::Warn,
         MessageKind::Push => Role::Plain,
         _ => Role::Muted,
     };
@@ -44,6 +44,7 @@ fn changes(line: &LineFact) -> String {
 /// Returns the number of resources or names: `119 +1 ~1`, `119 =119`, `119 names`.
 pub fn resources(line: &LineFact) -> String {
     match line.dir {
+        _ if line.kind == MessageKind::Gap => String::new(),
         Some(Dir::Req) if line.count == 0 => String::new(),
         Some(Dir::Req) => plural(line.count, "name"),
         Some(Dir::Resp) => {
@@ -96,6 +97,7 @@ pub fn arrow_text(line: &LineFact) -> String {
     let words: Vec<String> = match (line.dir, line.kind) {
         // The path of an `open` stands above the ladder, as the variant of the stream.
         (None, MessageKind::Open) => vec!["open".into()],
+        (Some(_), MessageKind::Gap) => vec![MessageKind::Gap.word().into(), size(line.size)],
         (None, kind) => vec![kind.word().into(), line.note.as_deref().map(row_note).unwrap_or_default()],
         (Some(Dir::Resp), _) => vec![label, version, nonce, resources(line), size(line.size)],
         (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],

@@ -6,10 +6,11 @@ use crate::wire::text::{count, plural, size};
 
 /// Returns `1 message with 12.0 MB of names not kept`, for each limit that was exceeded.
 pub fn not_kept(facts: &NotKept) -> Vec<String> {
-    facts.parts().iter().map(sentence).collect()
+    facts.parts().iter().map(missing).collect()
 }
 
-fn sentence(part: &NotKeptPart) -> String {
+/// Returns `1 message with 12.0 MB of names not kept`.
+pub(super) fn missing(part: &NotKeptPart) -> String {
     let messages = plural(part.messages, "message");
     let bytes = size(part.bytes);
     match part.cause {
@@ -21,6 +22,8 @@ fn sentence(part: &NotKeptPart) -> String {
         GapCause::Streams => {
             format!("{} further streams of the connection not followed", count(part.messages))
         }
+        GapCause::Encoding => format!("{messages} with {bytes} in an encoding that xdscope cannot read"),
+        GapCause::Compression => format!("{messages} with {bytes} that cannot be decompressed"),
     }
 }
 

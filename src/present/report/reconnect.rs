@@ -36,19 +36,19 @@ pub fn claim(fact: &ClaimFact) -> String {
 
 /// Returns the counts: `claimed 4: kept 1, re-sent 1, removed 1, left behind 1`.
 ///
-/// The parts add up to the first number.
+/// The parts add up to the first number. The names of resources that were left behind follow.
 fn counts_text(counts: &ReconnectCounts) -> String {
     let mut text = format!(
-        "claimed {}: kept {}, re-sent {}, removed {}, left behind {}",
+        "claimed {}: kept {}, re-sent {}, removed {}",
         count(counts.claimed),
         count(counts.kept()),
         count(counts.resent),
         count(counts.removed),
-        count(counts.left_behind),
     );
     if counts.owed > 0 {
         text.push_str(&format!(", owed {}", count(counts.owed)));
     }
+    text.push_str(&format!(", left behind {}", count(counts.left_behind)));
     text
 }
 
@@ -58,8 +58,8 @@ pub fn stated_versions(counts: &ReconnectCounts) -> String {
         ("kept", counts.kept()),
         ("re-sent", counts.resent),
         ("removed", counts.removed),
-        ("left behind", counts.left_behind),
         ("owed", counts.owed),
+        ("left behind", counts.left_behind),
     ];
     let parts = parts.into_iter().filter(|(_, n)| *n > 0);
     let parts: Vec<String> = parts.map(|(word, n)| format!("{word} {}", count(n))).collect();

@@ -14,6 +14,7 @@ pub fn row_note(note: &RowNote) -> String {
         }
         RowNote::Closed(end) => ending(end),
         RowNote::Unchanged => "304 Not Modified: the server has nothing new".into(),
+        RowNote::Gap(part) => super::not_kept::missing(part),
         RowNote::Intercepted(facts) => intervention(facts),
         RowNote::Undecodable(reason) => format!("undecodable: {reason}"),
         RowNote::NotKept => "its content is not kept any more".to_owned(),

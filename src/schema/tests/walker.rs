@@ -156,7 +156,7 @@ fn shows_fields_of_unknown_types() {
     assert_eq!(
         shown.to_string(),
         concat!(
-            r#"{"@type":"type.googleapis.com/acme.Widget","@undecoded":"no descriptor for this type","#,
+            r#"{"@type":"type.googleapis.com/acme.Widget","@undecoded":"no descriptor for this type: --protoset adds one","#,
             r#""@size":20,"@wire":{"1":"text","2":7,"3":[{"1":"deep"},{"@bytes":"//4="}]}}"#
         )
     );

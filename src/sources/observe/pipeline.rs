@@ -286,7 +286,11 @@ impl ConnectionContext<'_> {
                 }
                 self.event(Event::Message { stream, dir });
             }
-            StreamEvent::Lost { bytes } => self.event(Event::Lost { stream, bytes, why: String::new() }),
+            StreamEvent::Lost { bytes } => {
+                if let Some(id) = self.connection.streams.get(&stream).copied() {
+                    self.assembler.gap(self.at, id, 1, bytes, self.out);
+                }
+            }
             StreamEvent::End(end) => self.event(Event::End { stream, end }),
         }
     }
@@ -374,9 +378,9 @@ impl ConnectionContext<'_> {
                     self.assembler.message(self.at, id, dir, self.catalog, self.out);
                 }
             }
-            Event::Lost { stream: number, bytes, .. } => {
+            Event::Lost { stream: number, dir, bytes, cause, .. } => {
                 if let Some(id) = stream_id(self.connection, number) {
-                    self.assembler.gap(self.at, id, 1, bytes, self.out);
+                    self.assembler.unreadable(self.at, id, (dir, cause), bytes, self.out);
                 }
             }
             Event::End { stream: number, end } => {

@@ -14,7 +14,7 @@ use crate::schema::{Schema, exceeds, read_json};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
 use crate::wire::http1::{self, Event, Head, end_of_status};
-use crate::wire::{Assembler, Frame, MessageShape, Open};
+use crate::wire::{Assembler, Frame, GapCause, MessageShape, Open};
 use pollers::Pollers;
 
 /// Most tracks. Beyond that, new polls are counted on their connections.
@@ -243,8 +243,12 @@ impl PollOutput<'_> {
                 self.assembler.data(id, dir, &bytes, self.catalog);
                 self.assembler.message(self.at, id, dir, self.catalog, self.out);
             }
-            DecodedBody::Unsupported(bytes) => self.assembler.gap(self.at, id, 1, bytes, self.out),
-            DecodedBody::TooLarge(bytes) => self.assembler.message_not_kept(self.at, id, bytes, self.out),
+            DecodedBody::Unsupported(bytes) => {
+                self.assembler.unreadable(self.at, id, (dir, GapCause::Encoding), bytes, self.out);
+            }
+            DecodedBody::TooLarge(bytes) => {
+                self.assembler.unreadable(self.at, id, (dir, GapCause::Size), bytes, self.out);
+            }
         }
     }
 }

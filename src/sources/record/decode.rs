@@ -239,16 +239,26 @@ pub(super) struct TrafficCounts {
     pub(super) bytes: u64,
     /// Cause of a gap.
     pub(super) cause: GapCause,
+    /// Direction of a gap.
+    pub(super) gap_dir: Option<Dir>,
 }
 
 pub(super) fn counts(bytes: &[u8]) -> TrafficCounts {
-    let mut counts = TrafficCounts { dir: Dir::Req, messages: 0, bytes: 0, cause: GapCause::Lost };
+    let mut counts =
+        TrafficCounts { dir: Dir::Req, messages: 0, bytes: 0, cause: GapCause::Lost, gap_dir: None };
     for field in fields(bytes) {
         match field.number {
             3 if field.varint() != 0 => counts.dir = Dir::Resp,
             4 => counts.messages = field.varint().min(MAX_COUNT),
             5 => counts.bytes = field.varint().min(MAX_COUNT),
             6 => counts.cause = gap_cause(field.varint()),
+            7 => {
+                counts.gap_dir = match field.varint() {
+                    1 => Some(Dir::Req),
+                    2 => Some(Dir::Resp),
+                    _ => None,
+                }
+            }
             _ => {}
         }
     }

@@ -86,6 +86,15 @@ pub(super) fn gap_cause(out: &mut Vec<u8>, cause: GapCause) {
     put_u64(out, 6, number.unwrap_or_default() as u64);
 }
 
+pub(super) fn gap_dir(out: &mut Vec<u8>, dir: Option<Dir>) {
+    let number = match dir {
+        None => 0,
+        Some(Dir::Req) => 1,
+        Some(Dir::Resp) => 2,
+    };
+    put_u64(out, 7, number);
+}
+
 pub(super) fn intercepted(out: &mut Vec<u8>, what: &Intervention) {
     let InterventionFacts { interference, dir, is_delta, type_url, version, nonce, by } = &what.facts;
     put_text(out, 3, interference.word());

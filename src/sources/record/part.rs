@@ -157,7 +157,7 @@ impl Part {
         }
         let (messages, bytes) = std::mem::take(&mut cut.omitted);
         if messages > 0 && cut.has_passed {
-            let what = FramePayload::Gap { messages, bytes, cause: GapCause::Lost };
+            let what = FramePayload::Gap { dir: None, messages, bytes, cause: GapCause::Lost };
             out.push(Frame { what, ..frame.clone() });
         }
         cut.has_passed = true;

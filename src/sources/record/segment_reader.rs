@@ -338,8 +338,8 @@ impl SegmentReader {
                 FramePayload::Opaque { dir, messages, bytes }
             }
             encode::GAP => {
-                let TrafficCounts { messages, bytes, cause, .. } = decode::counts(bytes);
-                FramePayload::Gap { messages, bytes, cause }
+                let TrafficCounts { gap_dir: dir, messages, bytes, cause, .. } = decode::counts(bytes);
+                FramePayload::Gap { dir, messages, bytes, cause }
             }
             encode::END => FramePayload::End(Box::new(decode::end(bytes))),
             _ => return None,
@@ -385,7 +385,8 @@ impl SegmentReader {
         let mut message = match builder.finish(catalog) {
             Ok(message) => message,
             Err(Oversized { cause, bytes }) => {
-                return Some(FramePayload::Gap { messages: 1, bytes: head.size.unwrap_or(bytes), cause });
+                let (dir, bytes) = (Some(head.shape.dir()), head.size.unwrap_or(bytes));
+                return Some(FramePayload::Gap { dir, messages: 1, bytes, cause });
             }
         };
         self.shared.share(&mut message);

@@ -212,9 +212,10 @@ impl Writer {
                 encode::opaque(&mut record, *dir, *messages, *bytes);
                 encode::OPAQUE
             }
-            FramePayload::Gap { messages, bytes, cause } => {
+            FramePayload::Gap { dir, messages, bytes, cause } => {
                 encode::gap(&mut record, *messages, *bytes);
                 encode::gap_cause(&mut record, *cause);
+                encode::gap_dir(&mut record, *dir);
                 encode::GAP
             }
             FramePayload::Intercepted(_) => encode::INTERCEPTED,

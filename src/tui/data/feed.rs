@@ -50,8 +50,8 @@ pub struct Info {
     pub dropped: u64,
     /// The SOURCE argument that prints the same facts on the command line.
     pub rerun: String,
-    /// Clients whose streams end when this program ends. Quitting asks first.
-    pub clients: u64,
+    /// Streams of clients that end when this program ends. Quitting asks first.
+    pub streams: u64,
     /// The percentage of a recording that was read, while it is read.
     pub read_percent: Option<u64>,
     /// How to get a first stream, shown until there is one.

@@ -286,7 +286,7 @@ fn interrupt(model: &mut Model) -> Vec<Effect> {
         }
         Some(Overlay::ConfirmEdit(_)) => hold::answer_edit(model, Command::No),
         Some(Overlay::ConfirmQuit) => vec![Effect::Quit],
-        _ if model.common.info.clients > 0 && !model.common.info.is_demo => {
+        _ if model.common.info.streams > 0 && !model.common.info.is_demo => {
             model.overlays.push(Overlay::ConfirmQuit);
             vec![]
         }

@@ -1,5 +1,7 @@
 //! Clients that were sent a resource, with the version sent and the version in force.
 
+use std::collections::HashSet;
+
 use crate::engine::store::ResourceFact;
 use crate::tui::data::Data;
 use crate::wire::event::{StreamId, TypeUrl};
@@ -20,9 +22,13 @@ pub(super) fn say(model: &mut Model, data: &dyn Data) {
     facts.extend(contents.held_elsewhere(stream, &type_url, &name));
     let versions: Vec<(String, String)> =
         facts.iter().map(|fact| (standing(fact), client(model, data, fact.stream))).collect();
+    // A client may have the resource on several streams.
+    let clients: HashSet<&str> = versions.iter().map(|(_, client)| client.as_str()).collect();
+    let clients = plural(clients.len() as u64, "client");
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (version, client) in versions {
         match groups.iter_mut().find(|(known, _)| *known == version) {
+            Some((_, clients)) if clients.contains(&client) => {}
             Some((_, clients)) => clients.push(client),
             None => groups.push((version, vec![client])),
         }
@@ -35,7 +41,6 @@ pub(super) fn say(model: &mut Model, data: &dyn Data) {
         format!("{version}: {named}{more}")
     });
     let words = words.collect::<Vec<_>>().join("; ");
-    let clients = plural(facts.len() as u64, "client");
     let label = type_label(type_url.as_str());
     let text = format!("{label} {} on {clients}; {words}", display_safe(&name));
     model.say(text);

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use crate::wire::event::{Code, Dir, Side};
 
 use super::grpc::{Messages, Piece};
-use super::{End, MAX_MESSAGE_BYTES};
+use super::{End, GapCause, MAX_MESSAGE_BYTES};
 use error::Http2Error;
 use frames::{FrameHead, FramePart, Frames, Missed};
 use headers::{Block, Headers};
@@ -86,8 +86,12 @@ pub enum Event<'a> {
     Lost {
         /// HTTP/2 stream number.
         stream: u32,
+        /// Direction of the message.
+        dir: Dir,
         /// Length on the wire.
         bytes: u64,
+        /// [`GapCause::Encoding`] or [`GapCause::Compression`].
+        cause: GapCause,
         /// The reason.
         why: String,
     },
@@ -386,7 +390,9 @@ impl ConnectionObserver {
         stream.messages[index(dir)].push(bytes, MAX_MESSAGE_BYTES as u64, &mut |piece| match piece {
             Piece::Bytes(bytes) => out(Event::Data { stream: number, dir, bytes }),
             Piece::End => out(Event::Message { stream: number, dir }),
-            Piece::Lost { bytes, why } => out(Event::Lost { stream: number, bytes, why }),
+            Piece::Lost { bytes, cause, why } => {
+                out(Event::Lost { stream: number, dir, bytes, cause, why });
+            }
         });
         if last && head.flags & END_STREAM != 0 {
             self.end_stream(dir, number, out);

@@ -75,7 +75,7 @@ impl Seen {
                 let (len, hash) = std::mem::take(self.message(stream, dir)).value();
                 format!("{stream} {} {len} {hash:x}", dir.word())
             }
-            Event::Lost { stream, bytes, ref why } => {
+            Event::Lost { stream, bytes, ref why, .. } => {
                 // The decoded length depends on the division.
                 let open = self.open.get_mut(&stream).expect("an open stream");
                 *open = Default::default();

@@ -38,6 +38,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     let catalog = ctx.catalog();
     let streams: Vec<&Stream> = ctx.store.engine().open_in_session(ctx.stream).collect();
     for track in &before.tracks {
+        // `ads-type-url-missing` covers requests without a type: they request nothing.
+        if track.type_url.is_empty() {
+            continue;
+        }
         let now: Vec<_> = streams.iter().filter_map(|stream| stream.find(&track.type_url)).collect();
         if !track.names_known || now.iter().any(|now| !now.names_known) {
             continue;

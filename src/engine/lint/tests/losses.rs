@@ -49,7 +49,8 @@ fn with_gap(text: &str, before: u64) -> crate::sources::record::Loaded {
     });
     let place = place.unwrap_or(loaded.frames.len());
     let next = loaded.frames.get(place).or(loaded.frames.last()).expect("a frame").clone();
-    let gap = Frame { what: FramePayload::Gap { messages: 1, bytes: 9, cause: GapCause::Lost }, ..next };
+    let gap =
+        Frame { what: FramePayload::Gap { dir: None, messages: 1, bytes: 9, cause: GapCause::Lost }, ..next };
     loaded.frames.insert(place, gap);
     loaded
 }

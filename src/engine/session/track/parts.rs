@@ -116,6 +116,9 @@ pub(crate) struct Carried {
     pub(crate) outdated: Option<Sym>,
     /// Whether the server owes another version of something that the client has.
     pub(crate) owes_newer: bool,
+    /// SotW: whether the request that claims a version may follow others, from before the
+    /// recording: it need not be that of a reconnect.
+    pub(crate) may_follow_others: bool,
 }
 
 impl Carried {

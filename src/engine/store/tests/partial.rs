@@ -1,5 +1,6 @@
 use super::{holds, replay, replay_edited};
-use crate::wire::event::Dir;
+use crate::engine::session::MessageKind;
+use crate::wire::event::{ApiVersion, Dir, Kind, StreamId};
 use crate::wire::{FramePayload, GapCause};
 
 #[test]
@@ -93,7 +94,7 @@ fn debt_since_a_gap_is_a_guess() {
     let text = "node n\nstream 1 sotw eds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\nadvance 20s\n";
     let lose = |what: &mut FramePayload| {
         if matches!(what, FramePayload::Message(message) if message.dir() == Dir::Resp) {
-            *what = FramePayload::Gap { messages: 1, bytes: 40, cause: GapCause::Lost };
+            *what = FramePayload::Gap { dir: None, messages: 1, bytes: 40, cause: GapCause::Lost };
         }
     };
     let store = replay_edited(text, lose);
@@ -101,4 +102,38 @@ fn debt_since_a_gap_is_a_guess() {
     let sentence = crate::present::report::problem(&problems[0], &store.clock());
     assert!(sentence.contains("a missing message may be the answer (guess)"), "{sentence}");
     assert!(problems[0].is_guess());
+}
+
+/// A message that cannot be read has a row with its direction, its size and the cause.
+#[test]
+fn unreadable_message_has_a_row() {
+    let text = "node n\nstream 1 sotw eds\n> names=[a]\n< v=1 n=x [a]\nadvance 20s\n";
+    let lose = |what: &mut FramePayload| {
+        if let FramePayload::Message(message) = what
+            && message.dir() == Dir::Resp
+        {
+            let dir = Some(Dir::Resp);
+            *what = FramePayload::Gap { dir, messages: 1, bytes: 40, cause: GapCause::Encoding };
+        }
+    };
+    let store = replay_edited(text, lose);
+    let rows = (0..store.rows()).filter_map(|index| store.row(index));
+    let row = rows.map(|fact| fact.row).find(|row| row.kind == MessageKind::Gap).expect("a row");
+    assert_eq!((row.n, row.dir, row.size, row.answers), (None, Some(Dir::Resp), 40, None));
+    assert_eq!(row.type_url, Kind::Eds.type_url(ApiVersion::V3).expect("a type URL"));
+    let note = row.note.as_deref().map(crate::present::report::row_note);
+    assert_eq!(note.as_deref(), Some("1 message with 40 B in an encoding that xdscope cannot read"));
+    assert_eq!(store.gaps(), 1);
+}
+
+/// A request with a version on a stream that began before the recording is not known to follow a
+/// reconnect.
+#[test]
+fn partial_stream_has_no_account_of_a_reconnect() {
+    let text = "node n\nstream 1 sotw eds\npartial 1\n> v=3 n=r3 names=[r]\nadvance 20s\n";
+    let store = replay(text);
+    let eds = Kind::Eds.type_url(ApiVersion::V3).expect("a type URL");
+    assert_eq!(store.reconnect(StreamId(1), &eds), None);
+    let store = replay(&text.replace("partial 1\n", "").replace(" n=r3", ""));
+    assert!(store.reconnect(StreamId(1), &eds).is_some(), "the first request of a whole stream");
 }

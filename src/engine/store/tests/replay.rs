@@ -172,7 +172,7 @@ fn run(ops: &[Op], peek: bool) -> String {
             Op::Gap { stream } => Frame {
                 at,
                 stream: id(stream),
-                what: FramePayload::Gap { messages: 1, bytes: 9, cause: GapCause::Lost },
+                what: FramePayload::Gap { dir: None, messages: 1, bytes: 9, cause: GapCause::Lost },
             },
             Op::End { stream } => Frame { at, stream: id(stream), what: FramePayload::End(Box::default()) },
             _ => match message(op, store.catalog_mut()) {

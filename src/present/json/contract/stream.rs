@@ -35,12 +35,22 @@ pub(super) const STREAM: &[Field] = &[
     field(Always, "bytes_in", Count, "bytes from client to server"),
     field(Always, "bytes_out", Count, "bytes from server to client"),
     field(Always, "gaps", Count, "messages lost in the copy, or too large to be kept"),
-    field(Maybe, "not_kept", List(&Object(NOT_KEPT)), "what exceeds a limit and is not kept"),
+    field(
+        Maybe,
+        "not_kept",
+        List(&Object(NOT_KEPT)),
+        "what exceeds a limit, or cannot be read, and is not kept",
+    ),
     field(Maybe, "keepalive", Object(KEEPALIVE), "HTTP/2 keepalive PINGs of one side"),
 ];
 
-const NOT_KEPT: &[Field] = &[
-    field(Always, "what", words!(GapCause), "what there is too much of"),
+pub(super) const NOT_KEPT: &[Field] = &[
+    field(
+        Always,
+        "what",
+        words!(GapCause),
+        "why they are missing: what there is too much of, or what cannot be read",
+    ),
     field(Always, "messages", Count, "number of messages; of streams if `what` is `streams`"),
     field(Always, "bytes", Count, "number of bytes"),
 ];

@@ -190,7 +190,12 @@ impl<'a> RawSession<'a> {
                     _ => {
                         let word = line.cause.as_deref().unwrap_or_default();
                         let cause = GapCause::ALL.into_iter().find(|cause| cause.word() == word);
-                        FramePayload::Gap { messages, bytes, cause: cause.unwrap_or_default() }
+                        let dir = match line.of.as_deref() {
+                            Some("c2s") => Some(Dir::Req),
+                            Some("s2c") => Some(Dir::Resp),
+                            _ => None,
+                        };
+                        FramePayload::Gap { dir, messages, bytes, cause: cause.unwrap_or_default() }
                     }
                 };
                 let stream = self.stream(at, number, line.method, catalog)?;
@@ -423,7 +428,7 @@ impl<'a> RawSession<'a> {
             (None, Some(body), _) => match self.json.zip(shape) {
                 Some((json, shape)) => {
                     let bytes = encode_body(body, shape, json)?;
-                    content(Message::try_parse(shape, &bytes, catalog))
+                    content(Message::try_parse(shape, &bytes, catalog), shape.dir())
                 }
                 None => {
                     self.undecoded += 1;
@@ -488,16 +493,16 @@ fn read_raw(
         return Err(LineError::Base64);
     }
     Ok(match builder {
-        Some(builder) => content(builder.finish(catalog)),
+        Some(builder) => content(builder.finish(catalog), dir),
         // Count what is not xDS (docs/protocol.md#a-19).
         None => FramePayload::Opaque { dir, messages: 1, bytes },
     })
 }
 
-fn content(message: Result<Message, Oversized>) -> FramePayload {
+fn content(message: Result<Message, Oversized>, dir: Dir) -> FramePayload {
     match message {
         Ok(message) => FramePayload::Message(Arc::new(message)),
-        Err(Oversized { cause, bytes }) => FramePayload::Gap { messages: 1, bytes, cause },
+        Err(Oversized { cause, bytes }) => FramePayload::Gap { dir: Some(dir), messages: 1, bytes, cause },
     }
 }
 

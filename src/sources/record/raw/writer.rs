@@ -48,10 +48,11 @@ impl<'a, W: Write> Writer<'a, W> {
                 let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
                 self.line(frame, "gap", counts.into_iter().chain([("opaque", json!(dir_word(*dir)))]))
             }
-            FramePayload::Gap { messages, bytes, cause } => {
+            FramePayload::Gap { dir, messages, bytes, cause } => {
                 let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
                 let cause = (*cause != GapCause::Lost).then(|| ("cause", json!(cause.word())));
-                self.line(frame, "gap", counts.into_iter().chain(cause))
+                let of = dir.map(|dir| ("of", json!(dir_word(dir))));
+                self.line(frame, "gap", counts.into_iter().chain(cause).chain(of))
             }
             FramePayload::Intercepted(what) => self.intercepted(frame, what),
             FramePayload::End(end) => self.end(frame, end),

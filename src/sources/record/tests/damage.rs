@@ -159,7 +159,7 @@ fn counts_frames_lost_to_full_disk() {
     let loaded = load(&disk.0.bytes());
     assert_eq!(loaded.frames.len(), frames.len());
     let FramePayload::Message(lost) = &frames[6].what else { panic!("{:?}", frames[6]) };
-    let gap = FramePayload::Gap { messages: 1, bytes: lost.size, cause: GapCause::Lost };
+    let gap = FramePayload::Gap { dir: None, messages: 1, bytes: lost.size, cause: GapCause::Lost };
     assert_eq!(format!("{:?}", loaded.frames[6].what), format!("{gap:?}"));
     assert!(loaded.notices[0].contains("1 message and 0 other events are lost"), "{:?}", loaded.notices);
 }

@@ -179,7 +179,7 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     entries.reverse();
     frames.push(frame(6, 1, message(MessageShape::SotwResponse, &push(&entries, 3), catalog)));
     frames.push(frame(7, 1, message(MessageShape::SotwResponse, &push(&entries, 3), catalog)));
-    frames.push(frame(8, 1, FramePayload::Gap { messages: 2, bytes: 900, cause: GapCause::Lost }));
+    frames.push(frame(8, 1, FramePayload::Gap { dir: None, messages: 2, bytes: 900, cause: GapCause::Lost }));
     frames.push(frame(9, 1, message(MessageShape::SotwRequest, b"\x0a\xff garbage", catalog)));
     frames.push(frame(
         10,

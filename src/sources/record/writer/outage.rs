@@ -46,7 +46,7 @@ impl Writer {
     fn put_missing(&mut self, at: Time, stream: StreamId, lost: &mut LostStream) -> io::Result<()> {
         if lost.messages > 0 {
             let (messages, bytes) = (lost.messages, lost.bytes);
-            let what = FramePayload::Gap { messages, bytes, cause: GapCause::Lost };
+            let what = FramePayload::Gap { dir: None, messages, bytes, cause: GapCause::Lost };
             self.put_frame(&Frame { at, stream, what }, None)?;
             self.missing.risk_gap(messages);
         } else if let Some(open) = self.open.get(&stream).filter(|_| lost.is_new).cloned() {

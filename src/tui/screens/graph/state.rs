@@ -269,7 +269,7 @@ impl GraphScreen {
 /// The key of a resource that a filter lists.
 fn row_key(node: &GraphNode) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (node.kind, &node.name).hash(&mut hasher);
+    (node.kind, &node.name, &node.server).hash(&mut hasher);
     hasher.finish()
 }
 

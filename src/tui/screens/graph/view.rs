@@ -6,7 +6,7 @@ use super::{GraphScreen, areas};
 use crate::engine::graph::{GraphNode, NodeId, NodeState, PendingStates, TreeRow, TreeRowKind};
 use crate::engine::nack::RestUse;
 use crate::engine::store::ResourceState;
-use crate::present::graph::{KIND_CHAIN, other_source, pending_counts, pending_states};
+use crate::present::graph::{KIND_CHAIN, name_at_server, other_source, pending_counts, pending_states};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::data::BodyFormat;
@@ -15,7 +15,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::syntax;
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::{Kind, Time};
-use crate::wire::text::{self, cut_name, display_safe, pad, plural, shown_name};
+use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
 use crate::tui::widgets::text::field;
 
@@ -81,7 +81,7 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     }
     if let Some(node) = screen.view.users_of.and_then(|id| graph.get(id)) {
         line.push(span(
-            format!("   referrers of {} {} (P)", node.kind.label(), shown_name(&node.name)),
+            format!("   referrers of {} {} (P)", node.kind.label(), name_at_server(node)),
             Role::Warn,
         ));
     }
@@ -120,7 +120,7 @@ pub(super) fn draw(
         }
     }
     let (title, rest) = layout::split(detail, 1);
-    let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), shown_name(&node.name)));
+    let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), name_at_server(node)));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
     canvas.lines(rest, &detail_lines(screen, common, usize::from(rest.width)), 0);
     cursor
@@ -131,7 +131,7 @@ pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) ->
     match row.what {
         TreeRowKind::Node { id, open } => {
             let Some(node) = screen.graph.get(id) else { return Vec::new() };
-            let mut cells = vec![plain(format!("{} {}", node.kind.label(), shown_name(&node.name)))];
+            let mut cells = vec![plain(format!("{} {}", node.kind.label(), name_at_server(node)))];
             cells.extend(state(screen, common, id, node, open == Some(false)));
             cells
         }
@@ -416,7 +416,7 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
             &format!(
                 "{} {}  {}",
                 user.kind.label(),
-                shown_name(&user.name),
+                name_at_server(user),
                 field_of(user).unwrap_or_default()
             ),
             Role::Plain,
@@ -433,7 +433,7 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
         .iter()
         .take(6)
         .filter_map(|(to, _)| screen.graph.get(*to))
-        .map(|to| format!("{} {}", to.kind.label(), shown_name(&to.name)))
+        .map(|to| format!("{} {}", to.kind.label(), name_at_server(to)))
         .collect();
     if !uses.is_empty() {
         let more =

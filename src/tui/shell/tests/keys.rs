@@ -27,17 +27,17 @@ fn paused_screen_does_not_change() {
 }
 
 #[test]
-fn quitting_asks_while_clients_are_connected() {
+fn quitting_asks_while_streams_of_clients_are_open() {
     let data = story();
     let mut model = typed(&data, "");
     assert_eq!(type_keys(&mut model, &data, "q"), [Effect::Quit]);
-    model.common.info.clients = 3;
+    model.common.info.streams = 3;
     assert_eq!(type_keys(&mut model, &data, "q"), []);
-    assert!(drawn_text(&model).contains("3 clients"));
+    assert!(drawn_text(&model).contains("3 streams of clients"));
     assert_eq!(type_keys(&mut model, &data, "<enter>q"), [], "neither Enter nor the key that asked");
     assert_eq!(type_keys(&mut model, &data, "y"), [Effect::Quit]);
     let mut model = typed(&data, "");
-    model.common.info.clients = 3;
+    model.common.info.streams = 3;
     assert_eq!(type_keys(&mut model, &data, "^c^c"), [Effect::Quit], "twice forces");
 }
 

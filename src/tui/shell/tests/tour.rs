@@ -12,7 +12,7 @@ use super::places::{PROBLEMS, bar};
 
 fn toured(width: u16, height: u16) -> Model {
     let mut model = model(width, height, PLAIN);
-    model.common.info = Info { is_demo: true, has_tour: true, clients: 6, ..info() };
+    model.common.info = Info { is_demo: true, has_tour: true, streams: 6, ..info() };
     model
 }
 

@@ -54,8 +54,8 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
         Overlay::Sort { .. } => " the order of this list: a number, or j k and Enter".to_owned(),
         Overlay::Columns { .. } => " the columns of this list: a number, or j k and Enter".to_owned(),
         Overlay::ConfirmQuit => {
-            let clients = text::plural(model.common.info.clients, "client");
-            format!(" {clients} connected through this: quitting ends the streams.  y quit  n stay")
+            let streams = text::plural(model.common.info.streams, "stream");
+            format!(" {streams} of clients pass through this: quitting ends them.  y quit  n stay")
         }
         Overlay::SetMark => " mark this moment: a letter".to_owned(),
         Overlay::GoToMark => " go to the mark: a letter".to_owned(),
