@@ -7,11 +7,11 @@ use regex::bytes::Regex;
 
 use super::LOCATION_FIELDS;
 use super::schemes::SCHEMES;
-use super::values::{indent, is_credential, is_literal, quoted, spaces, value};
+use super::values::{Words, indent, is_credential, is_literal, quoted, spaces, value};
 
-/// The beginning of a list or an object of JSON, YAML or Go.
+/// The beginning of a list or an object of JSON, YAML, Go or the text format of protobuf.
 static OPENING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^(?:(?:\[\]|map\[[\w.*]{1,64}\])[\w.*]{1,64}\{|(?:map|&)?[\[{])")
+    Regex::new(r"(?-u)^(?:(?:\[\]|map\[[\w.*]{1,64}\])[\w.*]{1,64}\{|(?:map|&)?[\[{]|<\s)")
         .expect("a pattern of ours")
 });
 
@@ -22,7 +22,6 @@ static LINE_KEY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Values, and the offset behind the list, the object or the lines with the values.
-#[derive(Default)]
 pub(super) struct Group {
     pub values: Vec<Range<usize>>,
     pub end: usize,
@@ -38,6 +37,7 @@ pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
     let opening = OPENING.find(rest).filter(|_| !is_other)?;
     let mut out = Group { values: Vec::new(), end: at + opening.end() };
     let mut open = 1;
+    let has_angles = rest.starts_with(b"<");
     let mut is_location = false;
     while let Some(byte) = text.get(out.end).filter(|_| open > 0) {
         match byte {
@@ -46,6 +46,8 @@ pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
             }
             b'{' | b'[' | b'(' => open += 1,
             b'}' | b']' | b')' => open -= 1,
+            b'<' if has_angles => open += 1,
+            b'>' if has_angles => open -= 1,
             b'\\' if matches!(text.get(out.end + 1), Some(b'n' | b'r' | b't')) => out.end += 1,
             byte if is_scalar_start(*byte) || text[out.end..].starts_with(b"***") => {
                 let scalar = scalar(text, out.end);
@@ -150,6 +152,9 @@ fn put_line(text: &[u8], at: usize, is_sentence: bool, values: &mut Vec<Range<us
         Some(group) => values.extend(group.values),
         // A sentence may have indented lines.
         None if is_sentence && text[at..].contains(&b' ') => {}
-        None => values.extend(value(text, at, !is_sentence, is_sentence)),
+        None => {
+            let words = if is_sentence { Words::Credentials } else { Words::Any };
+            values.extend(value(text, at, !is_sentence, words));
+        }
     }
 }
