@@ -10,11 +10,17 @@ use super::schemes::SCHEMES;
 use super::values::{Words, block, value};
 use crate::schema::secret_names::SecretNames;
 
+/// Words in front of `key`, with a space between.
+pub(super) const KEY_KINDS: &str =
+    "(?i:access|account|api|auth|client|encryption|master|private|secret|session|shared|signing)";
+
 /// Names with a separator and a value: of YAML, JSON, also in quotes, of `name=value`, of blocks of
 /// the text format of protobuf, and of `name(value)`.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?-u)([A-Za-z0-9_.\x80-\xff-]{2,64})(?:\\{0,7}["'`])?\]?(?:[ \t]{0,8}(:=|=>|[:=]|%3[aAdD]|[{<])[ \t]{0,8}|(\())"#,
+        r#"(?-u)((?:{KEY_KINDS} )?[A-Za-z0-9_.\x80-\xff-]{2,64})(?:\\{0,7}["'`])?\]?(?:[ \t]{0,8}(:=|=>|<-|->|[:=]|%3[aAdD]|[{<])[ \t]{0,8}|(\())"#
+            .replace("{KEY_KINDS}", KEY_KINDS)
+            .as_str(),
     )
     .expect("a pattern of ours")
 });
@@ -29,6 +35,10 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a pattern of ours")
 });
 
+/// Further cookies.
+static COOKIES: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?-u)^(?:; ?[^\s=;,]{1,128}=[^\s;,]{1,4096})+").expect("a pattern of ours"));
+
 /// Options of a command line with a value.
 static OPTION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?-u)(?:^|[\s"'`(])--?([A-Za-z][A-Za-z0-9_.-]{1,63})[ \t]{1,8}[^\s-]"#)
@@ -37,7 +47,7 @@ static OPTION: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Elements of XML with a text.
 static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?-u)<([A-Za-z][A-Za-z0-9_.:-]{1,63})(?:\s[^<>]{0,256})?>([^<>]{1,4096})</")
+    Regex::new(r"(?-u)<([A-Za-z][A-Za-z0-9_.:-]{1,63})(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?([^<>]{1,4096}?)(?:\]\]>)?</")
         .expect("a pattern of ours")
 });
 
@@ -162,7 +172,7 @@ impl Search<'_> {
         if separator.as_bytes().starts_with(b"%") {
             return self.encoded_value(name, word, all.end());
         }
-        if !self.names.is_name_in_text(word) || b"{<".contains(&separator.as_bytes()[0]) {
+        if !self.names.is_name_in_text(word) || matches!(separator.as_bytes(), b"{" | b"<") {
             return None;
         }
         let is_member = separator.as_bytes() == b":" && self.starts_line(all);
@@ -172,8 +182,13 @@ impl Search<'_> {
         // Operators: `==` and `::`.
         let doubled = usize::from(self.text.get(all.end()) == separator.as_bytes().last());
         let at = behind_space(self.text, all.end() + doubled);
-        let words = if doubled > 0 { Words::Credentials } else { self.words };
+        let is_operator = doubled > 0 || separator.as_bytes().contains(&b'-');
+        let words = if is_operator { Words::Credentials } else { self.words };
         let found = value(self.text, at, is_member && !self.is_sentence, words)?;
+        if word.to_ascii_lowercase().contains("cookie") {
+            let len = COOKIES.find(&self.text[found.end..]).map_or(0, |cookies| cookies.len());
+            return Some(found.start..found.end + len);
+        }
         let is_scheme = |scheme: &&str| self.text[found.clone()].eq_ignore_ascii_case(scheme.as_bytes());
         if !SCHEMES.iter().any(is_scheme) {
             return Some(found);

@@ -40,7 +40,7 @@ pub(super) enum Words {
 }
 
 impl Words {
-    fn accept(self, word: &[u8]) -> bool {
+    pub(super) fn accept(self, word: &[u8]) -> bool {
         match self {
             Words::Any => true,
             Words::Unusual => !is_ordinary(word),
@@ -56,12 +56,15 @@ impl Words {
 pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, words: Words) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     if let Some(Quoted { content, .. }) = quoted(rest) {
-        return (!content.is_empty()).then_some(at + content.start..at + content.end);
+        let bytes = &rest[content.clone()];
+        // A parser names a character: `unexpected token: '}'`.
+        let is_sign = words != Words::Any && bytes.len() == 1 && !bytes[0].is_ascii_alphanumeric();
+        return (!bytes.is_empty() && !is_sign).then_some(at + content.start..at + content.end);
     }
     let sample = &rest[..word_len(rest, MAX_SAMPLE_BYTES + 1, is_yaml)];
     let word = sample.trim_ascii_end();
     let is_long = sample.len() > MAX_SAMPLE_BYTES;
-    if is_other(word) || is_literal(word) || !is_long && !words.accept(word) {
+    if is_other(word, words) || is_literal(word) || !is_long && !words.accept(word) {
         return None;
     }
     let len = if is_long { word_len(rest, rest.len(), is_yaml) } else { sample.len() };
@@ -73,11 +76,12 @@ fn word_len(text: &[u8], max: usize, is_yaml: bool) -> usize {
     let ends = |at: usize, byte: u8| {
         let next = text.get(at + 1).copied().unwrap_or(b' ');
         match byte {
-            b'\n' | b'\r' | b'"' => true,
+            b'\n' | b'\r' => true,
             b'\\' => b"nrt\"'`\\".contains(&next),
+            b'"' if is_yaml => true,
             b'}' | b']' => is_yaml || !next.is_ascii_alphanumeric(),
             _ if is_yaml => false,
-            b')' | b'\'' | b'<' | b'>' => !next.is_ascii_alphanumeric(),
+            b')' | b'"' | b'\'' | b'<' | b'>' => !next.is_ascii_alphanumeric(),
             b';' | b'&' => !next.is_ascii_alphanumeric() || is_name(&text[at + 1..]),
             b',' => true,
             byte => byte.is_ascii_whitespace(),
@@ -95,7 +99,7 @@ fn is_name(text: &[u8]) -> bool {
 
 /// Whether a word is code or part of a pattern: a block of YAML or JSON, a reference, a pattern of
 /// access logs, or a call in Lua.
-fn is_other(word: &[u8]) -> bool {
+fn is_other(word: &[u8], words: Words) -> bool {
     let Some(first) = word.first() else { return true };
     let next = word.get(1).copied().unwrap_or(b' ');
     let call = memchr::memchr(b'(', word).map(|at| &word[..at]);
@@ -107,7 +111,7 @@ fn is_other(word: &[u8]) -> bool {
             let name = word[1..].iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
             name > 0 && word.get(name + 1).is_some_and(|end| b"%(:".contains(end))
         }
-        b'&' | b'*' | b'!' | b'=' | b':' | b'(' => !is_credential(word),
+        b'&' | b'*' | b'!' | b'=' | b':' | b'(' => words == Words::Any && !is_credential(word),
         _ => call.is_some_and(|name| name.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.:".contains(byte))),
     }
 }
@@ -175,9 +179,11 @@ pub(super) fn is_literal(word: &[u8]) -> bool {
 
 /// Whether a word belongs to a sentence.
 fn is_ordinary(word: &[u8]) -> bool {
-    let bare = word.trim_ascii_end();
-    let bare = &bare[..bare.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |last| last + 1)];
-    bare.is_empty() || ORDINARY_WORDS.iter().any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
+    let begin = word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(word.len());
+    let end = word.iter().rposition(u8::is_ascii_alphanumeric).map_or(begin, |last| last + 1);
+    let bare = &word[begin..end];
+    // Letters that are not of ASCII are no signs.
+    bare.is_empty() && word.is_ascii() || ORDINARY_WORDS.iter().any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {

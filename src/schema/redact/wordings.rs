@@ -4,24 +4,26 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 
-use super::members::name_text;
+use super::members::{KEY_KINDS, name_text};
 use super::values::{Words, value};
 use crate::schema::secret_names::SecretNames;
 
 /// Names with a verb.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i-u)([A-Z0-9_.-]{2,64})(?:\\{0,7}["'`])?\s{1,8}(?:is|was|are|were|equals|(?:is |was )?set to|changed to)[\s:]{1,8}"#,
+        r#"(?i-u)((?:{KEY_KINDS} )?[A-Z0-9_.-]{2,64})(?:\\{0,7}["'`])?\s{1,8}(?:(?:(?:is|was) )?(?:set|reset|changed|rotated|updated) to|is|was|are|were|equals)[\s:]{1,8}"#
+            .replace("{KEY_KINDS}", KEY_KINDS)
+            .as_str(),
     )
     .expect("a pattern of ours")
 });
 
-/// Passwords in quotes, with nothing or a verb in front.
-static QUOTED_PASSWORD: LazyLock<Regex> = LazyLock::new(|| {
+/// Passwords without a separator, in quotes also behind a verb.
+static PASSWORD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i-u)(?:passw(?:or)?d|passphrase|pwd)\s{1,8}(?:(?:is|was|equals|set to|changed to|of|as|to)\s{1,8})?(\\{0,7}["'`])"#,
+        r#"(?i-u)(?:passw(?:or)?d|passphrase|pwd)\s{1,8}(?:(?:(?:is|was|equals|set to|changed to|of|as|to)\s{1,8})?(\\{0,7}["'`])|([^\s"'`\\]))"#,
     )
     .expect("a pattern of ours")
 });
@@ -59,16 +61,21 @@ static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Collects the values in such wordings.
 pub(super) fn find(text: &[u8], names: &SecretNames, found: &mut Vec<Range<usize>>) {
-    let statements = STATEMENT.captures_iter(text).filter_map(|statement| {
-        let is_secret = names.is_key(name_text(statement.get(1)?)?);
-        let at = statement.get(0).filter(|_| is_secret)?.end();
+    // The value of a statement must look like a credential, also in quotes.
+    let credential = |at| {
         let value = value(text, at, false, Words::Credentials)?;
-        super::values::is_credential(&text[value.clone()]).then_some(value)
-    });
-    found.extend(statements);
-    for pattern in [&QUOTED_PASSWORD, &IDENTIFIED] {
-        let quotes = pattern.captures_iter(text).filter_map(|quoted| quoted.get(1));
-        found.extend(quotes.filter_map(|quote| value(text, quote.start(), false, Words::Any)));
+        Words::Credentials.accept(&text[value.clone()]).then_some(value)
+    };
+    let secret = |statement: Captures<'_>| {
+        let is_secret = names.is_key(name_text(statement.get(1)?)?);
+        credential(statement.get(0).filter(|_| is_secret)?.end())
+    };
+    found.extend(STATEMENT.captures_iter(text).filter_map(secret));
+    for pattern in [&PASSWORD, &IDENTIFIED] {
+        for password in pattern.captures_iter(text) {
+            found.extend(password.get(1).and_then(|quote| value(text, quote.start(), false, Words::Any)));
+            found.extend(password.get(2).and_then(|word| credential(word.start())));
+        }
     }
     for pattern in [&NETRC, &COMMAND] {
         let values = pattern.find_iter(text).filter_map(|all| value(text, all.end(), false, Words::Unusual));

@@ -132,6 +132,10 @@ fn texts() -> Vec<(String, String)> {
         "private_key <\n  inline_string: \"HERE\"\n>",
         "credentials{user: a, password: HERE}",
         "got authorization: Bearer HERE",
+        "the API key is HERE",
+        "the password HERE is wrong",
+        "<password><![CDATA[HERE]]></password>",
+        "password <- \"HERE\"",
     ]
     .into_iter()
     .map(|text| (text.replace("HERE", HUNTER), text.replace("HERE", stars)))
@@ -162,6 +166,37 @@ fn overwrites_secrets_of_texts_in_any_field() {
     let metadata = json!({"filter_metadata": {"acme": {"note": pem}}});
     let after = redactor().resource(&bytes(CLUSTER, &json!({"name": "c", "metadata": metadata})));
     assert!(!holds(&after.expect("a key"), &pem[40..60]));
+}
+
+/// Words that no digit and no capital tells from other words.
+#[test]
+fn removes_plain_words_behind_names_in_errors() {
+    for text in [
+        "password=melonfish",
+        "password: melonfish, user: a",
+        "password=(melonfish)",
+        "password=!melonfish",
+        "password: *melonfish",
+        "password=melon\"fish",
+        "password=melon'fish",
+        "password=melon;fish&a",
+        "password=melon&fish",
+        "password:\n  melonfish",
+        "Pwd=melonfish;",
+        "API key: melonfish",
+        "authorization: Bearer melonfish",
+        "Cookie: theme=dark; id=melonfish",
+        "token_data_source: {inline_string: melonfish}",
+        "auth_username: melonfish",
+        "private_key{inline_string:\"melonfish\"}",
+        "users { inline_string: \"melonfish\" }",
+        "--password melonfish",
+        "password: \u{201c}melonfish\u{201d}",
+        "\u{201c}password\u{201d}: melonfish",
+    ] {
+        let clean = redactor().text(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(!clean.contains("melon") && !clean.contains("fish"), "{clean}");
+    }
 }
 
 /// Passwords in base64 that end in the letters that fill a group, and a scheme in each position.
@@ -281,6 +316,9 @@ fn keeps_texts_without_secrets() {
         "machine a has no password set",
         "token == nil",
         "unexpected token: }",
+        "unexpected token: '}'",
+        "token -> listener",
+        "the password policy requires digits",
         "Token::Ident",
         "no password for user 'a'",
         "/a?%62=1&c%3Dd",
