@@ -59,6 +59,9 @@ const WRAPPER_METADATA: u32 = 9;
 /// `ResourceName`.
 const PARAMETERS: u32 = 2;
 
+/// The number of the cluster in a `Node`.
+const NODE_CLUSTER: u32 = 2;
+
 /// Headers with the authority of a URL, which may have a password, and the address of a client.
 const AUTHORITY_HEADERS: [&str; 3] = [":authority", "host", "peer"];
 
@@ -245,7 +248,14 @@ impl Redact for Redactor {
     }
 
     fn node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.typed("envoy.config.core.v3.Node", bytes)
+        let clean = self.typed("envoy.config.core.v3.Node", bytes);
+        let cluster = |field: &WireField<'_>| match (field.number, field.value) {
+            (NODE_CLUSTER, Value::Len(name)) => {
+                self.overwritten(name, shown::authority_password(name).into_iter().collect())
+            }
+            _ => None,
+        };
+        rebuild(clean.as_deref().unwrap_or(bytes), cluster, |_| None).or(clean)
     }
 
     fn metadata(&self, name: &str, value: &str) -> Option<String> {

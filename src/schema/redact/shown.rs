@@ -73,7 +73,7 @@ fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<
     }
     schemes::find(text, &mut found);
     members::find(text, names, is_sentence, &mut found);
-    wordings::find(text, names, &mut found);
+    wordings::find(text, names, is_sentence, &mut found);
     let is_key = |block: &regex::bytes::Match<'_>| {
         let head: Vec<u8> =
             block.as_bytes().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(88).collect();

@@ -191,6 +191,7 @@ fn removes_plain_words_behind_names_in_errors() {
         "private_key{inline_string:\"melonfish\"}",
         "users { inline_string: \"melonfish\" }",
         "--password melonfish",
+        "cannot connect to u:melonfish1@h.test",
         "password: \u{201c}melonfish\u{201d}",
         "\u{201c}password\u{201d}: melonfish",
     ] {
@@ -318,6 +319,8 @@ fn keeps_texts_without_secrets() {
         "unexpected token: }",
         "unexpected token: '}'",
         "token -> listener",
+        "image app:v1.2.345@sha256:0123 is missing",
+        "mailto:bob2024@acme.test",
         "the password policy requires digits",
         "Token::Ident",
         "no password for user 'a'",
