@@ -6,8 +6,8 @@ use std::io;
 
 use crate::app::signals::EndSignal;
 use crate::app::tap::StartError;
-use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::pcap::CaptureError;
+use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::{PositionError, SourceError};
 use crate::wire::text::{display_safe, plural, shell_word, size, width};
 
@@ -218,7 +218,10 @@ impl From<SourceError> for CliError {
                 vec![format!("{} {file} | xdscope status -", compression.command())]
             }
             SourceError::Capture { source: CaptureError::Header, name } => vec![
-                format!("editcap -F pcapng {} session.pcapng   converts captures of other formats", shell_word(name)),
+                format!(
+                    "editcap -F pcapng {} session.pcapng   converts captures of other formats",
+                    shell_word(name)
+                ),
                 "tcpdump -i any -s 0 -w session.pcap tcp   captures packets".to_owned(),
             ],
             SourceError::Capture { source: CaptureError::Cut { .. }, .. } => {

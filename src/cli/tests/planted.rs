@@ -18,8 +18,19 @@ const WIDGET: &str = "type.googleapis.com/acme.v1.Widget";
 
 /// Verbs that print nothing of a source that a test can give, or that print what the user types.
 const OTHER_VERBS: [&str; 13] = [
-    "demo", "tap", "serve", "watch", "wait", "replay", "redact", "sessions", "explain", "doctor", "completions",
-    "man", "help",
+    "demo",
+    "tap",
+    "serve",
+    "watch",
+    "wait",
+    "replay",
+    "redact",
+    "sessions",
+    "explain",
+    "doctor",
+    "completions",
+    "man",
+    "help",
 ];
 
 /// Secrets, and where each is.
@@ -117,13 +128,15 @@ fn session(planted: &mut Planted) -> String {
         let response = json!({"version_info": version.to_string(), "nonce": version.to_string(), "type_url": CLUSTER,
             "resources": [cluster(version)], "control_plane": control_plane});
         lines.push(message("DiscoveryResponse", planted.json(response), b""));
-        let request = json!({"version_info": "1", "response_nonce": version.to_string(), "type_url": CLUSTER});
+        let request =
+            json!({"version_info": "1", "response_nonce": version.to_string(), "type_url": CLUSTER});
         let error = if version == 1 { Vec::new() } else { error_detail(planted, nack) };
         lines.push(message("DiscoveryRequest", request, &error));
     }
     let request = json!({"type_url": SECRET, "resource_names": ["s"]});
     lines.push(message("DiscoveryRequest", request, b""));
-    let secret = json!({"@type": SECRET, "name": "s", "generic_secret": {"secret": {"inline_string": "HERE"}}});
+    let secret =
+        json!({"@type": SECRET, "name": "s", "generic_secret": {"secret": {"inline_string": "HERE"}}});
     let response = json!({"version_info": "1", "nonce": "s1", "type_url": SECRET, "resources": [secret]});
     lines.push(message("DiscoveryResponse", planted.json(response), b""));
     lines.push(message("DiscoveryRequest", json!({"type_url": WIDGET}), b""));
@@ -174,7 +187,17 @@ fn calls(source: &str, folder: &Path) -> Vec<Vec<String>> {
     }
     for form in forms("export", "to") {
         let output = folder.join(&form);
-        add(&["export", source, "--to", &form, "--node", "n", "--output", output.to_str().expect("text"), "--force"]);
+        add(&[
+            "export",
+            source,
+            "--to",
+            &form,
+            "--node",
+            "n",
+            "--output",
+            output.to_str().expect("text"),
+            "--force",
+        ]);
     }
     add(&["report", source, "--output", "-"]);
     add(&["descriptors", "check", source]);

@@ -36,8 +36,9 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Further cookies.
-static COOKIES: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?-u)^(?:; ?[^\s=;,]{1,128}=[^\s;,]{1,4096})+").expect("a pattern of ours"));
+static COOKIES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^(?:; ?[^\s=;,]{1,128}=[^\s;,]{1,4096})+").expect("a pattern of ours")
+});
 
 /// Options of a command line with a value.
 static OPTION: LazyLock<Regex> = LazyLock::new(|| {

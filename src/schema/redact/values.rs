@@ -10,23 +10,20 @@ const MAX_SAMPLE_BYTES: usize = 256;
 const MAX_ESCAPES: usize = 7;
 
 /// Words of sentences, which are no secrets: `token: unexpected end`, `--token or --token-file`.
-const ORDINARY_WORDS: [&str; 160] = [
-    "a", "absent", "after", "already", "an", "and", "another", "are", "argument", "as", "at", "bad", "be",
-    "because", "been", "before", "being", "both", "but", "by", "bytes", "can", "cannot", "client",
-    "connection", "context", "corrupt", "could", "deadline", "decode", "decoding", "denied", "dial", "did",
-    "disabled", "does", "either", "embedded", "empty", "enabled", "encode", "encoding", "end", "eof",
-    "error", "exactly", "expected", "expired", "failed", "failure", "field", "file", "flag", "for",
-    "forbidden", "found", "from", "get", "given", "had", "has", "have", "header", "http", "if", "illegal",
-    "in", "instead", "internal", "invalid", "is", "it", "its", "json", "length", "less", "line", "loading",
-    "lookup", "malformed", "may", "message", "mismatch", "missing", "more", "must", "name", "needs",
-    "neither", "network", "new", "no", "not", "now", "of", "on", "one", "only", "open", "operation",
-    "option", "optional", "or", "our", "parameter", "parse", "parsing", "permission", "post", "read",
-    "reading", "refused", "rejected", "request", "required", "requires", "resource", "response", "rpc",
-    "server", "should", "start", "stat", "stream", "string", "such", "syntax", "tcp", "that", "the", "this",
-    "timeout", "to", "too", "twice", "two", "type", "unable", "unauthenticated", "unauthorized", "undefined",
-    "unexpected", "unknown", "unmarshal", "unset", "unsupported", "until", "value", "verification", "was",
-    "were", "when", "which", "will", "with", "without", "write", "wrong", "x509", "yaml",
-];
+const ORDINARY_WORDS: &str = "\
+    a aborted absent after already an and another are argument as at audience available bad be \
+    because been before being both but by bytes can canceled cancelled cannot client closed \
+    connection context corrupt could deadline decode decoding denied deprecated dial did \
+    disabled does either embedded empty enabled encode encoding end eof error exactly expected \
+    expired failed failure fetch field file flag for forbidden found from get given got had has \
+    have header http if illegal in insecure instead internal invalid is it its json length less \
+    line loading long lookup malformed may message mismatch missing more must name needs neither \
+    network new no not now of ok on one only open operation option optional or our parameter \
+    parse parsing permission post read reading refused rejected request required requires reset \
+    resource response rpc server short should start stat status stream string such syntax tcp \
+    that the this timeout to too ttl twice two type unable unauthenticated unauthorized \
+    unavailable undefined unexpected unknown unmarshal unset unsupported until value \
+    verification was were when which will with without write wrong x509 yaml";
 
 /// The words without quotes that are taken for values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,13 +103,17 @@ fn is_other(word: &[u8], words: Words) -> bool {
     match first {
         b'{' | b'[' | b'<' => true,
         b'|' | b'>' => word.len() <= 3,
-        b'$' => b"{(".contains(&next) || word[1..].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_'),
+        b'$' => {
+            b"{(".contains(&next) || word[1..].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
+        }
         b'%' => {
-            let name = word[1..].iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+            let name =
+                word[1..].iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
             name > 0 && word.get(name + 1).is_some_and(|end| b"%(:".contains(end))
         }
         b'&' | b'*' | b'!' | b'=' | b':' | b'(' => words == Words::Any && !is_credential(word),
-        _ => call.is_some_and(|name| name.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.:".contains(byte))),
+        _ => call
+            .is_some_and(|name| name.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.:".contains(byte))),
     }
 }
 
@@ -183,7 +184,8 @@ fn is_ordinary(word: &[u8]) -> bool {
     let end = word.iter().rposition(u8::is_ascii_alphanumeric).map_or(begin, |last| last + 1);
     let bare = &word[begin..end];
     // Letters that are not of ASCII are no signs.
-    bare.is_empty() && word.is_ascii() || ORDINARY_WORDS.iter().any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
+    bare.is_empty() && word.is_ascii()
+        || ORDINARY_WORDS.split(' ').any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {

@@ -51,7 +51,11 @@ static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
     };
     let quote = r#"(?:[ =]|\\{0,7}["'][ \t]{0,8},\s{0,8})?"#;
     let options = [
-        option("mysql[a-z]*|mariadb[a-z-]*|mongo[a-z]*|sshpass|(?:docker|podman|helm|oras|skopeo|crane) login", "p", quote),
+        option(
+            "mysql[a-z]*|mariadb[a-z-]*|mongo[a-z]*|sshpass|(?:docker|podman|helm|oras|skopeo|crane) login",
+            "p",
+            quote,
+        ),
         option("redis-cli", "a", quote),
         option("ldap[a-z]{3,8}", "w", quote),
         option("curl|wget", "u", r#"[ =]?\\{0,7}["']?[^\s"':]{1,256}:"#),
@@ -87,7 +91,8 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &
     }
     let password = |login: Captures<'_>| {
         let (all, password) = (login.get(0)?, login.get(1)?);
-        let is_address = ["mailto:", "sip:", "sips:"].iter().any(|scheme| all.as_bytes().starts_with(scheme.as_bytes()));
+        let is_address =
+            ["mailto:", "sip:", "sips:"].iter().any(|scheme| all.as_bytes().starts_with(scheme.as_bytes()));
         let is_image = text[password.end()..].starts_with(b"@sha256:");
         (!is_address && !is_image && is_credential(password.as_bytes())).then(|| password.range())
     };

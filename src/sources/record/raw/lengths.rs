@@ -123,7 +123,10 @@ mod tests {
             let members = Members { line: line.as_bytes(), at: 0 };
             members.map(|(key, value)| format!("{}={}", text(key), text(value))).collect::<Vec<_>>()
         };
-        assert_eq!(list(r#"{"a": "x\\\"}", "b":[1,{"c":2}],"d":3}"#), [r#"a= "x\\\"}","#, r#"b=[1,{"c":2}],"#, "d=3}"]);
+        assert_eq!(
+            list(r#"{"a": "x\\\"}", "b":[1,{"c":2}],"d":3}"#),
+            [r#"a= "x\\\"}","#, r#"b=[1,{"c":2}],"#, "d=3}"]
+        );
         assert_eq!(list(r#"{"a":"x"#), [r#"a="x"#]);
         for damaged in ["", "{", "{\"", "{\"a", "{\"a\"", "\\", "x", "{\"a\\"] {
             assert_eq!(list(damaged), Vec::<String>::new());

@@ -213,7 +213,8 @@ impl<'a> RawSession<'a> {
         let line = [front, b"}"].concat();
         let Ok(line) = serde_json::from_slice::<RawLine<'_>>(&line) else { return false };
         let (Ok(number), "c2s" | "s2c") = (line.number(), line.dir.as_str()) else { return false };
-        let stream = self.time(&line.t).and_then(|at| Ok((at, self.stream(at, number, line.method, catalog)?)));
+        let stream =
+            self.time(&line.t).and_then(|at| Ok((at, self.stream(at, number, line.method, catalog)?)));
         let Ok((at, stream)) = stream else { return false };
         self.put(at, stream, FramePayload::Gap { messages: 1, bytes: bytes / 4 * 3, cause: GapCause::Size });
         true
@@ -364,7 +365,8 @@ impl<'a> RawSession<'a> {
         let Some(interference) = Interference::parse(word) else { return Ok(()) };
         let dir = |word: Option<&str>| if word == Some("s2c") { Dir::Resp } else { Dir::Req };
         let text = |text: Option<String>| Arc::from(text.unwrap_or_default());
-        let message = |text: Option<RawText<'_>>| text.and_then(|RawText(text)| base64::decode(&text)).map(Bytes::from);
+        let message =
+            |text: Option<RawText<'_>>| text.and_then(|RawText(text)| base64::decode(&text)).map(Bytes::from);
         let dir_of = dir(line.of.as_deref());
         let what = Intervention {
             facts: InterventionFacts {

@@ -274,7 +274,9 @@ fn counts_messages_of_lines_that_are_too_long() {
         panic!("a gap")
     };
     assert_eq!(bytes >> 20, 24);
-    for (start, end) in [("{\"raw\":\"", "\",\"dir\":\"s2c\"}"), ("", ""), ("{\"dir\":\"open\",\"note\":\"", "\"}")] {
+    for (start, end) in
+        [("{\"raw\":\"", "\",\"dir\":\"s2c\"}"), ("", ""), ("{\"dir\":\"open\",\"note\":\"", "\"}")]
+    {
         let loaded = read(start, end);
         assert_eq!(loaded.notices, ["line 1 skipped: longer than 32 MiB; raise --memory"]);
         assert!(loaded.frames.is_empty());
