@@ -203,8 +203,8 @@ impl<'a> RawSession<'a> {
         }
     }
 
-    /// Puts a gap for the message of a line that is too long, if the start of the line, `head`, tells
-    /// its stream. Returns whether it does.
+    /// Puts a gap for the message of a line that is too long, if the start of the line, `head`,
+    /// tells its stream. Returns whether it does.
     pub(super) fn long_line(&mut self, head: &[u8], bytes: u64, catalog: &Catalog) -> bool {
         let key = [&b"\"raw\""[..], b"\"body\""].iter().filter_map(|key| memmem::find(head, key)).min();
         let Some(front) = key.and_then(|key| head.get(..key)) else { return false };
