@@ -145,7 +145,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the values of a list, an object or lines of YAML behind a name, if the name is secret.
+    /// Returns the values of a list, an object or lines of YAML behind a name, if the name is
+    /// secret.
     fn group(&self, member: &Captures<'_>) -> Option<Group> {
         let (all, name, separator) = (member.get(0)?, name_text(member.get(1)?)?, member.get(2)?);
         let is_secret = self.names.is_name_in_text(name);
