@@ -6,6 +6,7 @@ use std::io;
 
 use crate::app::signals::EndSignal;
 use crate::app::tap::StartError;
+use crate::sources::pcap::CaptureError;
 use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::{PositionError, SourceError};
 use crate::wire::text::{display_safe, plural, shell_word, size, width};
@@ -211,6 +212,20 @@ impl From<SourceError> for CliError {
             ],
             SourceError::Recording { source: RecordReadError::ManySessions { sessions }, .. } => {
                 sessions.iter().rev().take(MAX_NAMED_SESSIONS).map(session_command).collect()
+            }
+            SourceError::Recording { name, source: RecordReadError::Compressed(compression) } => {
+                let file = if name == "-" { "FILE".into() } else { shell_word(name) };
+                vec![format!("{} {file} | xdscope status -", compression.command())]
+            }
+            SourceError::Capture { source: CaptureError::Header, name } => vec![
+                format!(
+                    "editcap -F pcapng {} session.pcapng   converts captures of other formats",
+                    shell_word(name)
+                ),
+                "tcpdump -i any -s 0 -w session.pcap tcp   captures packets".to_owned(),
+            ],
+            SourceError::Capture { source: CaptureError::Cut { .. }, .. } => {
+                vec!["tcpdump -i any -s 0 -w session.pcap tcp   captures packets".to_owned()]
             }
             SourceError::Text { .. } | SourceError::Recording { source: RecordReadError::Unknown, .. } => {
                 vec!["a recording (.xdsrec), raw JSONL, a packet capture (pcap, pcapng), an arrow script (.xds)".to_owned()]

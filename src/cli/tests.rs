@@ -15,6 +15,7 @@ mod memory;
 mod mended;
 mod outputs;
 mod places;
+mod planted;
 mod quoting;
 mod reference;
 mod report;

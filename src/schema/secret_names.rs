@@ -13,6 +13,9 @@ pub struct SecretNames {
     keys: Vec<String>,
     /// Full names of protobuf fields.
     fields: Vec<String>,
+    /// The names in texts: of all headers and keys, and the last words of the fields, without
+    /// separators and in lower case.
+    in_texts: Vec<String>,
 }
 
 /// A name that cannot be added.
@@ -76,7 +79,7 @@ const HEADER_PARTS: [&str; 14] = [
 ];
 
 /// Last words of keys with a secret in their value. Words may be written together: `dbpassword`.
-const KEY_ENDINGS: [&str; 13] = [
+const KEY_ENDINGS: [&str; 15] = [
     "password",
     "passwords",
     "passwd",
@@ -90,10 +93,12 @@ const KEY_ENDINGS: [&str; 13] = [
     "credential",
     "credentials",
     "apikey",
+    "accesskey",
+    "privatekey",
 ];
 
 /// Last words of such keys, which other words may end with.
-const KEY_WORDS: [&str; 24] = [
+const KEY_WORDS: [&str; 22] = [
     "csrf",
     "dockerconfigjson",
     "keytab",
@@ -115,8 +120,6 @@ const KEY_WORDS: [&str; 24] = [
     "cookies",
     "bearer",
     "apikeys",
-    "accesskey",
-    "privatekey",
     "authorization",
 ];
 
@@ -174,6 +177,14 @@ const FORM_WORDS: [&str; 18] = [
     "v",
 ];
 
+/// Endings of the names of secret fields of the API, without separators, in texts only: the
+/// descriptors mark the fields.
+const FIELD_ENDINGS: [&str; 6] =
+    ["authusername", "pkcs12", "privatekeyprovider", "tokendatasource", "credentialsdatasource", "signature"];
+
+/// Names of fields of the API that are lists, objects or maps with secrets.
+const BLOCKS: [&str; 3] = ["keys", "users", "contextextensions"];
+
 /// Words in front of `tokens` that make a number of the value.
 const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
 
@@ -211,10 +222,12 @@ impl SecretNames {
         if let Some(name) = fields.iter().find(|name| !is_field(name)) {
             return Err(NameError::Field(name.clone()));
         }
+        let last_words = fields.iter().filter_map(|name| name.rsplit('.').next());
         Ok(SecretNames {
             headers: headers.iter().map(|name| name.to_ascii_lowercase()).collect(),
             keys: keys.iter().map(|name| joined(name)).collect(),
             fields: fields.to_vec(),
+            in_texts: headers.iter().chain(keys).map(String::as_str).chain(last_words).map(joined).collect(),
         })
     }
 
@@ -273,10 +286,18 @@ impl SecretNames {
         PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || self.is_header(name)
     }
 
-    /// Returns the names to look for in texts.
-    pub(super) fn in_texts(&self) -> impl Iterator<Item = &str> {
-        let fields = self.fields.iter().filter_map(|name| name.rsplit('.').next());
-        self.headers.iter().chain(&self.keys).map(String::as_str).chain(fields)
+    /// Whether the value behind a name in a text is a secret.
+    pub(super) fn is_name_in_text(&self, name: &str) -> bool {
+        let is_field = || {
+            let name = joined(&shown_ending(name));
+            self.in_texts.contains(&name) || FIELD_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        };
+        self.is_key(name) || !name.contains('_') && self.is_header(name) || is_field()
+    }
+
+    /// Whether the quoted texts of a list or an object behind a name in a text are secrets.
+    pub(super) fn is_block(&self, name: &str) -> bool {
+        BLOCKS.contains(&&*joined(name))
     }
 }
 

@@ -24,6 +24,50 @@ fn describes_a_file_that_status_cannot_read() {
 }
 
 #[test]
+fn errors_name_captures_and_compressed_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0";
+    let cut = [&header[..], &[0; 8], b"\x64\0\0\0\x64\0\0\0x"].concat();
+    let section =
+        b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x1c\0\0\0";
+    let interface = b"\x01\0\0\0\x14\0\0\0\x0f\x27\0\0\xff\xff\0\0\x14\0\0\0";
+    let packet = b"\x06\0\0\0\x24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\x04\0\0\0abcd\x24\0\0\0";
+    let (convert, capture, tap) = ("editcap -F pcapng", "tcpdump -i any", "xdscope tap SERVER");
+    for (name, content, what, next) in [
+        ("a.pcap", &header[..10], "the capture is cut off at byte 10, within its header", capture),
+        ("a.cap", b"XCP\0 a capture of another format", "not a packet capture", convert),
+        ("b.pcap", b"short", "not a packet capture", convert),
+        ("c.pcapng", b"", "the file is empty", tap),
+        ("d.pcap", &cut, "the file ends within the packet at byte 24", tap),
+        (
+            "e.pcapng",
+            &[&section[..], interface, packet].concat(),
+            "1 packet of unsupported link type 9999",
+            tap,
+        ),
+        ("a.pcap.gz", b"\x1f\x8b\x08\0\0\0", "the file is compressed (gzip)", "gzip -dc "),
+        ("f.pcap", b"\x1f\x8b\x08\0\0\0", "the file is compressed (gzip)", "f.pcap | xdscope status -"),
+        ("a.xds.zst", b"\x28\xb5\x2f\xfd\0", "the file is compressed (zstd)", "zstd -dc "),
+        ("a.json", b"PK\x03\x04\0", "the file is compressed (zip)", "unzip -p "),
+    ] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        for verb in ["status", "info"] {
+            let output = run(&[verb, path.to_str().unwrap()]);
+            if verb == "info" && output.exit == Exit::Yes {
+                continue;
+            }
+            let err = output.err;
+            assert_eq!(output.exit, Exit::Unreadable, "{name}: {err}");
+            assert!(
+                err.contains(what) && err.contains(next) && !err.contains("not a recording"),
+                "{name}: {err}"
+            );
+        }
+    }
+}
+
+#[test]
 fn counts_messages_of_gaps_and_not_their_pieces() {
     let gaps = |messages: &[u64]| {
         let line = |(i, messages): (usize, &u64)| {

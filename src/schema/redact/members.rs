@@ -3,17 +3,24 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::bytes::{Captures, Regex};
+use regex::bytes::{Captures, Match, Regex};
 
 use super::nested::{self, Group};
 use super::schemes::SCHEMES;
-use super::values::{block, value};
+use super::values::{Words, block, value};
 use crate::schema::secret_names::SecretNames;
 
-/// Names with a separator and a value: of YAML, JSON, also in quotes, and of `name=value`.
+/// Words in front of `key`, with a space between.
+pub(super) const KEY_KINDS: &str =
+    "(?i:access|account|api|auth|client|encryption|master|private|secret|session|shared|signing)";
+
+/// Names with a separator and a value: of YAML, JSON, also in quotes, of `name=value`, of blocks of
+/// the text format of protobuf, and of `name(value)`.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?-u)([A-Za-z0-9_.-]{2,64})(\\{0,3}["'])?[ \t]{0,8}(:=|=>|[:=]|%3[aAdD]|[ \t]\{)[ \t]{0,8}"#,
+        r#"(?-u)((?:{KEY_KINDS} )?[A-Za-z0-9_.\x80-\xff-]{2,64})(?:\\{0,7}["'`])?\]?(?:[ \t]{0,8}(:=|=>|<-|->|[:=]|%3[aAdD]|[{<])[ \t]{0,8}|(\())"#
+            .replace("{KEY_KINDS}", KEY_KINDS)
+            .as_str(),
     )
     .expect("a pattern of ours")
 });
@@ -21,11 +28,16 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
 /// Names with a value as elements of a list, as arguments of a call or as options:
 /// `["authorization", "..."]`.
 static PAIR: LazyLock<Regex> = LazyLock::new(|| {
-    let quote = r#"\\{0,3}["']"#;
+    let quote = r#"\\{0,7}["']"#;
     Regex::new(&format!(
         r"(?-u)(?:[\[({{][ \t]{{0,8}}{quote}|,\s{{0,8}}{quote}--?)([A-Za-z0-9_.-]{{2,64}}){quote}[ \t]{{0,8}},\s{{0,8}}({quote})"
     ))
     .expect("a pattern of ours")
+});
+
+/// Further cookies.
+static COOKIES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)^(?:; ?[^\s=;,]{1,128}=[^\s;,]{1,4096})+").expect("a pattern of ours")
 });
 
 /// Options of a command line with a value.
@@ -36,14 +48,14 @@ static OPTION: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Elements of XML with a text.
 static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?-u)<([A-Za-z][A-Za-z0-9_.:-]{1,63})(?:\s[^<>]{0,256})?>([^<>]{1,4096})</")
+    Regex::new(r"(?-u)<([A-Za-z][A-Za-z0-9_.:-]{1,63})(?:\s[^<>]{0,256})?>(?:<!\[CDATA\[)?([^<>]{1,4096}?)(?:\]\]>)?</")
         .expect("a pattern of ours")
 });
 
 /// Members with the name of a value that another member has.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i-u)\b(?:key|name|header|header_?name|field)(?:\\{0,3}["'])?\s{0,8}[:=]\s{0,8}(?:\\{0,3}["'])?([A-Z0-9_.-]{2,128})"#,
+        r#"(?i-u)\b(?:key|name|header|header_?name|field)(?:\\{0,7}["'])?\s{0,8}[:=]\s{0,8}(?:\\{0,7}["'])?([A-Z0-9_.-]{2,128})"#,
     )
     .expect("a pattern of ours")
 });
@@ -51,9 +63,15 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 /// Members with the value of such a name.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i-u)\b(?:value|raw_?value|string_?value|default_?value|literal|exact|(?:exact|string|prefix|suffix|contains)_?match)(?:\\{0,3}["'])?\s{0,8}(?:[:=]\s{0,8}|\{)"#,
+        r#"(?i-u)\b(?:value|raw_?value|string_?value|default_?value|literal|exact|(?:exact|string|prefix|suffix|contains)_?match)(?:\\{0,7}["'])?\s{0,8}(?:[:=]\s{0,8}|[{<])"#,
     )
     .expect("a pattern of ours")
+});
+
+/// Secret members of a JSON Web Key.
+static KEY_MEMBER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?-u)\\{0,7}"(?:k|d|p|q|dp|dq|qi|r|t)\\{0,7}"\s{0,8}:\s{0,8}(\\{0,7}")"#)
+        .expect("a pattern of ours")
 });
 
 /// Most bytes between a name and its value.
@@ -61,127 +79,205 @@ const MAX_GAP_BYTES: usize = 256;
 
 /// Collects the values of secret names.
 pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
-    let mut from = 0;
-    while let Some(member) = MEMBER.captures_at(text, from) {
-        let Some(all) = member.get(0) else { break };
-        // A value may be a name with a value itself.
-        from = all.end();
-        if let Some(group) = member_value(text, &member, names, is_sentence) {
-            from = from.max(group.end);
-            found.extend(group.values);
-        }
-    }
-    from = 0;
-    while let Some(pair) = PAIR.captures_at(text, from) {
-        let (Some(name), Some(quote)) = (pair.get(1), pair.get(2)) else { break };
-        from = name.end();
-        if name_text(name.as_bytes()).is_some_and(|name| names.is_header(name)) {
-            found.extend(value(text, quote.start(), false, false));
-        }
-    }
-    for option in OPTION.captures_iter(text) {
-        let (Some(all), Some(name)) = (option.get(0), option.get(1)) else { continue };
-        if name_text(name.as_bytes()).is_some_and(|name| names.is_key(name)) {
-            found.extend(value(text, all.end() - 1, false, is_sentence));
-        }
-    }
-    for element in ELEMENT.captures_iter(text) {
-        let (Some(name), Some(content)) = (element.get(1), element.get(2)) else { continue };
-        if name_text(name.as_bytes()).is_some_and(|name| names.is_key(name)) {
-            found.push(content.range());
-        }
-    }
-    named_values(text, names, is_sentence, found);
+    let words = if is_sentence { Words::Unusual } else { Words::Any };
+    Search { text, names, is_sentence, words, found }.run();
 }
 
-fn name_text(name: &[u8]) -> Option<&str> {
-    std::str::from_utf8(name).ok()
+/// The search of a text.
+struct Search<'a> {
+    text: &'a [u8],
+    names: &'a SecretNames,
+    is_sentence: bool,
+    /// The words behind `:` and `=` that are values.
+    words: Words,
+    found: &'a mut Vec<Range<usize>>,
 }
 
-/// Returns the values behind a name and its separator, if the name is secret.
-fn member_value(text: &[u8], member: &Captures<'_>, names: &SecretNames, is_sentence: bool) -> Option<Group> {
-    let (all, name, separator) = (member.get(0)?, member.get(1)?, member.get(3)?);
-    let word = name_text(name.as_bytes())?;
-    if separator.as_bytes().starts_with(b"%") {
-        return encoded_value(text, name.start(), word, all.end(), names);
+impl Search<'_> {
+    fn run(&mut self) {
+        self.members();
+        let mut from = 0;
+        while let Some(pair) = PAIR.captures_at(self.text, from) {
+            let (Some(name), Some(quote)) = (pair.get(1), pair.get(2)) else { break };
+            from = name.end();
+            if name_text(name).is_some_and(|name| self.names.is_header(name)) {
+                self.found.extend(value(self.text, quote.start(), false, Words::Any));
+            }
+        }
+        for option in OPTION.captures_iter(self.text) {
+            let (Some(all), Some(name)) = (option.get(0), option.get(1)) else { continue };
+            if name_text(name).is_some_and(|name| self.names.is_key(name)) {
+                self.found.extend(value(self.text, all.end() - 1, false, self.words));
+            }
+        }
+        for element in ELEMENT.captures_iter(self.text) {
+            let (Some(name), Some(content)) = (element.get(1), element.get(2)) else { continue };
+            if name_text(name).is_some_and(|name| self.names.is_key(name)) {
+                self.found.push(content.range());
+            }
+        }
+        if memchr::memmem::find(self.text, b"kty").is_some() {
+            let quotes = KEY_MEMBER.captures_iter(self.text).filter_map(|member| member.get(1));
+            self.found.extend(quotes.filter_map(|quote| value(self.text, quote.start(), false, Words::Any)));
+        }
+        self.named_values();
     }
-    if !names.is_key(word) && (word.contains('_') || !names.is_header(word)) {
-        return None;
-    }
-    if separator.as_bytes().ends_with(b"{") {
-        return nested::group(text, separator.end() - 1, true);
-    }
-    let is_colon = separator.as_bytes() == b":";
-    if let Some(group) = nested::group(text, all.end(), is_sentence || !is_colon) {
-        return Some(group);
-    }
-    let starts_line = text[..all.start()]
-        .iter()
-        .rev()
-        .find(|byte| !b" \t-\"'".contains(byte))
-        .is_none_or(|byte| *byte == b'\n');
-    let is_member = is_colon && starts_line;
-    if is_member && let Some(group) = nested::lines(text, all.end(), is_sentence) {
-        return Some(group);
-    }
-    let is_yaml = is_member && !is_sentence;
-    let block = block(text, all.end()).filter(|_| is_member);
-    let value = block.or_else(|| value(text, all.end(), is_yaml, is_sentence))?;
-    // Another search finds the credential behind a scheme.
-    let is_scheme = SCHEMES.iter().any(|scheme| text[value.clone()].eq_ignore_ascii_case(scheme.as_bytes()));
-    (!is_scheme).then(|| Group { end: value.end, values: vec![value] })
-}
 
-/// Returns the value of a query parameter whose separator is percent-encoded.
-fn encoded_value(text: &[u8], start: usize, name: &str, at: usize, names: &SecretNames) -> Option<Group> {
-    // The name begins with the digits of an encoded `?` or `&`.
-    let is_encoded = start > 0 && text.get(start - 1) == Some(&b'%');
-    let name = if is_encoded { name.get(2..)? } else { name };
-    if !names.is_parameter(name) {
-        return None;
-    }
-    let mut value = value(text, at, false, false)?;
-    let end = memchr::memmem::find(&text[value.clone()], b"%26").unwrap_or(value.len());
-    value.end = value.start + end;
-    Some(Group { end: value.end, values: vec![value] })
-}
-
-/// Collects values whose name is the value of another member, as of
-/// `{"name": "x-api-key", "value": "..."}`.
-fn named_values(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
-    let secret = |name: &Captures<'_>| {
-        let (all, name) = (name.get(0)?, name.get(1)?);
-        name_text(name.as_bytes()).filter(|name| names.is_header(name))?;
-        Some(all.range())
-    };
-    let secrets: Vec<Range<usize>> = NAME.captures_iter(text).filter_map(|name| secret(&name)).collect();
-    if secrets.is_empty() {
-        return;
-    }
-    let mut members: Vec<(usize, Group)> = Vec::new();
-    let mut from = 0;
-    while let Some(member) = VALUE.find_at(text, from) {
-        let at = if member.as_bytes().ends_with(b"{") { member.end() - 1 } else { member.end() };
-        let group = nested::group(text, at, is_sentence).or_else(|| {
-            let value = value(text, at, false, is_sentence)?;
-            Some(Group { end: value.end, values: vec![value] })
-        });
-        from = member.end();
-        if let Some(group) = group {
-            from = from.max(group.end);
-            members.push((member.start(), group));
+    /// Collects the values of names with a separator.
+    fn members(&mut self) {
+        let mut from = 0;
+        // The end of the lists, objects and lines that are collected already. Names within are
+        // searched for single values only: a text of 10,000 openings is not read 10,000 times.
+        let mut collected = 0;
+        while let Some(member) = MEMBER.captures_at(self.text, from) {
+            let Some(all) = member.get(0) else { break };
+            // A value may be a name with a value itself.
+            from = all.end();
+            if all.start() >= collected
+                && let Some(group) = self.group(&member)
+            {
+                collected = group.end;
+                self.found.extend(group.values);
+            } else if let Some(value) = self.value(&member) {
+                from = from.max(value.end);
+                self.found.push(value);
+            }
         }
     }
-    for name in secrets {
-        let next = members.partition_point(|(start, _)| *start < name.end);
-        let behind = members.get(next).filter(|(start, _)| is_one_object(text, name.end, *start));
-        let front = || {
-            members.get(next.checked_sub(1)?).filter(|(_, group)| is_one_object(text, group.end, name.start))
+
+    /// Returns the values of a list, an object or lines of YAML behind a name, if the name is
+    /// secret.
+    fn group(&self, member: &Captures<'_>) -> Option<Group> {
+        let (all, name, separator) = (member.get(0)?, name_text(member.get(1)?)?, member.get(2)?);
+        let is_secret = self.names.is_name_in_text(name);
+        if !is_secret && !(self.is_sentence && self.names.is_block(name)) {
+            return None;
+        }
+        match separator.as_bytes() {
+            b"{" | b"<" => return nested::group(self.text, separator.start(), true),
+            b":" => {}
+            _ => return nested::group(self.text, all.end(), true),
+        }
+        let group = nested::group(self.text, all.end(), self.is_sentence);
+        let lines = || nested::lines(self.text, all.end(), self.is_sentence);
+        group.or_else(|| self.starts_line(all).then(lines).flatten())
+    }
+
+    /// Returns the value behind a name and its separator, if the name is secret.
+    fn value(&self, member: &Captures<'_>) -> Option<Range<usize>> {
+        let (all, name) = (member.get(0)?, member.get(1)?);
+        let word = name_text(name)?;
+        let Some(separator) = member.get(2) else {
+            let is_secret = self.names.is_key(word);
+            return is_secret.then(|| value(self.text, all.end(), false, Words::Credentials)).flatten();
         };
-        if let Some((_, group)) = behind.or_else(front) {
-            found.extend(group.values.iter().cloned());
+        if separator.as_bytes().starts_with(b"%") {
+            return self.encoded_value(name, word, all.end());
+        }
+        if !self.names.is_name_in_text(word) || matches!(separator.as_bytes(), b"{" | b"<") {
+            return None;
+        }
+        let is_member = separator.as_bytes() == b":" && self.starts_line(all);
+        if is_member && let Some(block) = block(self.text, all.end()) {
+            return Some(block);
+        }
+        // Operators: `==` and `::`.
+        let doubled = usize::from(self.text.get(all.end()) == separator.as_bytes().last());
+        let at = behind_space(self.text, all.end() + doubled);
+        let is_operator = doubled > 0 || separator.as_bytes().contains(&b'-');
+        let words = if is_operator { Words::Credentials } else { self.words };
+        let found = value(self.text, at, is_member && !self.is_sentence, words)?;
+        if word.to_ascii_lowercase().contains("cookie") {
+            let len = COOKIES.find(&self.text[found.end..]).map_or(0, |cookies| cookies.len());
+            return Some(found.start..found.end + len);
+        }
+        let is_scheme = |scheme: &&str| self.text[found.clone()].eq_ignore_ascii_case(scheme.as_bytes());
+        if !SCHEMES.iter().any(is_scheme) {
+            return Some(found);
+        }
+        // Another search finds the credential behind a scheme, if the credential looks like one.
+        let credential = value(self.text, behind_space(self.text, found.end), false, Words::Unusual)?;
+        let word = &self.text[credential.clone()];
+        (!word.contains(&b'=') && !word.eq_ignore_ascii_case(b"token")).then_some(credential)
+    }
+
+    /// Whether nothing but quotes and the mark of a list item precedes a name in its line.
+    fn starts_line(&self, member: Match<'_>) -> bool {
+        let front = self.text[..member.start()].iter().rev().find(|byte| !b" \t-\"'".contains(byte));
+        front.is_none_or(|byte| *byte == b'\n')
+    }
+
+    /// Returns the value of a query parameter whose separator is percent-encoded.
+    fn encoded_value(&self, name: Match<'_>, word: &str, at: usize) -> Option<Range<usize>> {
+        // The name begins with the digits of an encoded `?` or `&`.
+        let is_encoded = self.text[..name.start()].ends_with(b"%");
+        if !self.names.is_parameter(if is_encoded { word.get(2..)? } else { word }) {
+            return None;
+        }
+        let spaces = self.text[at..].chunks_exact(3).take_while(|chunk| *chunk == b"%20").count();
+        let value = value(self.text, at + 3 * spaces, false, Words::Any)?;
+        let content = &self.text[value.clone()];
+        // Another search finds the credential behind a scheme.
+        let is_scheme = |scheme: &&str| {
+            content.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
+                && content[scheme.len()..].starts_with(b"%20")
+        };
+        let len = memchr::memmem::find(content, b"%26").unwrap_or(value.len());
+        (!SCHEMES.iter().any(is_scheme)).then_some(value.start..value.start + len)
+    }
+
+    /// Collects values whose name is the value of another member, as of
+    /// `{"name": "x-api-key", "value": "..."}`.
+    fn named_values(&mut self) {
+        let secret = |name: &Captures<'_>| {
+            let (all, name) = (name.get(0)?, name.get(1)?);
+            self.names.is_header(name_text(name)?).then(|| all.range())
+        };
+        let secrets: Vec<Range<usize>> =
+            NAME.captures_iter(self.text).filter_map(|name| secret(&name)).collect();
+        if secrets.is_empty() {
+            return;
+        }
+        let mut members: Vec<(usize, Group)> = Vec::new();
+        let mut from = 0;
+        while let Some(member) = VALUE.find_at(self.text, from) {
+            let is_block = member.as_bytes().ends_with(b"{") || member.as_bytes().ends_with(b"<");
+            let at = member.end() - usize::from(is_block);
+            let group = nested::group(self.text, at, self.is_sentence).or_else(|| {
+                let value = value(self.text, at, false, self.words)?;
+                Some(Group { end: value.end, values: vec![value] })
+            });
+            from = member.end();
+            if let Some(group) = group {
+                from = from.max(group.end);
+                members.push((member.start(), group));
+            }
+        }
+        for name in secrets {
+            let next = members.partition_point(|(start, _)| *start < name.end);
+            let behind = members.get(next).filter(|(start, _)| is_one_object(self.text, name.end, *start));
+            let front = || {
+                let last = members.get(next.checked_sub(1)?);
+                last.filter(|(_, group)| is_one_object(self.text, group.end, name.start))
+            };
+            if let Some((_, group)) = behind.or_else(front) {
+                self.found.extend(group.values.iter().cloned());
+            }
         }
     }
+}
+
+pub(super) fn name_text(name: Match<'_>) -> Option<&str> {
+    std::str::from_utf8(name.as_bytes()).ok()
+}
+
+/// Returns the offset behind spaces, and behind line breaks in front of a quote.
+fn behind_space(text: &[u8], at: usize) -> usize {
+    let rest = &text[at..text.len().min(at + MAX_GAP_BYTES)];
+    let behind = |is_space: fn(&u8) -> bool| rest.iter().take_while(|byte| is_space(byte)).count();
+    let (spaces, breaks) = (behind(|byte| b" \t".contains(byte)), behind(u8::is_ascii_whitespace));
+    let has_quote = rest.get(breaks).is_some_and(|byte| b"\"'\\".contains(byte));
+    at + if has_quote { breaks } else { spaces }
 }
 
 /// Whether no object and no item of YAML begins or ends in a part of a text.

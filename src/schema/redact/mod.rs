@@ -22,12 +22,12 @@ mod text;
 mod texts;
 mod url;
 mod values;
+mod wordings;
 
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use regex::Regex;
 use twox_hash::XxHash3_64;
 
 use super::pool::Pool;
@@ -46,8 +46,6 @@ pub struct Redactor {
     seed: u64,
     /// Redacted secrets, to redact in texts.
     known: Mutex<KnownSecrets>,
-    /// Names that a user added, in texts.
-    added: Option<Regex>,
 }
 
 /// Fields of a `DataSource` with the location of a secret rather than the secret.
@@ -60,6 +58,9 @@ const WRAPPER_METADATA: u32 = 9;
 /// The number of the parameters in a `ResourceLocator`, and of their constraints in a
 /// `ResourceName`.
 const PARAMETERS: u32 = 2;
+
+/// The number of the cluster in a `Node`.
+const NODE_CLUSTER: u32 = 2;
 
 /// Headers with the authority of a URL, which may have a password, and the address of a client.
 const AUTHORITY_HEADERS: [&str; 3] = [":authority", "host", "peer"];
@@ -103,8 +104,7 @@ fn placeholder(len: usize, hash: u64) -> String {
 impl Redactor {
     /// Creates a redactor. `seed` keys the ids, which are therefore meaningless in other sessions.
     pub fn new(schema: Arc<Schema>, seed: u64) -> Redactor {
-        let added = text::added_names(schema.secret_names());
-        Redactor { schema, seed, known: Mutex::new(KnownSecrets::new(seed)), added }
+        Redactor { schema, seed, known: Mutex::new(KnownSecrets::new(seed)) }
     }
 
     /// Number of redacted secrets that texts are no longer searched for.
@@ -248,7 +248,14 @@ impl Redact for Redactor {
     }
 
     fn node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.typed("envoy.config.core.v3.Node", bytes)
+        let clean = self.typed("envoy.config.core.v3.Node", bytes);
+        let cluster = |field: &WireField<'_>| match (field.number, field.value) {
+            (NODE_CLUSTER, Value::Len(name)) => {
+                self.overwritten(name, shown::authority_password(name).into_iter().collect())
+            }
+            _ => None,
+        };
+        rebuild(clean.as_deref().unwrap_or(bytes), cluster, |_| None).or(clean)
     }
 
     fn metadata(&self, name: &str, value: &str) -> Option<String> {
@@ -275,8 +282,7 @@ impl Redact for Redactor {
 
     fn text(&self, text: &str) -> Option<String> {
         let known = self.known().find(text);
-        let clean =
-            text::clean(text, known, self.names(), self.added.as_ref(), &|secret| self.placeholder(secret));
+        let clean = text::clean(text, known, self.names(), &|secret| self.placeholder(secret));
         // The text may contain the end of a key that began in another text.
         let rest = self.raw(clean.as_deref().unwrap_or(text).as_bytes());
         rest.and_then(|rest| String::from_utf8(rest).ok()).or(clean)

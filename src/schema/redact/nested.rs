@@ -7,11 +7,11 @@ use regex::bytes::Regex;
 
 use super::LOCATION_FIELDS;
 use super::schemes::SCHEMES;
-use super::values::{indent, is_credential, is_literal, quoted, spaces, value};
+use super::values::{Words, indent, is_literal, quoted, spaces, value};
 
-/// The beginning of a list or an object of JSON, YAML or Go.
+/// The beginning of a list or an object of JSON, YAML, Go or the text format of protobuf.
 static OPENING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^(?:(?:\[\]|map\[[\w.*]{1,64}\])[\w.*]{1,64}\{|(?:map|&)?[\[{])")
+    Regex::new(r"(?-u)^(?:(?:\[\]|map\[[\w.*]{1,64}\])[\w.*]{1,64}\{|(?:map|&)?[\[{]|<\s)")
         .expect("a pattern of ours")
 });
 
@@ -22,7 +22,6 @@ static LINE_KEY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Values, and the offset behind the list, the object or the lines with the values.
-#[derive(Default)]
 pub(super) struct Group {
     pub values: Vec<Range<usize>>,
     pub end: usize,
@@ -31,14 +30,16 @@ pub(super) struct Group {
 /// Returns the texts and numbers of the list or the object at `at`, at any depth, except for keys
 /// and locations of secrets.
 ///
-/// In a sentence, a value without quotes must look like a credential.
+/// In a sentence, a value without quotes must look like a credential, or be the value of a key.
 pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> {
     let rest = text.get(at..)?;
     let is_other = rest.starts_with(b"{{") || rest.starts_with(b"[redacted ");
     let opening = OPENING.find(rest).filter(|_| !is_other)?;
     let mut out = Group { values: Vec::new(), end: at + opening.end() };
     let mut open = 1;
+    let has_angles = rest.starts_with(b"<");
     let mut is_location = false;
+    let mut is_member = false;
     while let Some(byte) = text.get(out.end).filter(|_| open > 0) {
         match byte {
             b'[' if text[out.end..].starts_with(b"[redacted ") => {
@@ -46,16 +47,23 @@ pub(super) fn group(text: &[u8], at: usize, is_sentence: bool) -> Option<Group> 
             }
             b'{' | b'[' | b'(' => open += 1,
             b'}' | b']' | b')' => open -= 1,
+            b'<' if has_angles => open += 1,
+            b'>' if has_angles => open -= 1,
             b'\\' if matches!(text.get(out.end + 1), Some(b'n' | b'r' | b't')) => out.end += 1,
             byte if is_scalar_start(*byte) || text[out.end..].starts_with(b"***") => {
                 let scalar = scalar(text, out.end);
                 out.end = scalar.end;
                 let content = &text[scalar.content.clone()];
-                let is_word =
-                    !scalar.is_quoted && (is_sentence && !is_credential(content) || is_plain(content));
+                let words = match is_sentence {
+                    true if is_member => Words::Unusual,
+                    true => Words::Credentials,
+                    false => Words::Any,
+                };
+                let is_word = !scalar.is_quoted && (!words.accept(content) || is_plain(content));
                 if !scalar.is_key && !is_location && !is_word {
                     out.values.push(scalar.content.clone());
                 }
+                is_member = scalar.is_key;
                 is_location = scalar.is_key && LOCATION_FIELDS.iter().any(|name| name.as_bytes() == content);
                 continue;
             }
@@ -150,6 +158,9 @@ fn put_line(text: &[u8], at: usize, is_sentence: bool, values: &mut Vec<Range<us
         Some(group) => values.extend(group.values),
         // A sentence may have indented lines.
         None if is_sentence && text[at..].contains(&b' ') => {}
-        None => values.extend(value(text, at, !is_sentence, is_sentence)),
+        None => {
+            let words = if is_sentence { Words::Unusual } else { Words::Any };
+            values.extend(value(text, at, !is_sentence, words));
+        }
     }
 }

@@ -8,8 +8,9 @@ use regex::bytes::Regex;
 
 use super::plain::PlainText;
 use super::schemes::SCHEMES;
-use super::{members, schemes, url};
+use super::{members, schemes, url, wordings};
 use crate::schema::secret_names::SecretNames;
+use crate::schema::walk::redacted;
 
 /// Words of the names in front of values, to see quickly that a text has none.
 const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie|jwt|bearer|sig|session|sid|csrf|xsrf\
@@ -18,6 +19,9 @@ const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie
 /// Invisible characters and letters of full width, which may be within a name.
 const UNUSUAL: &str =
     r"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1[\x85\x9e\xa0]|\xe2[\x80\x81]|\xe3\x85\xa4|\xef[\xb8\xbb-\xbf]|\xf3\xa0";
+
+/// Escapes of letters.
+const ESCAPES: &str = r"\\(?:u\{?0{0,6}[4-7]|U0{0,6}[4-7]|x[4-7]|1)|%(?:25)*[4-7]|&#";
 
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
@@ -29,10 +33,18 @@ static PEM: LazyLock<Regex> =
 /// Texts that may have secrets behind a scheme or a name, or a key in base64.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let schemes = SCHEMES.join("|");
-    Regex::new(&format!(
-        r#"(?i-u)(?:{schemes}|api[ _-]key)(?:[\s+:]|%20|\\u0020)|(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}[\\"' \t]{{0,12}}(?:[:={{>]|%3)|["'][ \t]{{0,8}},\s{{0,8}}\\{{0,3}}["']|@(?:tcp|unix)\(|LS0tLS1CRUdJTi|-[A-Za-z0-9_.-]{{0,32}}(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}[ \t]|{UNUSUAL}"#
-    ))
-    .expect("a pattern of ours")
+    let name = format!("(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}");
+    let hints = [
+        format!(r"(?:{schemes}|api[ _-]key)(?:[\s+:]|%20|\\u0020)"),
+        format!(r#"{name}[\\"'` \t\]]{{0,12}}(?:[:={{><(]|%3)"#),
+        format!(r#"{name}[\\"'`\s]{{1,12}}(?:is|was|are|were|equals|set|changed|of|as|to|["'`])"#),
+        format!(r"-[A-Za-z0-9_.-]{{0,32}}{name}[ \t]"),
+        r#"["'][ \t]{0,8},\s{0,8}\\{0,7}["']|identified\s|kty|passw(?:or)?d\s|@(?:tcp|unix)\(|LS0tLS1CRUdJTi"#.to_owned(),
+        r#"[\s"']-[pawu]"#.to_owned(),
+        UNUSUAL.to_owned(),
+        ESCAPES.to_owned(),
+    ];
+    Regex::new(&format!("(?i-u)(?:{})", hints.join("|"))).expect("a pattern of ours")
 });
 
 /// Whether bytes may contain such secrets. Takes little time.
@@ -56,11 +68,12 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
 /// Returns the ranges of the secrets in a text whose names are spelled plainly.
 fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
     let mut found = url::find(text, names);
-    if names.is_empty() && !HINT.is_match(text) {
+    if names.is_empty() && !is_sentence && !HINT.is_match(text) {
         return found;
     }
     schemes::find(text, &mut found);
     members::find(text, names, is_sentence, &mut found);
+    wordings::find(text, names, is_sentence, &mut found);
     let is_key = |block: &regex::bytes::Match<'_>| {
         let head: Vec<u8> =
             block.as_bytes().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(88).collect();
@@ -95,5 +108,5 @@ fn is_filled(bytes: &[u8]) -> bool {
             && bytes.iter().take(3).all(is_star)
             && bytes.iter().skip(7).all(is_star)
             && bytes.iter().skip(3).take(4).all(u8::is_ascii_hexdigit)
-        || bytes.starts_with(b"[redacted ")
+        || redacted(bytes).is_some()
 }

@@ -4,33 +4,117 @@ use std::ops::Range;
 
 /// Longest part of a word that is read to see whether it is a value, in bytes: a text of 100,000
 /// names without spaces must not be read 100,000 times.
-const MAX_SAMPLE_BYTES: usize = 1024;
+const MAX_SAMPLE_BYTES: usize = 256;
+
+/// Most backslashes in front of a quote: those of a text in JSON in JSON in JSON.
+const MAX_ESCAPES: usize = 7;
+
+/// Words of sentences, which are no secrets: `token: unexpected end`, `--token or --token-file`.
+const ORDINARY_WORDS: &str = "\
+    a aborted absent after already an and another are argument as at audience available bad be \
+    because been before being both but by bytes can canceled cancelled cannot client closed \
+    connection context corrupt could deadline decode decoding denied deprecated dial did \
+    disabled does either embedded empty enabled encode encoding end eof error exactly expected \
+    expired failed failure fetch field file flag for forbidden found from get given got had has \
+    have header http if illegal in insecure instead internal invalid is it its json length less \
+    line loading long lookup malformed may message mismatch missing more must name needs neither \
+    network new no not now of ok on one only open operation option optional or our parameter \
+    parse parsing permission post read reading refused rejected request required requires reset \
+    resource response rpc server short should start stat status stream string such syntax tcp \
+    that the this timeout to too ttl twice two type unable unauthenticated unauthorized \
+    unavailable undefined unexpected unknown unmarshal unset unsupported until value \
+    verification was were when which will with without write wrong x509 yaml";
+
+/// The words without quotes that are taken for values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Words {
+    /// All.
+    Any,
+    /// All except for words of sentences.
+    Unusual,
+    /// Words that look like a credential.
+    Credentials,
+}
+
+impl Words {
+    pub(super) fn accept(self, word: &[u8]) -> bool {
+        match self {
+            Words::Any => true,
+            Words::Unusual => !is_ordinary(word),
+            Words::Credentials => is_credential(word),
+        }
+    }
+}
 
 /// Returns the value behind a name and a separator: up to its closing quote, or one word, or the
 /// rest of a line in YAML.
 ///
-/// In a sentence, a value without quotes must look like a credential: words of more than
-/// [`MAX_SAMPLE_BYTES`] do.
-pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, is_sentence: bool) -> Option<Range<usize>> {
+/// Words of more than [`MAX_SAMPLE_BYTES`] are values.
+pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, words: Words) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     if let Some(Quoted { content, .. }) = quoted(rest) {
-        return (!content.is_empty()).then_some(at + content.start..at + content.end);
+        let bytes = &rest[content.clone()];
+        // A parser names a character: `unexpected token: '}'`.
+        let is_sign = words != Words::Any && bytes.len() == 1 && !bytes[0].is_ascii_alphanumeric();
+        return (!bytes.is_empty() && !is_sign).then_some(at + content.start..at + content.end);
     }
-    let ends = |byte: &u8| {
-        matches!(byte, b'\n' | b'\r' | b'"' | b'\\' | b'}' | b']')
-            || (!is_yaml && (byte.is_ascii_whitespace() || b",;&')<>".contains(byte)))
-    };
-    let sample = &rest[..rest.len().min(MAX_SAMPLE_BYTES + 1)];
-    let is_long = sample.len() > MAX_SAMPLE_BYTES && !sample.iter().any(ends);
-    let sample = &sample[..sample.iter().position(ends).unwrap_or(sample.len())];
-    // Blocks of YAML and JSON, references, patterns of access logs, and calls in Lua.
-    let is_other = sample.first().is_none_or(|byte| b"{[|>&*!%$<=:".contains(byte)) || sample.contains(&b'(');
+    let sample = &rest[..word_len(rest, MAX_SAMPLE_BYTES + 1, is_yaml)];
     let word = sample.trim_ascii_end();
-    if is_other || is_literal(word) || (is_sentence && !is_long && !is_credential(word)) {
+    let is_long = sample.len() > MAX_SAMPLE_BYTES;
+    if is_other(word, words) || is_literal(word) || !is_long && !words.accept(word) {
         return None;
     }
-    let len = rest.iter().position(ends).unwrap_or(rest.len());
+    let len = if is_long { word_len(rest, rest.len(), is_yaml) } else { sample.len() };
     Some(at..at + rest[..len].trim_ascii_end().len())
+}
+
+/// Returns the length of the word that a text begins with, or of the line in YAML; at most `max`.
+fn word_len(text: &[u8], max: usize, is_yaml: bool) -> usize {
+    let ends = |at: usize, byte: u8| {
+        let next = text.get(at + 1).copied().unwrap_or(b' ');
+        match byte {
+            b'\n' | b'\r' => true,
+            b'\\' => b"nrt\"'`\\".contains(&next),
+            b'"' if is_yaml => true,
+            b'}' | b']' => is_yaml || !next.is_ascii_alphanumeric(),
+            _ if is_yaml => false,
+            b')' | b'"' | b'\'' | b'<' | b'>' => !next.is_ascii_alphanumeric(),
+            b';' | b'&' => !next.is_ascii_alphanumeric() || is_name(&text[at + 1..]),
+            b',' => true,
+            byte => byte.is_ascii_whitespace(),
+        }
+    };
+    let max = max.min(text.len());
+    (0..max).find(|at| ends(*at, text[*at])).unwrap_or(max)
+}
+
+/// Whether a text begins with a name and `=`.
+fn is_name(text: &[u8]) -> bool {
+    let is_name_byte = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.- ".contains(byte);
+    text.get(text.iter().take(64).take_while(is_name_byte).count()) == Some(&b'=')
+}
+
+/// Whether a word is code or part of a pattern: a block of YAML or JSON, a reference, a pattern of
+/// access logs, or a call in Lua.
+fn is_other(word: &[u8], words: Words) -> bool {
+    let Some(first) = word.first() else { return true };
+    let next = word.get(1).copied().unwrap_or(b' ');
+    let call = memchr::memchr(b'(', word).map(|at| &word[..at]);
+    match first {
+        b'{' | b'[' | b'<' => true,
+        b'|' | b'>' => word.len() <= 3,
+        b'$' => {
+            b"{(".contains(&next) || word[1..].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
+        }
+        b'%' => {
+            let name =
+                word[1..].iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+            name > 0 && word.get(name + 1).is_some_and(|end| b"%(:".contains(end))
+        }
+        b'&' | b'*' | b'!' | b'=' | b':' | b'(' => words == Words::Any && !is_credential(word),
+        _ => call
+            .is_some_and(|name| name.iter().all(|byte| byte.is_ascii_alphabetic() || b"_.:".contains(byte))),
+    }
 }
 
 /// A quoted text.
@@ -41,24 +125,21 @@ pub(super) struct Quoted {
 }
 
 /// Returns the quoted text that a text begins with. Quotes may be escaped.
+///
+/// A quote within the text has more backslashes: `\"` within `"..."`, `\\\"` within `\"...\"`. A
+/// quote with fewer ends the text around.
 pub(super) fn quoted(text: &[u8]) -> Option<Quoted> {
-    let escapes = text.iter().take(3).take_while(|byte| **byte == b'\\').count();
-    let quote = text.get(escapes).filter(|byte| b"\"'`".contains(byte))?;
+    let escapes = text.iter().take(MAX_ESCAPES).take_while(|byte| **byte == b'\\').count();
+    let quote = *text.get(escapes).filter(|byte| b"\"'`".contains(byte))?;
     let from = escapes + 1;
-    let mut end = from;
-    while let Some(byte) = text.get(end) {
-        match byte {
-            b'\\' if escapes == 0 => end += 1,
-            byte if byte == quote => break,
-            _ => {}
+    let mut run = 0;
+    for (at, byte) in text.iter().enumerate().skip(from) {
+        if *byte == quote && (run < escapes || run % (2 * escapes + 2) == escapes) {
+            return Some(Quoted { content: from..at - run.min(escapes), end: at + 1 });
         }
-        end += 1;
+        run = if *byte == b'\\' { run + 1 } else { 0 };
     }
-    let end = end.min(text.len());
-    // The escape in front of the closing quote.
-    let kept = if end < text.len() { escapes } else { 0 };
-    let close = end.saturating_sub(kept).max(from.min(end));
-    Some(Quoted { content: from.min(close)..close, end: (end + 1).min(text.len()) })
+    Some(Quoted { content: from..text.len(), end: text.len() })
 }
 
 /// Returns the block of YAML whose indicator, such as `|`, is at `at`: the lines behind it that are
@@ -92,15 +173,19 @@ pub(super) fn spaces(line: &[u8]) -> usize {
     line.iter().take_while(|byte| **byte == b' ').count()
 }
 
-/// Whether a value only says that a block of YAML follows.
-pub(super) fn is_block_indicator(value: &str) -> bool {
-    let rest = value.strip_prefix(['|', '>']);
-    rest.is_some_and(|rest| rest.len() <= 2 && rest.chars().all(|c| matches!(c, '-' | '+' | '1'..='9')))
-}
-
 /// Whether a word is a value without content.
 pub(super) fn is_literal(word: &[u8]) -> bool {
     [&b"null"[..], b"true", b"false", b"nil", b"none"].contains(&word)
+}
+
+/// Whether a word belongs to a sentence.
+fn is_ordinary(word: &[u8]) -> bool {
+    let begin = word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(word.len());
+    let end = word.iter().rposition(u8::is_ascii_alphanumeric).map_or(begin, |last| last + 1);
+    let bare = &word[begin..end];
+    // Letters that are not of ASCII are no signs.
+    bare.is_empty() && word.is_ascii()
+        || ORDINARY_WORDS.split(' ').any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {
@@ -112,4 +197,32 @@ pub(super) fn is_credential(word: &[u8]) -> bool {
     let sample = &word[..word.len().min(MAX_SAMPLE_BYTES)];
     let is_mixed = sample.windows(2).any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
     word.len() >= 6 && (has_digit(sample) || is_mixed || word.ends_with(b"="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_ends_of_quoted_texts() {
+        for (text, content) in [
+            (r#""a" b"#, "a"),
+            (r#""a\"b" c"#, r#"a\"b"#),
+            (r#""a\\" b"#, r"a\\"),
+            (r#"\"a\" b"#, "a"),
+            (r#"\"a\\\"b\" c"#, r#"a\\\"b"#),
+            (r#"\"a\\\\\" b"#, r"a\\\\"),
+            (r#"\\\"a\\\" b"#, "a"),
+            (r#"\"a" b"#, "a"),
+            (r#""a"#, "a"),
+            (r#"\"a\"#, r"a\"),
+            ("'a\"b'", "a\"b"),
+            ("`a`", "a"),
+            ("\"\"", ""),
+        ] {
+            let found = quoted(text.as_bytes()).expect("a quoted text");
+            assert_eq!(&text[found.content], content, "{text}");
+        }
+        assert!(quoted(b"a").is_none() && quoted(b"\\a").is_none() && quoted(b"").is_none());
+    }
 }

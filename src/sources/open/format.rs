@@ -57,8 +57,17 @@ impl SourceFormat {
 /// Statements that an arrow script can begin with.
 const SCRIPT_STATEMENTS: [&str; 6] = ["node", "server", "stream", "partial", "notime", "advance"];
 
+/// Ends of the names of captures.
+const CAPTURE_ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
+
+/// Whether a file with this name should be a capture, whatever its content is.
+fn is_capture_name(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    CAPTURE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+}
+
 /// Recognises a file by its name and its first bytes, `head`. Content that is not known counts as a
-/// damaged recording.
+/// damaged recording, and so does a compressed file.
 pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     if pcap::is_capture(head) {
         return SourceFormat::Capture;
@@ -67,6 +76,12 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
         record::FileFormat::Recording => return SourceFormat::Recording,
         record::FileFormat::Raw => return SourceFormat::Raw,
         record::FileFormat::Other => {}
+    }
+    if record::Compression::of(head).is_some() {
+        return SourceFormat::Recording;
+    }
+    if is_capture_name(name) {
+        return SourceFormat::Capture;
     }
     let text = String::from_utf8_lossy(head);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));

@@ -95,7 +95,10 @@ impl<R: Read> CaptureFile<R> {
             damage,
         };
         if !file.fill(24)? {
-            return Err(CaptureError::Cut { at: file.end as u64 });
+            let first = file.rest();
+            let may_be_capture = first.len() < 4 || is_capture(first) || first.starts_with(&SECTION_MAGIC);
+            let cut = CaptureError::Cut { at: first.len() as u64 };
+            return Err(if may_be_capture { cut } else { CaptureError::Header });
         }
         if !file.rest().starts_with(&SECTION_MAGIC) {
             let (_, header) = parse_pcap_header(file.rest()).map_err(|_| CaptureError::Header)?;

@@ -109,7 +109,7 @@ impl Header {
         }
         let shared = bytes.len().min(MAGIC.len());
         if bytes[..shared] != MAGIC[..shared] {
-            return Err(RecordReadError::Unknown);
+            return Err(RecordReadError::unknown(&bytes));
         }
         let Some((_, &[v0, v1, l0, l1, l2, l3, ref expected @ ..])) = bytes.split_first_chunk::<8>() else {
             return Err(RecordReadError::Cut { at: bytes.len() as u64 });

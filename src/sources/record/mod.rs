@@ -61,7 +61,7 @@ mod tests;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
 
-pub use error::{FolderSession, RecordReadError};
+pub use error::{Compression, FolderSession, RecordReadError};
 pub use header::{Header, MAGIC, VERSION};
 pub use loaded::Loaded;
 pub use output::RewritableFile;
@@ -81,10 +81,11 @@ pub use writer::Writer;
 /// The input can't be read, or is neither a recording nor raw JSONL.
 pub fn open(input: impl Read, bodies: impl Read + Seek + Send + 'static) -> Result<Loaded, RecordReadError> {
     let mut input = BufReader::new(input);
-    match detect(input.fill_buf()?) {
+    let first = input.fill_buf()?;
+    match detect(first) {
         FileFormat::Recording => recording_reader::read(input, Box::new(bodies)),
         FileFormat::Raw => Ok(raw::read(input)?),
-        FileFormat::Other => Err(RecordReadError::Unknown),
+        FileFormat::Other => Err(RecordReadError::unknown(first)),
     }
 }
 
@@ -101,6 +102,7 @@ pub fn read(input: impl Read) -> Result<Loaded, RecordReadError> {
     let mut first = Vec::new();
     (&mut input).take(DETECT as u64).read_to_end(&mut first)?;
     let format = detect(&first);
+    let unknown = RecordReadError::unknown(&first);
     let mut input = Cursor::new(first).chain(input);
     match format {
         FileFormat::Recording => {
@@ -110,7 +112,7 @@ pub fn read(input: impl Read) -> Result<Loaded, RecordReadError> {
             recording_reader::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
         }
         FileFormat::Raw => Ok(raw::read(input)?),
-        FileFormat::Other => Err(RecordReadError::Unknown),
+        FileFormat::Other => Err(unknown),
     }
 }
 

@@ -3,12 +3,16 @@ use crate::schema::without_values;
 /// Why a line of raw JSONL is skipped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
-    #[error("longer than {0} MiB")]
+    #[error("longer than {0} MiB; raise --memory")]
     TooLong(u64),
+    #[error("longer than {0} MiB, its message counts as missing; raise --memory")]
+    LongMessage(u64),
     #[error("the values need more than {0} MiB of memory; raise --memory")]
     TooManyValues(usize),
     #[error("{0} is longer than {1} KiB")]
     TextTooLong(&'static str, usize),
+    #[error("a message with escapes is longer than {0} KiB; raise --memory")]
+    EscapedTooLong(usize),
     #[error("{}", without_values(.0))]
     Json(#[from] serde_json::Error),
     #[error("stream is not a number")]

@@ -13,6 +13,7 @@
 //! `note` on a `close`.
 
 mod held;
+mod lengths;
 mod line_error;
 mod reader;
 mod session;

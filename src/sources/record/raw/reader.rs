@@ -13,7 +13,11 @@ use crate::wire::event::{Clock, Time};
 /// Longest line: the largest field there is, in base64, and the rest of its line.
 const MAX_LINE_BYTES: u64 = 1 << 30;
 /// Size of a line that is read with any `--memory`.
-const MIN_LINE_LIMIT: u64 = 64 << 20;
+const MIN_LINE_LIMIT: u64 = 32 << 20;
+/// Memory of the values of a line that is read with any `--memory`.
+const MIN_TREE_LIMIT: u64 = 64 << 20;
+/// The start of a line that is too long, in which its stream is looked for, in bytes.
+const LINE_HEAD_BYTES: usize = 64 << 10;
 /// Lines that are reported individually; more are only counted.
 const MAX_REPORTED_LINES: usize = 20;
 /// A `close` this far behind its `status` is part of it, and so is the method of a stream.
@@ -33,7 +37,7 @@ pub struct Options<'a> {
     /// The key of the content hashes.
     pub seed: u64,
     /// Bytes that the reader may use: lines longer than half of them are skipped, of which at least
-    /// 64 MB and at most 1 GB are read; `None` for 1 GB.
+    /// 32 MB and at most 1 GB are read; `None` for 1 GB.
     pub memory: Option<usize>,
 }
 
@@ -92,6 +96,7 @@ impl<'a, R: BufRead> LineReader<'a, R> {
         // Half of the memory is for the line, and half for its values.
         let half = options.memory.map_or(MAX_LINE_BYTES, |bytes| bytes as u64 / 2);
         let max_line = half.clamp(MIN_LINE_LIMIT, MAX_LINE_BYTES);
+        let tree_limit = usize::try_from(max_line.max(MIN_TREE_LIMIT)).unwrap_or(usize::MAX);
         let mut reading = LineReader {
             input,
             line: Vec::new(),
@@ -99,7 +104,7 @@ impl<'a, R: BufRead> LineReader<'a, R> {
             max_line,
             position: 0,
             has_ended: false,
-            session: RawSession::new(options.json, usize::try_from(max_line).unwrap_or(usize::MAX)),
+            session: RawSession::new(options.json, tree_limit),
             hold,
             notices: Vec::new(),
             skipped_lines: 0,
@@ -158,8 +163,12 @@ impl<'a, R: BufRead> LineReader<'a, R> {
         self.number += u64::from(read > 0);
         self.position += read;
         let result = if read == self.max_line {
-            self.position += self.input.skip_until(b'\n')? as u64;
-            Err(LineError::TooLong(self.max_line >> 20))
+            let skipped = self.input.skip_until(b'\n')? as u64;
+            self.position += skipped;
+            self.line.truncate(LINE_HEAD_BYTES);
+            let is_counted = self.session.long_line(&self.line, read + skipped, catalog);
+            let limit = self.max_line >> 20;
+            Err(if is_counted { LineError::LongMessage(limit) } else { LineError::TooLong(limit) })
         } else {
             self.session.frames.begin_line(self.line.len());
             self.session.line(self.line.trim_ascii(), catalog)

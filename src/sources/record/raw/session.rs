@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::held::HeldFrames;
+use super::lengths::check_lengths;
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
 use crate::schema::{exceeds, read_json};
@@ -26,11 +28,9 @@ const MIN_UNIX_SECONDS: f64 = 1e9;
 /// Ended streams whose lines are reported. A line of an older one begins another stream.
 const MAX_ENDED_STREAMS: usize = 65_536;
 
-/// Longest method, address and the like, in bytes.
-const MAX_TEXT_BYTES: usize = 64 << 10;
-
-/// Most names and values of metadata together, in bytes. gRPC allows 8 KiB, Envoy 60 KiB.
-const MAX_METADATA_BYTES: usize = 1 << 20;
+/// The part of the memory for the values of a line that a message with escapes may take: the parser
+/// copies such a message twice.
+const ESCAPED_PART: usize = 8;
 
 /// One line. Unknown keys are ignored.
 #[derive(Deserialize)]
@@ -63,37 +63,22 @@ struct RawLine<'a> {
     type_url: Option<String>,
     version: Option<String>,
     nonce: Option<String>,
-    original: Option<String>,
-    sent: Option<String>,
+    #[serde(borrow)]
+    original: Option<RawText<'a>>,
+    #[serde(borrow)]
+    sent: Option<RawText<'a>>,
     sent_as: Option<String>,
     #[serde(default)]
     delta: bool,
 }
 
 impl RawLine<'_> {
-    /// Checks that no text is long except for messages and the message of a status.
-    fn check_lengths(&self) -> Result<(), LineError> {
-        let texts = [
-            ("method", &self.method),
-            ("peer", &self.peer),
-            ("server", &self.server),
-            ("type_url", &self.type_url),
-        ];
-        let is_long = |text: &Option<String>| text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES);
-        if let Some((name, _)) = texts.iter().find(|(_, text)| is_long(text)) {
-            return Err(LineError::TextTooLong(name, MAX_TEXT_BYTES >> 10));
+    /// Returns the number of the stream.
+    fn number(&self) -> Result<String, LineError> {
+        match &self.stream {
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(LineError::StreamNumber),
         }
-        let Some(metadata) = &self.metadata else { return Ok(()) };
-        let size = |value: &Value| match value {
-            Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(|value| value.as_str().map_or(8, str::len)).sum(),
-            _ => 8,
-        };
-        let bytes: usize = metadata.iter().map(|(name, value)| name.len() + size(value)).sum();
-        if bytes > MAX_METADATA_BYTES {
-            return Err(LineError::TextTooLong("metadata", MAX_METADATA_BYTES >> 10));
-        }
-        Ok(())
     }
 }
 
@@ -165,17 +150,14 @@ impl<'a> RawSession<'a> {
         if exceeds(text, self.tree_limit) {
             return Err(LineError::TooManyValues(self.tree_limit >> 20));
         }
+        check_lengths(text, self.tree_limit / ESCAPED_PART)?;
         let mut line: RawLine<'_> = read_json(text)?;
-        line.check_lengths()?;
         if let Some(method) = line.method.as_mut().filter(|method| method.starts_with('/')) {
             // Like the tap, which keeps no query of a path.
             method.truncate(method.find(['?', '#']).unwrap_or(method.len()));
         }
         let at = self.time(&line.t)?;
-        let number = match &line.stream {
-            Value::Number(number) => number.to_string(),
-            _ => return Err(LineError::StreamNumber),
-        };
+        let number = line.number()?;
         match line.dir.as_str() {
             "open" => self.open(at, number, line, catalog),
             "c2s" => self.message(at, number, line, Dir::Req, catalog),
@@ -224,6 +206,23 @@ impl<'a> RawSession<'a> {
             }
             _ => Err(LineError::Dir),
         }
+    }
+
+    /// Puts a gap for the message of a line that is too long, if the start of the line, `head`,
+    /// tells its stream. Returns whether it does.
+    pub(super) fn long_line(&mut self, head: &[u8], bytes: u64, catalog: &Catalog) -> bool {
+        let key = [&b"\"raw\""[..], b"\"body\""].iter().filter_map(|key| memmem::find(head, key)).min();
+        let Some(front) = key.and_then(|key| head.get(..key)) else { return false };
+        let front = front.trim_ascii_end();
+        let front = front.strip_suffix(b",").unwrap_or(front);
+        let line = [front, b"}"].concat();
+        let Ok(line) = serde_json::from_slice::<RawLine<'_>>(&line) else { return false };
+        let (Ok(number), "c2s" | "s2c") = (line.number(), line.dir.as_str()) else { return false };
+        let stream =
+            self.time(&line.t).and_then(|at| Ok((at, self.stream(at, number, line.method, catalog)?)));
+        let Ok((at, stream)) = stream else { return false };
+        self.put(at, stream, FramePayload::Gap { messages: 1, bytes: bytes / 4 * 3, cause: GapCause::Size });
+        true
     }
 
     /// Returns the line's time. Time never goes back: a late line gets the current time.
@@ -371,7 +370,8 @@ impl<'a> RawSession<'a> {
         let Some(interference) = Interference::parse(word) else { return Ok(()) };
         let dir = |word: Option<&str>| if word == Some("s2c") { Dir::Resp } else { Dir::Req };
         let text = |text: Option<String>| Arc::from(text.unwrap_or_default());
-        let message = |text: Option<String>| text.and_then(|text| base64::decode(&text)).map(Bytes::from);
+        let message =
+            |text: Option<RawText<'_>>| text.and_then(|RawText(text)| base64::decode(&text)).map(Bytes::from);
         let dir_of = dir(line.of.as_deref());
         let what = Intervention {
             facts: InterventionFacts {

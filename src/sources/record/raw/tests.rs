@@ -5,7 +5,7 @@ use crate::sources::record::Loaded;
 use crate::sources::record::tests::sample;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
-use crate::wire::{FramePayload, MAX_COUNT};
+use crate::wire::{FramePayload, GapCause, MAX_COUNT};
 
 fn load(text: &str) -> Loaded {
     read(text.as_bytes()).unwrap()
@@ -239,6 +239,12 @@ fn skips_lines_with_long_texts_or_many_values() {
         (open("method", json!(format!("/{long}"))), "line 1 skipped: method is longer than 64 KiB"),
         (open("server", json!(long)), "line 1 skipped: server is longer than 64 KiB"),
         (open("peer", json!(long)), "line 1 skipped: peer is longer than 64 KiB"),
+        (open("note", json!(long.repeat(11))), "line 1 skipped: note is longer than 1024 KiB"),
+        (open("body", json!(long.repeat(170))), "line 1 skipped: body is longer than 16384 KiB"),
+        (
+            open("raw", json!("\n".repeat(5 << 20))),
+            "line 1 skipped: a message with escapes is longer than 8192 KiB; raise --memory",
+        ),
         (open("metadata", json!({"a": vec![long; 11]})), "line 1 skipped: metadata is longer than 1024 KiB"),
         (
             open("node_hint", json!(vec![0; 400_000])),
@@ -248,6 +254,31 @@ fn skips_lines_with_long_texts_or_many_values() {
         let options = Options { memory: Some(64 << 20), ..Options::default() };
         let loaded = read_with(line.as_bytes(), &options).unwrap();
         assert_eq!(loaded.notices, [wanted]);
+        assert!(loaded.frames.is_empty());
+    }
+}
+
+#[test]
+fn counts_messages_of_lines_that_are_too_long() {
+    let options = Options { memory: Some(64 << 20), ..Options::default() };
+    let read = |start: &str, end: &str| {
+        let line = format!("{start}{}{end}\n", "A".repeat(33 << 20));
+        read_with(line.as_bytes(), &options).unwrap()
+    };
+    let loaded = read(r#"{"dir":"s2c","t":0,"stream":7,"method":"/a.B/C","raw":""#, "\"}");
+    assert_eq!(
+        loaded.notices,
+        ["line 1 skipped: longer than 32 MiB, its message counts as missing; raise --memory"]
+    );
+    let FramePayload::Gap { messages: 1, bytes, cause: GapCause::Size } = loaded.frames[1].what else {
+        panic!("a gap")
+    };
+    assert_eq!(bytes >> 20, 24);
+    for (start, end) in
+        [("{\"raw\":\"", "\",\"dir\":\"s2c\"}"), ("", ""), ("{\"dir\":\"open\",\"note\":\"", "\"}")]
+    {
+        let loaded = read(start, end);
+        assert_eq!(loaded.notices, ["line 1 skipped: longer than 32 MiB; raise --memory"]);
         assert!(loaded.frames.is_empty());
     }
 }
