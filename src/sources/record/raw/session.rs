@@ -217,11 +217,18 @@ impl<'a> RawSession<'a> {
         let front = front.strip_suffix(b",").unwrap_or(front);
         let line = [front, b"}"].concat();
         let Ok(line) = serde_json::from_slice::<RawLine<'_>>(&line) else { return false };
-        let (Ok(number), "c2s" | "s2c") = (line.number(), line.dir.as_str()) else { return false };
+        let dir = match line.dir.as_str() {
+            "c2s" => Dir::Req,
+            "s2c" => Dir::Resp,
+            _ => return false,
+        };
+        let Ok(number) = line.number() else { return false };
         let stream =
             self.time(&line.t).and_then(|at| Ok((at, self.stream(at, number, line.method, catalog)?)));
         let Ok((at, stream)) = stream else { return false };
-        self.put(at, stream, FramePayload::Gap { messages: 1, bytes: bytes / 4 * 3, cause: GapCause::Size });
+        let bytes = bytes / 4 * 3;
+        let gap = FramePayload::Gap { dir: Some(dir), messages: 1, bytes, cause: GapCause::Size };
+        self.put(at, stream, gap);
         true
     }
 

@@ -270,7 +270,9 @@ fn counts_messages_of_lines_that_are_too_long() {
         loaded.notices,
         ["line 1 skipped: longer than 32 MiB, its message counts as missing; raise --memory"]
     );
-    let FramePayload::Gap { messages: 1, bytes, cause: GapCause::Size } = loaded.frames[1].what else {
+    let FramePayload::Gap { dir: Some(Dir::Resp), messages: 1, bytes, cause: GapCause::Size } =
+        loaded.frames[1].what
+    else {
         panic!("a gap")
     };
     assert_eq!(bytes >> 20, 24);
