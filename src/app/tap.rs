@@ -29,9 +29,16 @@ use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::spool::Spool;
 
+/// Memory of what does not grow with the facts: caches, compressors and unfinished messages.
+const FIXED_BYTES: usize = 32 << 20;
+
 /// One part in this many of the memory is for what the allocator adds to the bytes that are
 /// counted: a fifth of them in a soak.
 const ALLOCATOR_DIVISOR: usize = 6;
+
+/// One part in this many of the counted memory is for facts that are new since old ones were
+/// dropped.
+const GROWTH_DIVISOR: usize = 5;
 
 /// One part in this many of the counted memory is for the recorder, the rest for the analysis.
 const RECORDER_DIVISOR: usize = 4;
@@ -322,6 +329,14 @@ pub struct Running {
     pub source: String,
 }
 
+/// Returns the bytes that the facts of recorder and analysis may take together, of `memory`.
+/// `copies` is the part of copies that are not analysed yet.
+fn counted_bytes(memory: usize, copies: usize) -> usize {
+    let growing = memory - FIXED_BYTES.min(memory / 4);
+    let counted = (growing - growing / ALLOCATOR_DIVISOR).saturating_sub(copies);
+    counted - counted / GROWTH_DIVISOR
+}
+
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
@@ -331,8 +346,8 @@ impl Running {
         let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
         let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
         let least = memory / ANALYSIS_DIVISOR;
-        let counted = memory - memory / ALLOCATOR_DIVISOR;
-        let idle = counted.saturating_sub(counted / RECORDER_DIVISOR + share).max(least);
+        let counted = counted_bytes(memory, share);
+        let idle = (counted - counted / RECORDER_DIVISOR).max(least);
         let armed = idle.saturating_sub(memory / ARMED_DIVISOR).max(least);
         let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
@@ -366,7 +381,7 @@ impl Running {
             pipeline.with_rest(options.schema.clone())
         };
         let clock = copies.clock();
-        let budget = counted / RECORDER_DIVISOR;
+        let budget = (counted / RECORDER_DIVISOR).max(least / RECORDER_DIVISOR);
         let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
         let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
@@ -429,4 +444,18 @@ impl Running {
 /// Returns the semantics of contents: which pushes are equal, and which a client can accept.
 pub fn meaning(schema: Arc<Schema>) -> SharedSemantics {
     Arc::new(SchemaSemantics::new(schema))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_leave_memory_for_everything_else() {
+        let mb = |memory: usize, copies: usize| counted_bytes(memory << 20, copies << 20) >> 20;
+        assert_eq!(mb(128, 16), 51);
+        assert_eq!(mb(512, 64), 268);
+        assert_eq!(mb(64, 16), 19);
+        assert_eq!(mb(16, 16), 0, "recorder and analysis have a least part in any case");
+    }
 }
