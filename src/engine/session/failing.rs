@@ -180,7 +180,7 @@ impl Cuts {
         match (self.idle(), self.age()) {
             (Some(_), None) => true,
             (_, Some(age)) => !may_be_planned || age < MIN_PLANNED_AGE,
-            (None, None) => !may_be_planned && is_short,
+            (None, None) => is_short && (!may_be_planned || self.outlived_at() < MIN_PLANNED_AGE * 2),
         }
     }
 
