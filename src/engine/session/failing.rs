@@ -495,6 +495,17 @@ impl Failures {
         (attempts.count, attempts.newest) = (attempts.count + 1, index);
     }
 
+    /// Notes the response to a poll: the server can be reached, however old the stream is.
+    pub(crate) fn polled(&mut self, index: usize, stream: &mut Stream) {
+        if !stream.has_response {
+            stream.has_response = true;
+            self.answered(index, stream);
+        }
+        if !self.attempts.is_empty() {
+            self.reached(usize::MAX, stream);
+        }
+    }
+
     /// Forgets the attempts before a stream that reached its server.
     fn reached(&mut self, index: usize, stream: &Stream) {
         if self.attempts.is_empty() {
