@@ -453,6 +453,7 @@ impl WarmingView<'_> {
         let is_loop = self.target_of(key).is_some();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
+            _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             // Secrets that do not exist let a cluster go on without them. Envoy ignores that routes
             // and filters do not exist, and keeps routes that were removed.
