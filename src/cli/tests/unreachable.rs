@@ -72,6 +72,24 @@ fn stream_on_a_later_connection_clears_the_problem() {
 }
 
 #[test]
+fn poll_after_failed_connections_clears_the_problem() {
+    let method = "/v3/discovery:clusters";
+    let open = format!(
+        r#"{{"dir":"open","t":"2026-03-02T14:02:00Z","stream":9,"method":"{method}","peer":"127.0.0.1:6000","server":"127.0.0.1:28000"}}"#
+    );
+    let request = "CgExEgQKAm4xIjN0eXBlLmdvb2dsZWFwaXMuY29tL2Vudm95LmNvbmZpZy5jbHVzdGVyLnYzLkNsdXN0ZXI=";
+    let poll = |time: &str| {
+        let start = format!(r#""t":"2026-03-02T14:02:{time}Z","stream":9"#);
+        let asked = format!(r#"{{"dir":"c2s",{start},"method":"{method}","raw":"{request}"}}"#);
+        format!("{asked}\n{{\"dir\":\"gap\",{start},\"messages\":0,\"bytes\":0,\"opaque\":\"s2c\"}}\n")
+    };
+    let down = format!("{open}\n{}{}", poll("01"), attempts(&[REFUSED, REFUSED, REFUSED]));
+    assert!(on(&down, &["status"]).out.contains("DOWN"), "no poll was answered since");
+    let output = on(&(down + &poll("20")), &["status"]);
+    assert_eq!((output.exit, output.out.contains("DOWN")), (Exit::Yes, false), "{}", output.all());
+}
+
+#[test]
 fn client_that_cannot_connect_is_told_apart_from_the_server() {
     let theirs = ("client", "TLS with the client failed: client certificate required");
     let output = on(&attempts(&[theirs, theirs]), &["status"]);

@@ -84,6 +84,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         given_up: None,
         is_elsewhere: false,
         absent: None,
+        is_error: false,
     };
     WarmingFact {
         stream: StreamId(1),
@@ -93,6 +94,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         name: name.into(),
         since: Time(1),
         response: Seq(1),
+        is_used_without: false,
         is_update: false,
         earlier: None,
         withheld: None,

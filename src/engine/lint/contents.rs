@@ -11,6 +11,7 @@ use super::rule::{Ending, Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{SymMap, SymSet, Track};
 use crate::engine::store::Store;
+use crate::wire::content::BlobId;
 use crate::wire::event::{Seq, Sym};
 
 impl RuleContext<'_> {
@@ -20,22 +21,11 @@ impl RuleContext<'_> {
         let (Some(seq), Some(track), Some(index)) = (self.seq, self.current_track(), self.track_index) else {
             return;
         };
-        if !is_of_content && rule.ending != Ending::Response {
+        let is_note = self.findings.all().get(finding).is_some_and(|of| of.severity == Severity::Info);
+        if is_note || (!is_of_content && rule.ending != Ending::Response) {
             return;
         }
-        let known = self.source_state.lasting.take_finding(finding);
-        let mut followed = known.unwrap_or_else(|| Followed {
-            finding,
-            place: (self.stream_index, index),
-            client: Arc::from(""),
-            state: LastingState::Requested,
-            since: self.at,
-            past: None,
-            names: SymSet::default(),
-            has_come: true,
-            is_given_up: false,
-        });
-        followed.client = self.client();
+        let mut followed = self.take_followed(finding, index);
         if is_of_content && !names.is_empty() && self.stream.last_request == Some(seq) {
             followed.names.extend(names);
         } else {
@@ -58,6 +48,39 @@ impl RuleContext<'_> {
         if !followed.names.is_empty() {
             self.source_state.lasting.follow(followed);
         }
+    }
+
+    /// Takes out what is followed of a finding on a track, empty at first.
+    fn take_followed(&mut self, finding: usize, track: usize) -> Followed {
+        let known = self.source_state.lasting.take_finding(finding);
+        let mut followed = known.unwrap_or_else(|| Followed {
+            finding,
+            place: (self.stream_index, track),
+            client: Arc::from(""),
+            state: LastingState::Requested,
+            since: self.at,
+            past: None,
+            names: SymSet::default(),
+            has_come: true,
+            is_given_up: false,
+        });
+        followed.client = self.client();
+        followed
+    }
+
+    /// Follows a finding about a content for which the client has refused a response, until the
+    /// client accepts another one.
+    pub(super) fn follow_refused(&mut self, finding: usize, response: Seq, content: Option<(Sym, BlobId)>) {
+        let Some(track) = self.track_index else { return };
+        let mut followed = self.take_followed(finding, track);
+        let mut contents = match followed.state {
+            LastingState::Content { contents, .. } => contents,
+            _ => SymMap::default(),
+        };
+        contents.extend(content);
+        followed.names = [Sym::EMPTY].into_iter().collect();
+        followed.state = LastingState::Content { seq: response, contents };
+        self.source_state.lasting.follow(followed);
     }
 
     /// Whether a delta server has sent a resource that the client did not request, and has not

@@ -321,7 +321,9 @@ impl RuleContext<'_> {
         lasting.broken_last.insert((place, rule.id), seq);
         lasting.drop_finding(finding);
         let count = self.findings.all().get(finding).map_or(1, |of| of.count.min(MAX_CORRECT));
-        let left = if rule.ending == Ending::Loop(by) { 1 } else { count };
+        // A REST client repeats its refusal with each poll (docs/protocol.md#d-02).
+        let is_single = rule.ending == Ending::Loop(by) || self.stream.variant() == Some(Variant::Rest);
+        let left = if is_single { 1 } else { count };
         let state = LastingState::Broken { seq, by, left, correct_since: None };
         let names = [Sym::EMPTY].into_iter().collect();
         let (client, since, past) = (self.client(), self.at, None);

@@ -3,7 +3,7 @@
 use crate::engine::session::RequestClass;
 
 use super::script::{Ask, Entry, Text};
-use super::track::{Known, RequestFacts, Stamp, Status, Track, UnseenNack};
+use super::track::{Known, RequestFacts, Response, Stamp, Status, Track, UnseenNack};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
@@ -204,6 +204,20 @@ impl Track {
                 self.responses[at].settled_by = Some(stamp.seq);
                 facts.skipped.push(self.responses[at].seq);
             }
+        }
+    }
+
+    /// Delta: settles what the client has dropped, because it came before the first request
+    /// (docs/protocol.md#f-36).
+    pub(super) fn drop_unrequested(&mut self, stamp: Stamp, facts: &mut RequestFacts) {
+        let (Some(answered), Some(first)) = (facts.answers, self.first_request) else { return };
+        if !self.delta || !self.nonces_known || answered < first {
+            return;
+        }
+        let is_dropped = |of: &&mut Response| of.status == Status::Pending && of.seq < first;
+        for response in self.responses.iter_mut().filter(is_dropped) {
+            (response.status, response.settled_by) = (Status::Skipped, Some(stamp.seq));
+            facts.skipped.push(response.seq);
         }
     }
 

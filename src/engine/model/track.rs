@@ -104,6 +104,7 @@ pub(super) struct Track {
     /// (docs/protocol.md#e-11).
     pub(super) stated: Text,
     pub(super) requests: usize,
+    pub(super) first_request: Option<u64>,
     pub(super) responses: Vec<Response>,
     /// The newest response whose nonce the client has used (docs/protocol.md#e-09).
     pub(super) frontier: Option<usize>,
@@ -176,6 +177,7 @@ impl Track {
             names_known: !partial,
             stated: "",
             requests: 0,
+            first_request: None,
             responses: Vec::new(),
             frontier: None,
             gap: 0,
@@ -248,6 +250,7 @@ impl Track {
         };
         self.use_nonce(stamp, ask, &reading, &mut facts);
         self.settle(stamp, ask, &reading, &mut facts);
+        self.drop_unrequested(stamp, &mut facts);
         let before = self.wants.clone();
         let stale = matches!(
             reading.class,
@@ -289,6 +292,7 @@ impl Track {
             Verdict::None => MessageKind::Repeat,
         };
         self.requests += 1;
+        self.first_request.get_or_insert(stamp.seq);
         facts
     }
 }

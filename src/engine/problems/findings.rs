@@ -322,6 +322,7 @@ impl Causes {
         let stream = store.engine().stream(finding.stream)?;
         let track = stream.find(&finding.type_url)?;
         let facts = store.warming_of_track(stream, track).into_iter();
+        let facts = facts.chain(store.used_without(stream, track));
         let mut needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
         needs.find_map(|need| {
             let name = crate::engine::session::named(store.catalog(), &need.name)?;

@@ -69,6 +69,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         if !is_loop && !is_withheld() {
             out.extend(unanswered(store, stream, track));
         }
+        out.extend(used_without(store, stream, track));
         out.extend(owed(store, stream, track));
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
@@ -171,6 +172,21 @@ fn warming(store: &Store, stream: &Stream, track: &Track) -> [Option<ProblemFact
         Some(ProblemFact { urgency, blame, ..fact(stream, track, start, problem) })
     };
     [problem(of_server, Blame::Server), problem(of_client, Blame::Client)]
+}
+
+/// Returns the problem of resources that the client uses without others that the server owes, and
+/// which are no problems of their own.
+fn used_without(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let limits = Limits { store };
+    let mut used = store.used_without(stream, track);
+    used.retain(|fact| !fact.is_told_by_needs());
+    let more = used.len().checked_sub(1)?;
+    let first = used.swap_remove(0);
+    let since = first.server_owes_since();
+    let start = Start { state: limits.state(since), at: since, n: first.response };
+    let limit = limits.left(since);
+    let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
+    Some(fact(stream, track, start, problem))
 }
 
 /// The time limits of a source.

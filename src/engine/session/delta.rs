@@ -65,6 +65,13 @@ impl Track {
             request.error_detail.as_deref(),
             &mut outcome,
         );
+        // A client drops a response of a type that it has not requested yet.
+        if let Some((answered, first)) = outcome.answers.zip(self.traffic.first_request)
+            && first < answered
+            && !self.has_lost
+        {
+            outcome.skipped = self.responses.skip_sent_before(first, ctx.seq);
+        }
         let was = self.subscribed.is_wildcard();
         let request = first_spellings(ctx, request);
         self.delta_names(ctx, &request, starts, prior, &mut outcome);

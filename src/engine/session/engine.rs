@@ -290,10 +290,7 @@ impl Engine {
                 }
                 if stream.variant() == Some(Variant::Rest) && *dir == Dir::Resp {
                     outcome.what = SessionEvent::Unchanged;
-                    if !stream.has_response {
-                        stream.has_response = true;
-                        self.failures.answered(index, stream);
-                    }
+                    self.failures.polled(index, stream);
                 }
             }
             FramePayload::Intercepted(what) => {
@@ -538,6 +535,9 @@ impl Engine {
         if dir == Dir::Resp && !stream.has_response {
             stream.has_response = true;
             self.failures.answered(index, stream);
+        }
+        if dir == Dir::Resp && stream.variant() == Some(Variant::Rest) {
+            self.failures.polled(index, stream);
         }
         let is_decoded = !matches!(message.body, MessageBody::Undecodable { .. });
         if dir == Dir::Resp && !(is_decoded && stream.states_type(message)) {

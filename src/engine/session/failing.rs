@@ -180,7 +180,7 @@ impl Cuts {
         match (self.idle(), self.age()) {
             (Some(_), None) => true,
             (_, Some(age)) => !may_be_planned || age < MIN_PLANNED_AGE,
-            (None, None) => !may_be_planned && is_short,
+            (None, None) => is_short && (!may_be_planned || self.outlived_at() < MIN_PLANNED_AGE * 2),
         }
     }
 
@@ -493,6 +493,17 @@ impl Failures {
         let since = stream.opened.min(at);
         let attempts = attempts.or_insert(FailedAttempts { since, count: 0, first: index, newest: index });
         (attempts.count, attempts.newest) = (attempts.count + 1, index);
+    }
+
+    /// Notes the response to a poll: the server can be reached, however old the stream is.
+    pub(crate) fn polled(&mut self, index: usize, stream: &mut Stream) {
+        if !stream.has_response {
+            stream.has_response = true;
+            self.answered(index, stream);
+        }
+        if !self.attempts.is_empty() {
+            self.reached(usize::MAX, stream);
+        }
     }
 
     /// Forgets the attempts before a stream that reached its server.

@@ -238,6 +238,16 @@ impl Responses {
         skipped
     }
 
+    /// Settles the pending responses that came before a request as skipped.
+    pub(crate) fn skip_sent_before(&mut self, request: Seq, by: Seq) -> Vec<Seq> {
+        let later = self.pending().find(|response| response.seq > request).map(|response| response.seq);
+        let first = later.and_then(|seq| {
+            let of_seq = |order: &&Order| self.get(**order).is_some_and(|of| of.seq == seq);
+            self.pending.iter().find(of_seq).copied()
+        });
+        self.skip_before(first.unwrap_or_else(|| self.next()), by)
+    }
+
     /// The refused responses after `order` that are remembered.
     pub(crate) fn refused_after(&self, order: Option<Order>) -> impl Iterator<Item = &Response> {
         let is_refused = |of: &&Response| matches!(of.status, Status::Nacked | Status::NackedByVersion);

@@ -195,6 +195,7 @@ impl WarmingView<'_> {
             let slot = track.sent.get(self.catalog, name);
             let is_used = |slot: &ResourceEntry| {
                 !track.is_ignored(self.catalog, name, slot)
+                    && !self.gave_up_before(track, name, batch.seq)
                     && (!needs_resend || delivered_since(track, slot, batch.seq))
             };
             track.covers(self.catalog, name, slot.as_ref())
@@ -202,6 +203,16 @@ impl WarmingView<'_> {
                 || track.aliases.contains_key(&name)
                 || (!needs_resend && track.may_have_given_up(name, slot.is_some(), batch.seq))
         })
+    }
+
+    /// Whether the client gave up a resource that it had before message `n`, and has not requested
+    /// it since.
+    pub(super) fn gave_up_before(&self, track: &Track, name: Sym, n: Seq) -> bool {
+        let slot = track.sent.get(self.catalog, name);
+        let released = &track.subscription.released;
+        !track.covers(self.catalog, name, slot.as_ref())
+            && released.has(name)
+            && released.after(name, n).is_none()
     }
 
     /// Returns the newest request since a batch with which the client gave up a resource that it

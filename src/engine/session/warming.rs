@@ -5,7 +5,6 @@
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
 use std::cell::OnceCell;
-use std::sync::Arc;
 
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, Sym, Time};
@@ -14,7 +13,7 @@ use super::locators::LOCATOR;
 use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
-use super::responses::Status;
+use super::responses::{Response, Status};
 use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
@@ -55,6 +54,8 @@ pub(crate) struct MissingNeed {
     pub(crate) is_malformed: bool,
     /// The response that says that the resource does not exist.
     pub(crate) absent: Option<Seq>,
+    /// That response reports another error than that the resource does not exist.
+    pub(crate) is_error: bool,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
     /// The request with which the client gave up the resource, before the resource came.
@@ -86,6 +87,7 @@ impl MissingNeed {
             is_owed: false,
             is_malformed: false,
             absent: None,
+            is_error: false,
             is_unrequested: false,
             given_up: None,
             is_elsewhere: false,
@@ -101,6 +103,24 @@ pub(super) enum BatchState {
     Unasked,
     /// Waits for these resources.
     Warming(Vec<MissingNeed>),
+    /// The client uses it without these resources.
+    UsedWithout(Vec<MissingNeed>),
+}
+
+impl BatchState {
+    fn waits_for(self) -> Option<Vec<MissingNeed>> {
+        match self {
+            BatchState::Warming(needs) => Some(needs),
+            _ => None,
+        }
+    }
+
+    fn lacks(self) -> Option<Vec<MissingNeed>> {
+        match self {
+            BatchState::UsedWithout(needs) => Some(needs),
+            _ => None,
+        }
+    }
 }
 
 /// Whether a resource is there for those that need it.
@@ -108,6 +128,8 @@ enum NeedState {
     Met,
     Unasked,
     Missing(MissingNeed),
+    /// Does not exist, and nothing waits for it.
+    Absent(MissingNeed),
 }
 
 impl<'a> WarmingView<'a> {
@@ -125,7 +147,7 @@ impl<'a> WarmingView<'a> {
 impl WarmingView<'_> {
     /// Returns the warming resources of a track of the client, those that wait longest first.
     pub(crate) fn names<'t>(&self, track: &'t Track) -> impl Iterator<Item = WarmingName<'t>> {
-        self.names_if(track, |_| true)
+        self.names_if(track, |_| true, BatchState::waits_for)
     }
 
     /// Returns the warming resources of a track with these names.
@@ -134,34 +156,50 @@ impl WarmingView<'_> {
         track: &'t Track,
         names: &SymSet,
     ) -> impl Iterator<Item = WarmingName<'t>> {
-        self.names_if(track, |name| names.contains(&name))
+        self.names_if(track, |name| names.contains(&name), BatchState::waits_for)
+    }
+
+    /// Returns the resources of a track that the client uses without others that they need.
+    pub(crate) fn used_without<'t>(&self, track: &'t Track) -> impl Iterator<Item = WarmingName<'t>> {
+        self.names_if(track, |_| true, BatchState::lacks)
     }
 
     fn names_if<'t>(
         &self,
         track: &'t Track,
         is_wanted: impl Fn(Sym) -> bool,
+        needs_in: fn(BatchState) -> Option<Vec<MissingNeed>>,
     ) -> impl Iterator<Item = WarmingName<'t>> {
         let batches = track.warming.batches.iter();
         let names = batches.flat_map(|batch| batch.names().iter().map(move |name| (batch, *name)));
         let names = names.filter(move |(_, name)| is_wanted(*name));
         let mut seen = SymSet::default();
-        names.filter_map(move |(batch, name)| match self.state(track, batch, name) {
-            BatchState::Warming(needs) if seen.insert(name) => Some(WarmingName { name, batch, needs }),
-            _ => None,
+        names.filter_map(move |(batch, name)| {
+            let needs = needs_in(self.state(track, batch, name))?;
+            seen.insert(name).then_some(WarmingName { name, batch, needs })
         })
     }
 
     /// Returns the batches of a track with the names that have not warmed.
     pub(super) fn unfinished(&self, track: &Track) -> Vec<WarmingBatch> {
-        let warms = |batch: &WarmingBatch, name| {
-            (!matches!(self.state(track, batch, name), BatchState::Over)).then_some(name)
-        };
         let unfinished = |batch: &WarmingBatch| {
-            let names: Arc<[Sym]> = batch.names().iter().filter_map(|name| warms(batch, *name)).collect();
-            WarmingBatch { names, from: 0, ..*batch }
+            let (mut waiting, mut used) = (Vec::new(), Vec::new());
+            for name in batch.names() {
+                match self.state(track, batch, *name) {
+                    BatchState::Over => {}
+                    BatchState::UsedWithout(_) => used.push(*name),
+                    BatchState::Unasked | BatchState::Warming(_) => waiting.push(*name),
+                }
+            }
+            let of = |names: Vec<Sym>, is_given_up| WarmingBatch {
+                names: names.into(),
+                from: 0,
+                is_given_up,
+                ..*batch
+            };
+            [of(waiting, batch.is_given_up), of(used, true)]
         };
-        let batches = track.warming.batches.iter().map(unfinished);
+        let batches = track.warming.batches.iter().flat_map(unfinished);
         batches.filter(|batch| !batch.names().is_empty()).collect()
     }
 
@@ -196,9 +234,10 @@ impl WarmingView<'_> {
             WarmingContent::InDoubt(slot, refusal) => (slot, Some(refusal)),
         };
         let is_refused = refusal.is_some();
-        let (mut missing, mut is_over) = (Vec::new(), true);
+        let (mut missing, mut absent, mut is_over) = (Vec::new(), Vec::new(), true);
         let mut add = |state: NeedState| match state {
             NeedState::Met => {}
+            NeedState::Absent(need) => absent.push(need),
             NeedState::Unasked => is_over = false,
             NeedState::Missing(need) => missing.push(need),
         };
@@ -220,10 +259,12 @@ impl WarmingView<'_> {
         if refusal.is_some() && missing.iter().all(is_early) {
             return BatchState::Over;
         }
-        match missing.is_empty() {
-            false => BatchState::Warming(missing),
-            true if is_over => BatchState::Over,
-            true => BatchState::Unasked,
+        match (missing.is_empty(), absent.is_empty()) {
+            (false, _) if batch.is_given_up && self.may_be_envoy() => BatchState::UsedWithout(missing),
+            (false, _) => BatchState::Warming(missing),
+            (true, _) if !is_over => BatchState::Unasked,
+            (true, false) => BatchState::UsedWithout(absent),
+            (true, true) => BatchState::Over,
         }
     }
 
@@ -412,15 +453,16 @@ impl WarmingView<'_> {
         let is_loop = self.target_of(key).is_some();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
+            _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
-            // Endpoints and secrets that do not exist let a cluster go on without them. Envoy
-            // ignores that routes and filters do not exist, and keeps routes that were removed.
-            Presence::Absent(_) => !matches!(key.kind, Kind::Rds | Kind::Ecds),
+            // Secrets that do not exist let a cluster go on without them. Envoy ignores that routes
+            // and filters do not exist, and keeps routes that were removed.
+            Presence::Absent(_) => !matches!(key.kind, Kind::Eds | Kind::Rds | Kind::Ecds),
             Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
         };
-        let (mut is_resend, mut absent) = (false, None);
+        let (mut is_resend, mut absent, mut is_error) = (false, None, false);
         for track in of_kind() {
             let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
             if is_met(track, &slot) {
@@ -429,13 +471,28 @@ impl WarmingView<'_> {
             is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
             if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
                 absent = track.responses.get(slot.order).map(|response| response.seq);
+                let error = track.errors.get(&key.name).filter(|error| Some(error.n) == absent);
+                is_error = error.is_some_and(|error| !error.is_not_found());
             }
         }
         let covers = |track: &&Track| {
             let slot = track.sent.get(self.catalog, key.name);
             track.covers(self.catalog, key.name, slot.as_ref())
         };
-        let Some(covering) = of_kind().find(covers) else { return NeedState::Unasked };
+        let told = if key.kind == Kind::Eds { self.told_absent(key) } else { None };
+        let Some(covering) = of_kind().find(covers) else {
+            return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
+        };
+        if let Some(response) = told {
+            let need = MissingNeed::new(key, batch.at.max(response.at));
+            let is_elsewhere = self.is_elsewhere(covering);
+            return NeedState::Absent(MissingNeed {
+                absent: Some(response.seq),
+                is_error,
+                is_elsewhere,
+                ..need
+            });
+        }
         let request = covering.waiting.get(key.name);
         // A client that has its resources from before the recording may have had the warming one.
         let may_have = |request: NameRequest| request.has_resource && batch.cause == WarmingCause::New;
@@ -463,7 +520,21 @@ impl WarmingView<'_> {
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
         let is_elsewhere = self.is_elsewhere(covering);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_error, is_elsewhere, ..need })
+    }
+
+    /// Returns the response that says that endpoints do not exist, if the client acts on it: a
+    /// cluster goes on without them. Envoy ignores the errors in SotW responses
+    /// (docs/protocol.md#m-14).
+    fn told_absent(&self, key: ResourceKey) -> Option<&Response> {
+        let mut tracks = self.tracks_of(key.kind);
+        tracks.find_map(|track| {
+            let slot = track.sent.get(self.catalog, key.name)?;
+            let is_absent = matches!(slot.state, Presence::Absent(_));
+            let is_sotw = track.subscription.last_names.is_some();
+            let is_heard = is_absent && !(is_sotw && self.may_be_envoy());
+            track.responses.get(slot.order).filter(|_| is_heard)
+        })
     }
 
     /// Whether resources of a batch need a resource of a type once more if the client has it: an

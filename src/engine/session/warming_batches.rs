@@ -35,6 +35,8 @@ pub(crate) struct WarmingBatch {
     pub(super) names: Arc<[Sym]>,
     /// Names before this index have warmed.
     pub(super) from: usize,
+    /// The client waits no longer for what the resources need, if it is an Envoy.
+    pub(super) is_given_up: bool,
 }
 
 impl WarmingBatch {
@@ -130,6 +132,11 @@ impl WarmingBatches {
         }
         self.batches.retain(|batch| !batch.names().is_empty());
         self.forget_earlier();
+    }
+
+    /// The client waits no longer for what the resources of the responses up to `last` need.
+    pub(super) fn give_up(&mut self, last: Seq) {
+        self.batches.iter_mut().filter(|batch| batch.seq <= last).for_each(|batch| batch.is_given_up = true);
     }
 
     /// Adds the names of a batch of the stream before, which still warm. `before` are the batches

@@ -123,7 +123,7 @@ impl Track {
             }
             if !waiting.is_empty() {
                 let names = runs.intern(waiting);
-                self.warming.push(WarmingBatch { seq, at, cause, names, from: 0 });
+                self.warming.push(WarmingBatch { seq, at, cause, names, from: 0, is_given_up: false });
             }
         }
     }

@@ -34,6 +34,8 @@ pub struct WarmingFact {
     pub since: Time,
     /// That response.
     pub response: Seq,
+    /// Whether the warming is over, and the client uses the resource without what it needs.
+    pub is_used_without: bool,
     /// Whether the client had the resource before: an earlier version stays in use meanwhile.
     pub is_update: bool,
     /// The content that stays in use meanwhile, if it is known.
@@ -66,6 +68,8 @@ pub struct NeededResource {
     pub is_malformed: bool,
     /// The response that says that the resource does not exist.
     pub absent: Option<Seq>,
+    /// Whether that response reports another error than that the resource does not exist.
+    pub is_error: bool,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
     /// The request with which the client gave up the resource, before the resource came.
@@ -176,6 +180,16 @@ impl Store {
         facts
     }
 
+    /// Returns the resources of a track that the client uses without others that they need.
+    pub(crate) fn used_without(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
+        if track.warming.is_empty() {
+            return Vec::new();
+        }
+        let view = self.warming_view(stream);
+        let facts = view.used_without(track).filter_map(|used| self.warming_fact(stream, track, &used));
+        facts.map(|fact| WarmingFact { is_used_without: true, withheld: None, ..fact }).collect()
+    }
+
     /// Returns the clusters and listeners of a track that warm until the client requests what they
     /// refer to. A client whose implementation is unknown may never do so, and is not waited for
     /// beyond the limit.
@@ -217,6 +231,7 @@ impl Store {
             name,
             since: warming.batch.at,
             response: warming.batch.seq,
+            is_used_without: false,
             is_update: warming.batch.cause == WarmingCause::Update,
             earlier: track.warming.earlier(warming.name).and_then(|blob| self.catalog.entry(blob).payload),
             withheld: track.withheld_since(warming.batch.seq),
@@ -225,13 +240,15 @@ impl Store {
         })
     }
 
-    /// Returns those of the named resources of a track that still warm, and the names that they
-    /// need.
+    /// Returns those of the named resources of a track that still warm or are used without what
+    /// they need, and the names that they need.
     pub(crate) fn still_warming(&self, (stream, track): (usize, usize), names: &SymSet) -> (SymSet, SymSet) {
         let (mut still, mut needs) = (SymSet::default(), SymSet::default());
         let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         if let Some((stream, track)) = open.and_then(|stream| Some((stream, stream.tracks.get(track)?))) {
-            for warming in self.warming_view(stream).names_among(track, names) {
+            let view = self.warming_view(stream);
+            let used = view.used_without(track).filter(|used| names.contains(&used.name));
+            for warming in view.names_among(track, names).chain(used) {
                 still.insert(warming.name);
                 needs.extend(warming.needs.iter().map(|need| need.key.name));
             }
@@ -324,6 +341,7 @@ impl Store {
             is_owed: need.is_owed,
             is_malformed: need.is_malformed,
             absent: need.absent,
+            is_error: need.is_error,
             is_unrequested: need.is_unrequested,
             given_up: need.given_up,
             is_elsewhere: need.is_elsewhere,

@@ -299,6 +299,7 @@ fn warming_resources(warming: &WarmingResources) -> String {
     let mut text = super::warming::warming_alone(&warming.first, None);
     match warming.more {
         0 => {}
+        more if warming.first.is_used_without => text.push_str(&format!("; {more} more such")),
         more => text.push_str(&format!("; {more} more warming")),
     }
     if let Some(limit) = warming.limit {

@@ -217,7 +217,8 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
         Problem::Unanswered { version, .. } => format!("owes an answer to {label} {version}"),
         Problem::Warming(warming) => {
             let kind = warming_kind(warming.first.kind);
-            format!("{kind} {} warms{}", shown_name(&warming.first.name), more(warming.more))
+            let state = if warming.first.is_used_without { "incomplete" } else { "warms" };
+            format!("{kind} {} {state}{}", shown_name(&warming.first.name), more(warming.more))
         }
         Problem::Owed(owed) => match owed.names.first() {
             Some(name) => {

@@ -34,7 +34,8 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
                 let given_up = first.given_up.map(|n| format!("given up in #{}", n.0));
                 sent().into_iter().chain(given_up).collect()
             }
-            (false, None) if first.absent.is_some() || first.is_unrequested => sent(),
+            (false, _) if first.absent.is_some() => sent(),
+            (false, None) if first.is_unrequested => sent(),
             (true, None) => vec![updated],
             (true, Some(_)) => vec![updated, asked],
             (false, _) => vec![asked],
@@ -56,8 +57,14 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     }
     let owed = it_or_them(fact);
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
-    match fact.needs.iter().find_map(|need| need.absent) {
-        Some(absent) => text.push_str(&format!(": the server says that it does not exist (#{})", absent.0)),
+    let absent = fact.needs.iter().find_map(|need| Some((need.absent?, need.is_error)));
+    match absent {
+        Some((absent, true)) => {
+            text.push_str(&format!(": the server reports an error for it (#{})", absent.0))
+        }
+        Some((absent, false)) => {
+            text.push_str(&format!(": the server says that it does not exist (#{})", absent.0))
+        }
         None if fact.caused_by.is_some() => {}
         None => text.push_str(&format!(": the server owes {owed}{again}")),
     }
@@ -83,11 +90,12 @@ pub(super) fn warming_kind(kind: Kind) -> &'static str {
 /// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`.
 pub fn warming_needs(fact: &WarmingFact) -> String {
     let need = |need: &NeededResource| {
-        let again = if need.is_resend { " again" } else { "" };
+        let again = if need.is_resend && !fact.is_used_without { " again" } else { "" };
         format!("{} {}{again}", need.kind.label(), shown_name(&need.name))
     };
     let listed: Vec<String> = fact.needs.iter().take(MAX_LISTED_NEEDS).map(need).collect();
-    let mut text = format!("waits for {}", listed.join(", "));
+    let verb = if fact.is_used_without { "is in use without" } else { "waits for" };
+    let mut text = format!("{verb} {}", listed.join(", "));
     if fact.needs.len() > MAX_LISTED_NEEDS {
         text.push_str(&format!(" and {} more", fact.needs.len() - MAX_LISTED_NEEDS));
     }

@@ -3,6 +3,9 @@
 //! Why: Older servers read such a request as a NACK; for current servers it is unclear, because
 //! only `error_detail` makes a NACK.
 //!
+//! Over REST a client such as Envoy has no other way to reject a response: its next poll states the
+//! version before, without `error_detail`, and its log says why.
+//!
 //! Example:
 //! ```text
 //! < eds v=Y n=B [foo~2]
@@ -35,7 +38,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let version = shown(request.answered_version().map_or("", |version| version.as_str()));
         let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
         let text = match request.track.polled {
-            true => format!("still version {stated} after version {version}, but no error_detail"),
+            true => format!("version {version} rejected: the next poll states version {stated}"),
             false => format!("version {stated} with the nonce of version {version}, but no error_detail"),
         };
         let evidence: Vec<_> = request.outcome.answers.into_iter().collect();

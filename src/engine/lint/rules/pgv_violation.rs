@@ -17,15 +17,17 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "pgv-violation", "J-01, J-02, J-05", include_str!("pgv_violation.rs"));
+    Rule::new(Severity::Info, "pgv-violation", "J-01, J-02, J-05", include_str!("pgv_violation.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(refused)];
 
 use std::sync::Arc;
 
 use super::super::state::{ConstraintFinding, MAX_RESPONSES};
-use crate::engine::nack;
+use crate::engine::{nack, session};
 use crate::schema::{Violation, list_violations};
+use crate::wire::content::BlobId;
 use crate::wire::event::{Sym, Variant};
 
 /// Fields with the name of a resource.
@@ -42,7 +44,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let mut found: Vec<(Sym, Arc<[Violation]>)> = Vec::new();
     for id in response.view.resources.blobs() {
-        let name = crate::engine::session::key(catalog, *id);
+        let name = session::key(catalog, *id);
         // `xdstp-entry-name` covers the entries of a list.
         if response.scan.collections.iter().any(|(list, _)| *list == name) {
             continue;
@@ -85,12 +87,8 @@ fn refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(sent) = ctx.state.pending(answered) else { return };
     let Some(error) = request.message.error_detail() else { return };
     let catalog = ctx.catalog();
-    let names: Vec<Arc<str>> = sent
-        .list
-        .blobs()
-        .iter()
-        .map(|id| Arc::from(catalog.text(crate::engine::session::key(catalog, *id))))
-        .collect();
+    let names: Vec<Arc<str>> =
+        sent.list.blobs().iter().map(|id| Arc::from(catalog.text(session::key(catalog, *id)))).collect();
     let is_refused = |known: &&ConstraintFinding| {
         let name = catalog.text(known.name);
         known.seq == answered
@@ -99,9 +97,13 @@ fn refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
                 .iter()
                 .any(|violation| nack::refuses_field(&error.message, &names, name, &violation.path))
     };
-    let refused: Vec<usize> =
-        ctx.state.constraint_findings.iter().filter(is_refused).map(|known| known.finding).collect();
-    for finding in refused {
+    let contents = |name| sent.list.blobs().iter().copied().find(|id| session::key(catalog, *id) == name);
+    let refused = ctx.state.constraint_findings.iter().filter(is_refused);
+    let refused: Vec<(usize, Sym, Option<BlobId>)> =
+        refused.map(|known| (known.finding, known.name, contents(known.name))).collect();
+    for (finding, name, content) in refused {
         ctx.findings.harden(finding, "; the client rejected the resource");
+        let content = content.filter(|_| name != Sym::EMPTY).map(|content| (name, content));
+        ctx.follow_refused(finding, answered, content);
     }
 }

@@ -47,6 +47,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let warming = ctx.store.warming_of_track(ctx.stream, track).into_iter();
     // `xdstp-malformed` covers names that no resource can have.
     let warming = warming.filter(|fact| !fact.is_owed_by_client() && !fact.is_in_vain());
+    let warming = warming.chain(ctx.store.used_without(ctx.stream, track));
     // Those within the limit set the next timer.
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
@@ -81,7 +82,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     for fact in due {
         let interrupted = ctx.interrupted(&RULE, ctx.sym(&fact.name), fact.since);
         let by = fact.caused_by.as_ref().map(|cause| cause.by.clone());
-        let key = (interrupted, fact.is_update, fact.is_order_uncertain(), by);
+        let key = (interrupted, fact.is_update, fact.is_used_without, fact.is_order_uncertain(), by);
         batches.entry(key).or_default().push(fact);
     }
     batches.values().for_each(|batch| report(ctx, batch, Blame::Server));
@@ -113,9 +114,14 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     } else {
         let order = if is_uncertain { ORDER_UNCERTAIN } else { "" };
         let note = note(batch);
-        let past = format!("waited for {what} for {{}}{note}{order}");
-        let wait = if is_one { "waits" } else { "wait" };
-        (LastingState::Warming(needs), None, format!("{wait} for {what}{note}{order}"), past)
+        let (wait, waited) = match (batch.iter().any(|fact| fact.is_used_without), is_one) {
+            (true, true) => ("is in use without", "was in use without"),
+            (true, false) => ("are in use without", "were in use without"),
+            (false, true) => ("waits for", "waited for"),
+            (false, false) => ("wait for", "waited for"),
+        };
+        let past = format!("{waited} {what} for {{}}{note}{order}");
+        (LastingState::Warming(needs), None, format!("{wait} {what}{note}{order}"), past)
     };
     let severity = is_uncertain.then_some(Severity::Info);
     let found =

@@ -168,6 +168,9 @@ impl Carried {
     }
 }
 
+/// The code of gRPC for what does not exist.
+pub(super) const NOT_FOUND: i32 = 5;
+
 /// An entry of `resource_errors` (docs/protocol.md#m-14).
 #[derive(Clone, Debug)]
 pub(crate) struct ReportedError {
@@ -177,4 +180,11 @@ pub(crate) struct ReportedError {
     pub(crate) code: i32,
     /// The text of the server, shortened.
     pub(crate) message: Arc<str>,
+}
+
+impl ReportedError {
+    /// Whether the error says that the resource does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.code == NOT_FOUND
+    }
 }

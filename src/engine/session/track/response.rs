@@ -15,6 +15,7 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Kind, Sym};
 use crate::wire::{ResourceError, ResponseView};
 
+use super::parts::NOT_FOUND;
 use super::{ReportedError, Track};
 
 /// Names with an error of the server that are kept.
@@ -431,7 +432,6 @@ impl Track {
     /// Handles a resource error: the server says why it does not send a resource
     /// (docs/protocol.md#m-14).
     fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
-        const NOT_FOUND: i32 = 5;
         let name = self.canonical(ctx.catalog, error.name);
         if self.errors.len() < MAX_ERRORS || self.errors.contains_key(&name) {
             let message = shortened(&error.detail.message, MAX_ERROR_BYTES);

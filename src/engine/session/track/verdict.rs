@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::nack::ClientKind;
 use crate::engine::session::answer_verdict::{Answer, Verdict};
@@ -13,7 +14,7 @@ use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact, RefusedVersion};
 use crate::wire::ErrorDetail;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Code, Nonce, Seq, Sym, Time, VersionInfo};
+use crate::wire::event::{Code, Kind, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
 
@@ -21,6 +22,8 @@ use super::Track;
 const MAX_NACKS: usize = 1000;
 /// Resources of a refused delta response to keep with its NACK.
 const MAX_REFUSED_VERSIONS: usize = 3;
+/// Time from a response to its ACK from which on the client has withheld the ACK.
+const WITHHELD: Duration = Duration::from_secs(5);
 /// Newest latencies of a track, from which percentiles are computed.
 const MAX_LATENCIES: usize = 512;
 
@@ -232,6 +235,11 @@ impl Track {
         self.verdicts.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
         self.verdicts.last_at = Some(ctx.at);
         if nack.is_none() && !implied {
+            // An Envoy withholds its verdict on updated clusters while they warm, at most until its
+            // timeout (docs/protocol.md#h-05).
+            if self.kind == Some(Kind::Cds) && !self.polled && latency >= WITHHELD {
+                self.warming.give_up(seq);
+            }
             return self.apply_ack(ctx, order);
         }
         if self.responses.get(order).is_some_and(|response| response.status == Status::NackedByVersion) {
