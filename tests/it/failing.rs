@@ -254,6 +254,38 @@ fn server_that_speaks_tls() {
     seen.assert_first(&["the server requires TLS"], &[": the server"]);
 }
 
+/// Runs connections of this many milliseconds through a tap, and ends each with `end`.
+fn ended(ages: &[u64], end: fn(Pair)) -> Seen {
+    let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Tap::start(folder.path(), plane.local_addr().expect("an address"), &[]);
+    for age in ages {
+        let mut pair = Pair::open(tap.address(), &plane);
+        pair.push(1, 8);
+        pair.ack();
+        std::thread::sleep(Duration::from_millis(*age));
+        end(pair);
+    }
+    Seen::of(&tap.stop())
+}
+
+#[test]
+fn server_that_dies_first_is_to_blame_for_the_reset_of_its_client() {
+    let seen = ended(&[800, 1000, 600, 900], Pair::lose_server);
+    seen.assert_found(&["4 streams in a row are cut off: the connection was closed"]);
+    seen.assert_first(
+        &["FAILING", "server cuts off each stream: 4 times", "the connection was closed"],
+        &["FAILING", "server cuts off each stream: 4 times"],
+    );
+}
+
+#[test]
+fn client_that_leaves_first_is_no_fault_of_the_server() {
+    let seen = ended(&[300], Pair::lose_client);
+    assert!(seen.status.starts_with("no problems"), "{}", seen.all());
+    assert!(seen.findings.iter().all(|finding| finding["rule"] != "stream-rejected"), "{}", seen.all());
+}
+
 /// A recording that is still written is judged as of now: nothing has happened since the request.
 #[test]
 fn silence_is_a_problem_in_the_file_of_a_running_tap() {

@@ -5,8 +5,10 @@
 //!
 //! Severity: `error` if streams end with an error before a response; `warn` if each stream is
 //! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
-//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. A
-//! client that ends each stream after a push, without an answer, is at fault itself.
+//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. Three
+//! streams in a row are a fault at any ages below 60 s if the server closes their connections
+//! without a status and without a GOAWAY. A client that ends each stream after a push, without an
+//! answer, is at fault itself.
 //!
 //! Example:
 //! ```text
