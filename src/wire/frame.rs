@@ -73,22 +73,26 @@ pub enum GapCause {
     Headers,
     /// A connection has more open streams than xdscope follows. `messages` is their number.
     Streams,
+    /// The stream ended in the middle of a response, which the client cannot have read. `bytes` is
+    /// the length that the response was to have.
+    Cut,
 }
 
 impl GapCause {
     /// All causes.
-    pub const ALL: [GapCause; 6] = [
+    pub const ALL: [GapCause; 7] = [
         GapCause::Lost,
         GapCause::Names,
         GapCause::Resources,
         GapCause::Size,
         GapCause::Headers,
         GapCause::Streams,
+        GapCause::Cut,
     ];
 
     /// Whether messages of the stream are missing.
     pub fn lacks_messages(self) -> bool {
-        !matches!(self, GapCause::Headers | GapCause::Streams)
+        !matches!(self, GapCause::Headers | GapCause::Streams | GapCause::Cut)
     }
 
     /// Returns the word of the cause in machine formats.
@@ -100,6 +104,7 @@ impl GapCause {
             GapCause::Size => "size",
             GapCause::Headers => "headers",
             GapCause::Streams => "streams",
+            GapCause::Cut => "cut",
         }
     }
 }

@@ -196,13 +196,25 @@ impl Cuts {
     }
 }
 
+/// Responses in the middle of which a client ended the streams of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutResponses {
+    /// Number of responses.
+    pub count: u64,
+    /// Length that the newest one was to have, in bytes.
+    pub bytes: u64,
+}
+
 /// The ends of the streams of one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamEnds {
     pub(crate) run: Option<FailureRun>,
     pub(crate) cuts: Cuts,
-    /// Streams in a row that the client ended while it owed an answer to a response.
+    /// Streams in a row that the client ended while it owed an answer to a response, or in the
+    /// middle of a response.
     pub(crate) aborts: Option<EndSeries>,
+    /// The responses in the middle of which the client ended those streams.
+    pub(crate) cut_responses: CutResponses,
     /// Open streams that were answered.
     pub(crate) healthy: u32,
     /// Index of the newest stream that was answered.
@@ -232,10 +244,14 @@ impl StreamEnds {
             self.run = None;
         }
         let is_left = kind == EndKind::Clean && end.by == Some(Side::Client);
-        if (is_left || is_reset_by_client(end)) && stream.owes_verdict() {
+        let cut = stream.not_kept.cut_response();
+        if (is_left || is_reset_by_client(end)) && (stream.owes_verdict() || cut.is_some()) {
             self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
+            if let Some(bytes) = cut {
+                self.cut_responses = CutResponses { count: self.cut_responses.count + 1, bytes };
+            }
         } else if is_served {
-            self.aborts = None;
+            (self.aborts, self.cut_responses) = (None, CutResponses::default());
         }
         let is_failure = match kind {
             EndKind::Error => true,

@@ -382,6 +382,17 @@ impl ConnectionContext<'_> {
                     self.assembler.gap(self.at, id, 1, bytes, self.out);
                 }
             }
+            Event::Cut { stream: number, bytes } => {
+                // A part of the response that did not fit into the queue is missing no longer.
+                let is_one = |of: &MissedPart| of.messages <= 1;
+                let key = (number, Dir::Resp);
+                if self.connection.skimmed.get(&key).is_some_and(is_one) {
+                    self.connection.skimmed.remove(&key);
+                }
+                if let Some(id) = stream_id(self.connection, number) {
+                    self.assembler.cut_short(self.at, id, bytes, self.out);
+                }
+            }
             Event::End { stream: number, end } => {
                 self.identify(number, Identification::NotXds);
                 self.report_skimmed(|(stream, _), _| *stream == number);

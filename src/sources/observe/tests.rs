@@ -1,9 +1,14 @@
 use super::*;
+use crate::engine::lint;
+use crate::engine::store::{Options, Store, StreamFailure};
+use crate::schema::Schema;
 use crate::wire::content::Catalog;
-use crate::wire::{Frame, FramePayload};
+use crate::wire::event::Clock;
+use crate::wire::{Frame, FramePayload, GapCause};
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
+const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const GOAWAY: u8 = 7;
@@ -108,4 +113,62 @@ fn connections_that_end_after_a_goaway_of_the_server_are_planned() {
     assert_eq!(ends(left), ["-: the connection was closed"]);
     let failed = vec![go_away(Dir::Resp, 2), finished(Dir::Resp), CLOSED];
     assert_eq!(ends(failed), ["server: the connection was closed"]);
+}
+
+/// Returns DATA of stream 1 that begins a gRPC message of `len` bytes.
+fn message(dir: Dir, len: u32, start: &[u8]) -> TapEvent {
+    bytes(dir, frame(DATA, 0, 1, &[&[0][..], &len.to_be_bytes(), start].concat()))
+}
+
+/// Returns the facts about clients that reset their streams in the middle of a response of `len`
+/// bytes, and the numbers of the gaps.
+fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, u64, GapCause)>) {
+    const CLUSTER: &[u8] = b"type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let request = [b"\x12\x06\n\x04edge\"\x33", CLUSTER].concat();
+    let mut store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
+    let (mut pipeline, mut frames, mut at) = (Pipeline::new(|_, _| None), Vec::new(), 0);
+    for conn in 1..=connections {
+        let events = [
+            message(Dir::Req, request.len() as u32, &request),
+            message(Dir::Resp, len, b"\n\x011\x12"),
+            reset(Dir::Req, 8),
+            finished(Dir::Req),
+            CLOSED,
+        ];
+        for event in start().into_iter().chain(events) {
+            at += 50_000_000;
+            let copy = TapCopy { conn: ConnId(conn), at: Time(at), event };
+            pipeline.handle(copy, store.catalog_mut(), &mut frames);
+        }
+    }
+    let gaps = frames.iter().filter_map(|frame| match frame.what {
+        FramePayload::Gap { messages, bytes, cause } => Some((messages, bytes, cause)),
+        _ => None,
+    });
+    let gaps = gaps.collect();
+    let mut rules = lint::Lint::new(crate::app::analysis::rules(&Schema::builtin()));
+    frames.into_iter().for_each(|frame| rules.handle(&mut store, frame));
+    (store, rules, gaps)
+}
+
+#[test]
+fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
+    let (store, rules, gaps) = cut_in_response(4, 5_000_000);
+    assert_eq!(gaps, vec![(1, 5_000_000, GapCause::Cut); 4]);
+    let failing = store.failing_streams();
+    assert_eq!(failing.len(), 1, "{failing:#?}");
+    assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Aborted, 4));
+    assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Side::Client, true));
+    let text = crate::present::report::failing_stream(&failing[0], &Clock::default());
+    let words = "client ended 4 streams, each in the middle of a response of 5.0 MB (the default receive limit of gRPC \
+                 is 4 MiB)";
+    assert!(text.starts_with(words), "{text}");
+    assert_eq!(store.gaps(), 0, "no message is missing");
+    let found: Vec<_> = rules.findings().iter().map(|of| (of.rule.id, of.severity.word())).collect();
+    assert!(found.contains(&("over-4mib", "info")), "{found:?}");
+    assert!(found.contains(&("stream-rejected", "warn")), "{found:?}");
+    let (_, rules, _) = cut_in_response(4, 4_000_000);
+    assert!(rules.findings().iter().all(|of| of.rule.id != "over-4mib"));
+    let (store, ..) = cut_in_response(2, 5_000_000);
+    assert!(store.failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
 }

@@ -40,9 +40,14 @@ pub(super) const STREAM: &[Field] = &[
 ];
 
 const NOT_KEPT: &[Field] = &[
-    field(Always, "what", words!(GapCause), "what there is too much of"),
+    field(
+        Always,
+        "what",
+        words!(GapCause),
+        "what there is too much of; `cut`: the stream ended in a response",
+    ),
     field(Always, "messages", Count, "number of messages; of streams if `what` is `streams`"),
-    field(Always, "bytes", Count, "number of bytes"),
+    field(Always, "bytes", Count, "number of bytes; with `cut` the length of the whole response"),
 ];
 
 const PLANE: &[Field] = &[
