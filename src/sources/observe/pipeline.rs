@@ -382,26 +382,8 @@ impl ConnectionContext<'_> {
                     self.assembler.gap(self.at, id, 1, bytes, self.out);
                 }
             }
-            Event::Cut { stream: number, bytes } => {
-                // A part of the response that did not fit into the queue is missing no longer.
-                let is_one = |of: &MissedPart| of.messages <= 1;
-                let key = (number, Dir::Resp);
-                if self.connection.skimmed.get(&key).is_some_and(is_one) {
-                    self.connection.skimmed.remove(&key);
-                }
-                if let Some(id) = stream_id(self.connection, number) {
-                    self.assembler.cut_short(self.at, id, bytes, self.out);
-                }
-            }
-            Event::End { stream: number, end } => {
-                self.identify(number, Identification::NotXds);
-                self.report_skimmed(|(stream, _), _| *stream == number);
-                let end = self.due_to_first(self.catalog.clean_end(end));
-                let end = self.connection.pings.explain(end, self.at);
-                if let Some(id) = self.connection.streams.remove(&number) {
-                    self.assembler.end(self.at, id, end, self.out);
-                }
-            }
+            Event::Cut { stream: number, bytes } => self.cut_short(number, bytes),
+            Event::End { stream: number, end } => self.ended(number, end),
             Event::NotFollowed { streams } => {
                 if let Some(id) = self.connection.streams.values().next().copied() {
                     self.assembler.streams_not_followed(self.at, id, streams, self.out);
@@ -420,6 +402,28 @@ impl ConnectionContext<'_> {
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    /// Reports a response in the middle of which a stream ends.
+    fn cut_short(&mut self, number: u32, bytes: u64) {
+        // A part of the response that did not fit into the queue is missing no longer.
+        let key = (number, Dir::Resp);
+        if self.connection.skimmed.get(&key).is_some_and(|missed| missed.messages <= 1) {
+            self.connection.skimmed.remove(&key);
+        }
+        if let Some(id) = self.connection.streams.get(&number) {
+            self.assembler.cut_short(self.at, *id, bytes, self.out);
+        }
+    }
+
+    fn ended(&mut self, number: u32, end: End) {
+        self.identify(number, Identification::NotXds);
+        self.report_skimmed(|(stream, _), _| *stream == number);
+        let end = self.due_to_first(self.catalog.clean_end(end));
+        let end = self.connection.pings.explain(end, self.at);
+        if let Some(id) = self.connection.streams.remove(&number) {
+            self.assembler.end(self.at, id, end, self.out);
         }
     }
 
