@@ -174,6 +174,10 @@ fn in_use() -> io::Error {
 
 /// Returns whether a process writes this recording.
 pub fn is_in_use(path: &Path) -> bool {
+    // A pipe must not be opened twice.
+    if !path.is_file() {
+        return false;
+    }
     let locked = File::open(path).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
