@@ -3,8 +3,9 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::sources;
 use crate::sources::record::{MAGIC, RewritableFile};
 
 impl RewritableFile for File {
@@ -173,8 +174,20 @@ fn in_use() -> io::Error {
 
 /// Returns whether a process writes this recording.
 pub fn is_in_use(path: &Path) -> bool {
+    // A pipe must not be opened twice.
+    if !path.is_file() {
+        return false;
+    }
     let locked = File::open(path).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// Returns the current Unix time in nanoseconds if a process writes a recording, or the newest of
+/// the recordings that the path stands for.
+pub fn written_at(path: &Path) -> Option<i128> {
+    let is_written = sources::files_of(path).iter().any(|file| is_in_use(file));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok().filter(|_| is_written)?;
+    i128::try_from(now.as_nanos()).ok()
 }
 
 /// Refuses a link whose target does not exist.

@@ -73,7 +73,7 @@ pub(super) fn watch(
             wait::say_ended(&source.source, global, io);
             return Ok(Exit::Yes);
         }
-        growth.wait(begun.elapsed());
+        growth.wait_for_change(begun.elapsed());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::app::session_dir;
+use crate::app::{recording_file, session_dir};
 use crate::engine::store::Options;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
@@ -79,6 +79,7 @@ pub(super) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
         keep_secrets: args.keep_secrets,
         accept_broken: args.accept_broken,
         memory: Some(options(&args.timers).history),
+        written_at: recording_file::written_at(path),
     }
 }
 

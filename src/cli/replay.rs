@@ -21,6 +21,9 @@ use super::{log, offline, schema_flags, select, source, wait};
 
 /// Interval at which a followed file is checked.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval at which facts of a recording without new events are found again while a process writes
+/// it, because timers go on.
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// Reading again takes at most one part in this many of the time.
 const IDLE_SHARE: u32 = 10;
 
@@ -157,22 +160,37 @@ impl Growth {
         self.path.is_file()
     }
 
-    /// Whether a process writes the recording.
+    /// Whether a process writes the source.
     pub(super) fn is_written(&self) -> bool {
-        recording_file::is_in_use(&self.path)
+        recording_file::written_at(&self.path).is_some()
     }
 
-    /// Waits until the source has changed. `spent` is how long its last reading took.
+    /// Waits until the source has grown. `spent` is how long its last reading took.
     pub(super) fn wait(&mut self, spent: Duration) {
         let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
-        loop {
-            std::thread::sleep(pause);
+        while !self.has_grown_after(pause) {
             pause = FILE_CHECK_INTERVAL;
-            let size = sources::size_of(&self.path);
-            if std::mem::replace(&mut self.known, size) != size {
+        }
+    }
+
+    /// Waits like [`wait`](Growth::wait), but only for a moment while a process writes the source,
+    /// and until that process ends.
+    pub(super) fn wait_for_change(&mut self, spent: Duration) {
+        let (begun, was_written) = (Instant::now(), self.is_written());
+        let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
+        while !self.has_grown_after(pause) {
+            if was_written && (begun.elapsed() >= TICK || !self.is_written()) {
                 return;
             }
+            pause = FILE_CHECK_INTERVAL;
         }
+    }
+
+    /// Sleeps, and returns whether the source has grown.
+    fn has_grown_after(&mut self, pause: Duration) -> bool {
+        std::thread::sleep(pause);
+        let size = sources::size_of(&self.path);
+        std::mem::replace(&mut self.known, size) != size
     }
 }
 

@@ -19,7 +19,7 @@ use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{offline, select, source, suggest};
+use super::{offline, replay, select, source, suggest};
 
 /// Pause between two readings of a growing file, as a multiple of the time of the last reading.
 const PAUSE_FACTOR: u32 = 4;
@@ -256,7 +256,9 @@ impl Goal<'_> {
                     return empty.map_or(Ok(WaitEnd::TimedOut), Err);
                 }
                 waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
-                if size() != size_read && paused.elapsed() >= pause {
+                // Timers go on while a process writes the recording.
+                let is_due = size() != size_read || (is_written && paused.elapsed() >= replay::TICK);
+                if is_due && paused.elapsed() >= pause {
                     break;
                 }
             }

@@ -15,6 +15,8 @@ pub(super) struct Evidence {
     streams: u64,
     xds_streams: HashSet<StreamId>,
     has_xds: bool,
+    /// Streams of HTTP/1.1 that are not REST polls.
+    has_http1: bool,
 }
 
 impl Evidence {
@@ -28,6 +30,7 @@ impl Evidence {
             FramePayload::Open(open) => {
                 self.streams += 1;
                 self.has_xds = open.method == Open::NOTHING;
+                self.has_http1 |= open.method.starts_with(HTTP1);
                 if Method::of_path(&open.method).is_some() {
                     self.xds_streams.insert(frame.stream);
                 }
@@ -66,11 +69,38 @@ impl Evidence {
                 format!("{silent} without a message, {} of other protocols", plural(other, "stream"))
             }
         };
-        Err(SourceError::Empty { name: name.to_owned(), found })
+        let note = if self.has_http1 { HTTP1_NOTE } else { "" };
+        Err(SourceError::Empty { name: name.to_owned(), found: found + note })
     }
 }
+
+/// The start of the method of a connection with HTTP/1.1.
+const HTTP1: &str = "HTTP/1.1";
+
+/// The fault that most often brings HTTP/1.1 to an xDS server.
+const HTTP1_NOTE: &str = "; a client speaks HTTP/1.1, and gRPC needs HTTP/2: Envoy needs http2_protocol_options in \
+                          the cluster of the server";
 
 /// Whether the end of a stream says something by itself.
 fn is_failure(end: &End) -> bool {
     end.status.as_ref().is_some_and(|(code, _)| code.0 != 0) || end.reset.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::event::Time;
+
+    #[test]
+    fn names_http1_as_a_fault_of_the_client() {
+        let found = |method: &str| {
+            let mut evidence = Evidence::default();
+            let open = Open { method: method.to_owned(), ..Open::default() };
+            let what = FramePayload::Open(Box::new(open));
+            evidence.note(&Frame { at: Time::ZERO, stream: StreamId(1), what });
+            evidence.check("a.xdsrec", SourceFormat::Recording).expect_err("no xDS").to_string()
+        };
+        assert!(found("HTTP/1.1").ends_with("in the cluster of the server"), "{}", found("HTTP/1.1"));
+        assert!(found("TLS").ends_with("1 stream of other protocols"), "{}", found("TLS"));
+    }
 }

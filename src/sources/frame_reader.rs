@@ -59,7 +59,7 @@ pub fn start<'a>(spec: &Spec, codec: &'a SchemaCodec) -> Result<Option<StartedSo
     }
     let started = open::start_recording(&spec.path).map_err(|error| SourceError::recording(&name, error))?;
     if let Some((catalog, reading)) = started {
-        let frames = Box::new(NamedRecording { name, reading });
+        let frames = Box::new(NamedRecording { spec: spec.clone(), reading });
         return Ok(Some(StartedSource { catalog, format: SourceFormat::Recording, frames }));
     }
     if let Some(capture) = open::capture_file(&spec.path) {
@@ -83,7 +83,7 @@ pub(super) fn can_start(spec: &Spec, schema: &Arc<Schema>) -> Result<bool, Sourc
 }
 
 struct NamedRecording<R> {
-    name: String,
+    spec: Spec,
     reading: RecordingReader<R>,
 }
 
@@ -93,7 +93,7 @@ impl<R: Read> FrameReader for NamedRecording<R> {
     }
 
     fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, SourceError> {
-        let failed = |error: RecordReadError| SourceError::recording(&self.name, error);
+        let failed = |error: RecordReadError| SourceError::recording(&self.spec.name, error);
         self.reading.next(catalog, out).map_err(failed)
     }
 
@@ -114,7 +114,9 @@ impl<R: Read> FrameReader for NamedRecording<R> {
     }
 
     fn finish(self: Box<Self>) -> (Time, Vec<String>) {
-        self.reading.finish()
+        let clock = self.reading.clock();
+        let (last, notices) = self.reading.finish();
+        (self.spec.end(clock, last), notices)
     }
 }
 

@@ -247,6 +247,15 @@ impl Assembler {
         }
     }
 
+    /// Reports a response in the middle of which the stream ends. It was to have this many bytes.
+    pub fn cut_short(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
+        if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.method.is_some()) {
+            stream.building[side(Dir::Resp)] = None;
+            let what = FramePayload::Gap { messages: 1, bytes, cause: GapCause::Cut };
+            out.push(Frame { at, stream: id, what });
+        }
+    }
+
     /// Ends a stream. A message that the end cuts short becomes a gap.
     pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
         let Some(mut stream) = self.streams.remove(&id) else { return };

@@ -79,11 +79,14 @@ pub enum GapCause {
     Encoding,
     /// A message cannot be decompressed.
     Compression,
+    /// The stream ended in the middle of a response, which the client cannot have read. `bytes` is
+    /// the length that the response was to have.
+    Cut,
 }
 
 impl GapCause {
     /// All causes.
-    pub const ALL: [GapCause; 8] = [
+    pub const ALL: [GapCause; 9] = [
         GapCause::Lost,
         GapCause::Names,
         GapCause::Resources,
@@ -92,11 +95,12 @@ impl GapCause {
         GapCause::Streams,
         GapCause::Encoding,
         GapCause::Compression,
+        GapCause::Cut,
     ];
 
     /// Whether messages of the stream are missing.
     pub fn lacks_messages(self) -> bool {
-        !matches!(self, GapCause::Headers | GapCause::Streams)
+        !matches!(self, GapCause::Headers | GapCause::Streams | GapCause::Cut)
     }
 
     /// Returns the word of the cause in machine formats.
@@ -110,6 +114,7 @@ impl GapCause {
             GapCause::Streams => "streams",
             GapCause::Encoding => "encoding",
             GapCause::Compression => "compression",
+            GapCause::Cut => "cut",
         }
     }
 }

@@ -94,6 +94,9 @@ enum Encoding {
     Other(String),
 }
 
+/// The longest message that gRPC receives by default, in bytes: 4 MiB.
+pub const DEFAULT_RECEIVE_LIMIT: u64 = 4 << 20;
+
 /// Compressed bytes that are decompressed at a time.
 ///
 /// Small, so that a decompression bomb is noticed before it fills the memory: zstd can turn each
@@ -289,6 +292,11 @@ impl Messages {
                 !(field && (len + 5 <= frame || (frame >= MIN_FULL_FRAME_BYTES && len < MAX_MESSAGE_BYTES)));
         }
         !self.seeking
+    }
+
+    /// Returns the length on the wire of a message whose rest has not come, in bytes.
+    pub fn unfinished(&self) -> Option<u64> {
+        self.current.as_ref().map(|current| current.len)
     }
 
     /// Ends the direction. Returns true if that completes a message, as for a body that is not

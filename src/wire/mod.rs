@@ -32,7 +32,7 @@ pub use discovery::{
     NodeInfo, RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, FramePayload, GapCause, MAX_COUNT, Open, Profile};
-pub use grpc::{Messages, MissedMessage, Piece, UnpackBudget};
+pub use grpc::{DEFAULT_RECEIVE_LIMIT, Messages, MissedMessage, Piece, UnpackBudget};
 pub use intervention::{Interference, Intervention, InterventionFacts};
 pub(crate) use shared::SharedValues;
 pub use tls::{Certificate, Secured, Tls, date};

@@ -12,10 +12,11 @@ use crate::support::{
     certs::Ca,
     faulty::{Ending, Fault, Faulty},
     process::free_port,
+    raw_pair::Pair,
     retrying::retry,
     screens,
     tap::{Recording, Tap},
-    wait::PATIENCE,
+    wait::{PATIENCE, wait_for},
 };
 
 /// Pause between two streams of the client.
@@ -251,6 +252,59 @@ fn server_that_speaks_tls() {
     // A connection may fail before its stream begins: DOWN then, else FAILING.
     seen.assert_found(&["the server requires TLS"]);
     seen.assert_first(&["the server requires TLS"], &[": the server"]);
+}
+
+/// Runs connections of this many milliseconds through a tap, and ends each with `end`.
+fn ended(ages: &[u64], end: fn(Pair)) -> Seen {
+    let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Tap::start(folder.path(), plane.local_addr().expect("an address"), &[]);
+    for age in ages {
+        let mut pair = Pair::open(tap.address(), &plane);
+        pair.push(1, 8);
+        pair.ack();
+        std::thread::sleep(Duration::from_millis(*age));
+        end(pair);
+    }
+    Seen::of(&tap.stop())
+}
+
+#[test]
+fn server_that_dies_first_is_to_blame_for_the_reset_of_its_client() {
+    let seen = ended(&[800, 1000, 600, 900], Pair::lose_server);
+    seen.assert_found(&["4 streams in a row are cut off: the connection was closed"]);
+    seen.assert_first(
+        &["FAILING", "server cuts off each stream: 4 times", "the connection was closed"],
+        &["FAILING", "server cuts off each stream: 4 times"],
+    );
+}
+
+#[test]
+fn client_that_leaves_first_is_no_fault_of_the_server() {
+    let seen = ended(&[300], Pair::lose_client);
+    assert!(seen.status.starts_with("no problems"), "{}", seen.all());
+    assert!(seen.findings.iter().all(|finding| finding["rule"] != "stream-rejected"), "{}", seen.all());
+}
+
+/// A recording that is still written is judged as of now: nothing has happened since the request.
+#[test]
+fn silence_is_a_problem_in_the_file_of_a_running_tap() {
+    let limit = ["--resource-timeout", "1s"];
+    let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Tap::start(folder.path(), plane.local_addr().expect("an address"), &limit);
+    let pair = Pair::open(tap.address(), &plane);
+    let live = Recording { file: tap.recording.clone() };
+    wait_for("the request to be recorded", || tap.says("subscribe").then_some(()));
+    std::thread::sleep(Duration::from_secs(2));
+    let of_tap = live.run("status", &limit);
+    let text = String::from_utf8_lossy(&of_tap.stdout).into_owned();
+    assert_eq!(of_tap.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("1 problem\nMISS"), "{text}");
+    // The copy of the file has no writer, and lasts until its last event.
+    let copy = tap.copy_of_recording().expect("a recording");
+    assert_eq!(copy.run("status", &limit).status.code(), Some(0));
+    drop(pair);
 }
 
 /// The listener of the tap expects TLS, and the client speaks plaintext.

@@ -29,7 +29,7 @@ use crate::support::{
 };
 
 /// Rules that no pair of gRPC peers can break, with reasons.
-const ELSEWHERE: [(&str, &str); 17] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     ("fs-parse-error", "of files"),
     ("fs-partial-write", "of files"),
     ("fs-update-rejected", "of files"),
@@ -42,6 +42,7 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("rest-unchanged-response", "of polls"),
     ("bootstrap-ads-missing", "of bootstraps"),
     ("bootstrap-not-v3", "of bootstraps"),
+    ("bootstrap-xds-cluster", "of bootstraps"),
     ("bootstrap-xds-cluster-order", "of bootstraps"),
     ("xdstp-authority-unmapped", "of our own client"),
     ("relay-leak", "of two hops"),

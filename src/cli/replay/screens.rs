@@ -110,7 +110,8 @@ impl SourceFile {
 }
 
 impl SourceFile {
-    /// Reads the file again on a thread, each time it has grown.
+    /// Reads the file again on a thread, each time it has grown, and every moment while a process
+    /// writes it.
     fn read_again(self, schema: &Arc<Schema>, options: &Options) -> Result<Reload, CliError> {
         let (schema, options) = (schema.clone(), options.clone());
         let mut growth = Growth::new(self.path.clone());
@@ -118,7 +119,7 @@ impl SourceFile {
         let work = move || {
             let mut spent = Duration::ZERO;
             loop {
-                growth.wait(spent);
+                growth.wait_for_change(spent);
                 let begun = Instant::now();
                 let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
                 // A file that cannot be read may be half written: try again later.

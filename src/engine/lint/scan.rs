@@ -6,7 +6,7 @@ use super::structured::{self, LOCATOR, ListEntry, Locator};
 use super::structured_contents::{InlineContent, InlineVersion, hash};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobForm, BlobId, Catalog, List};
-use crate::wire::discovery::fields::resource;
+use crate::wire::discovery::fields::{any, resource};
 use crate::wire::event::{Kind, Sym};
 use crate::wire::pb::Fields;
 use crate::wire::{Message, MessageBody};
@@ -18,6 +18,8 @@ pub(super) struct ResponseScan {
     pub(super) nameless: Vec<BlobId>,
     /// Entries without a name whose payload cannot be decoded.
     pub(super) unreadable: Vec<BlobId>,
+    /// SotW: entries that are a `Resource` of delta in the place of an `Any`.
+    pub(super) of_delta: Vec<BlobId>,
     /// Entries whose payload has another type than the response.
     pub(super) other_type: Vec<BlobId>,
     /// Delta: payloads without a version.
@@ -72,9 +74,10 @@ impl ResponseScan {
     fn is_clean(&self) -> bool {
         let blobs =
             [&self.nameless, &self.unreadable, &self.other_type, &self.ttl, &self.aliased, &self.structured];
+        let is_of_variant = self.of_delta.is_empty();
         let names = [&self.unversioned, &self.wrapped];
         let has_names = self.misnamed.is_empty() && names.iter().all(|list| list.is_empty());
-        has_names && blobs.iter().all(|list| list.is_empty())
+        is_of_variant && has_names && blobs.iter().all(|list| list.is_empty())
     }
 
     /// Reads the redirect or collection under a structured name.
@@ -100,6 +103,10 @@ impl ResponseScan {
     /// Adds an entry to the lists that it belongs to. `own` is the type URL of the track.
     fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
         let entry = catalog.entry(id);
+        if !is_delta && entry.name == Sym::EMPTY && is_delta_resource(catalog, track, id) {
+            self.of_delta.push(id);
+            return;
+        }
         if entry.name == Sym::EMPTY && should_be_named(catalog, track, id) {
             let list = if is_unreadable(catalog, id) { &mut self.unreadable } else { &mut self.nameless };
             list.push(id);
@@ -147,6 +154,17 @@ fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
         }
         BlobForm::Other => false,
     }
+}
+
+/// Whether an entry is a `Resource` of delta in the place of an `Any`: its version and its resource
+/// have the field numbers of the type URL and of the value.
+fn is_delta_resource(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
+    let Some(any) = catalog.entry(id).payload.and_then(|payload| catalog.bytes(payload)) else {
+        return false;
+    };
+    let mut fields = Fields::new(structured::value(&any)).map_while(Result::ok);
+    let type_url = fields.find(|field| field.number == any::TYPE_URL);
+    type_url.is_some_and(|field| !track.type_url.is_empty() && field.text() == track.type_url.as_str())
 }
 
 /// Whether the fields of a payload cannot be told apart.

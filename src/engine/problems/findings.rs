@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::{Track, with_other_context};
 use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
-use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::wire::event::{Kind, Seq, Side, StreamId, Sym, Time, TypeUrl};
+use crate::wire::h2::reset_words;
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
@@ -38,6 +39,9 @@ const UNANSWERABLE: [&str; 3] = ["type-service-mismatch", "type-url-malformed", 
 
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
+
+/// The rule about messages that cannot be decoded.
+const MESSAGE_UNDECODABLE: &str = "message-undecodable";
 
 /// The rule about nonces that no response of the type has.
 const NONCE_UNKNOWN: &str = "nonce-unknown";
@@ -116,6 +120,43 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
     }
     let rank = |index: &usize| (findings.get(*index).map(Finding::rank), *index);
     problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
+}
+
+/// Merges a client that resets its streams because it cannot decode the responses into the problem
+/// of the responses.
+pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
+    let mut at = 0;
+    while let Some(problem) = problems.get(at) {
+        let reset = match &problem.problem {
+            Problem::Failing(failing) if failing.at_fault() == Side::Client => failing.end.reset,
+            _ => None,
+        };
+        let stream = problem.stream;
+        let cause = problems.iter().position(|cause| is_undecodable(cause, stream));
+        let Some((cause, reset)) = cause.zip(reset) else {
+            at += 1;
+            continue;
+        };
+        let findings = problems.remove(at).findings;
+        // The removed problem may stand before its cause.
+        let Some(cause) = problems.get_mut(cause - usize::from(at < cause)) else { return };
+        cause.findings.extend(findings);
+        let words = format!("; the client resets the stream: {}", reset_words(reset));
+        if let Problem::Broken(finding) = &mut cause.problem
+            && !finding.text.ends_with(&words)
+        {
+            finding.text.push_str(&words);
+        }
+    }
+}
+
+/// Whether the problem is that a server sends undecodable responses, on this stream among others.
+fn is_undecodable(problem: &ProblemFact, stream: StreamId) -> bool {
+    let is_cause = |finding: &Finding| {
+        finding.rule.id == MESSAGE_UNDECODABLE && finding.blame == Blame::Server && finding.over.is_none()
+    };
+    matches!(&problem.problem, Problem::Broken(finding) if is_cause(finding))
+        && problem.all_streams().any(|of| of == stream)
 }
 
 /// Whether two findings are about streams of one client.

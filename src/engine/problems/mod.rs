@@ -56,6 +56,7 @@ pub fn problems_with_applied(
     out.extend(closed);
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
+    findings::merge_resets(&mut out);
     out.extend(applied.into_iter().flat_map(|applied| applied::not_applied(store, applied)));
     out.sort_by_key(rank);
     mark_clients(store, &mut out);

@@ -44,6 +44,29 @@ fn states(text: &str) -> Vec<(String, String, Option<u64>)> {
     problems.iter().map(|p| (p.kind.word().into(), sentence(p), p.at.map(|n| n.0))).collect()
 }
 
+/// A server sends responses that cannot be decoded, and the client resets its streams.
+#[test]
+fn resets_after_undecodable_responses_belong_to_the_server() {
+    let stream = |n| format!("+{n}s stream {n} ads\n> cds\n< raw=CgUxMg==\n{n} reset client\n");
+    let text = format!("node edge\n{}", (1..=4).map(stream).collect::<String>());
+    let script = script::parse(&text, "test.xds").expect("a script");
+    let loaded = script::load(&script, &NoCodec).expect("a session");
+    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+    let mut lint = Lint::new(lint::Options::default());
+    for mut frame in loaded.frames {
+        if let crate::wire::FramePayload::End(end) = &mut frame.what {
+            end.reset = Some(2);
+        }
+        lint.handle(&mut store, frame);
+    }
+    let found = problems(&store, lint.findings());
+    let texts: Vec<String> = found.iter().map(|problem| report::problem(problem, &store.clock())).collect();
+    assert_eq!(found.len(), 1, "{texts:#?}");
+    assert_eq!((found[0].blame, found[0].kind.word()), (Blame::Server, "error"));
+    assert!(texts[0].starts_with("server: not a DiscoveryResponse: "), "{texts:?}");
+    assert!(texts[0].contains("; the client resets the stream: RST_STREAM INTERNAL_ERROR"), "{texts:?}");
+}
+
 #[test]
 fn sentences_name_who_owes_what() {
     let found = states(

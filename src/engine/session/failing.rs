@@ -28,6 +28,9 @@ const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
 /// Oldest stream whose end with an error counts as one of a series.
 const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
 
+/// The note on a stream whose connection the server closed after announcing that.
+const PLANNED: &str = "GOAWAY NO_ERROR";
+
 /// How a stream ended, by the consequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndKind {
@@ -55,7 +58,7 @@ impl EndKind {
             (None, Some(0 | CANCEL)) if by_client => EndKind::Clean,
             (None, Some(0)) => EndKind::Graceful,
             (None, Some(_)) => EndKind::Error,
-            (None, None) if note.starts_with("GOAWAY NO_ERROR") => EndKind::Graceful,
+            (None, None) if note.starts_with(PLANNED) => EndKind::Graceful,
             (None, None) if by_client && !is_keepalive_timeout(end.note.as_deref()) => EndKind::Clean,
             (None, None) if end.by.is_none() && note.is_empty() => EndKind::Clean,
             (None, None) => EndKind::Error,
@@ -139,6 +142,8 @@ struct Cut {
     idle: Duration,
     /// Whether the end may be that of a maximum connection age.
     may_be_planned: bool,
+    /// Whether the server closed the connection of a young stream without a status or a GOAWAY.
+    is_abrupt: bool,
 }
 
 /// Streams in a row that were answered and then ended by the other side.
@@ -177,10 +182,14 @@ impl Cuts {
         }
         let may_be_planned = self.compared.iter().all(|cut| cut.may_be_planned);
         let is_short = self.compared.iter().all(|cut| cut.age <= MAX_SERIES_AGE);
+        let is_abrupt = self.compared.iter().all(|cut| cut.is_abrupt);
         match (self.idle(), self.age()) {
             (Some(_), None) => true,
             (_, Some(age)) => !may_be_planned || age < MIN_PLANNED_AGE,
-            (None, None) => is_short && (!may_be_planned || self.outlived_at() < MIN_PLANNED_AGE * 2),
+            (None, None) => {
+                let is_rejected = !may_be_planned || self.outlived_at() < MIN_PLANNED_AGE * 2;
+                is_abrupt || (is_short && is_rejected)
+            }
         }
     }
 
@@ -190,13 +199,25 @@ impl Cuts {
     }
 }
 
+/// Responses in the middle of which a client ended the streams of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutResponses {
+    /// Number of responses.
+    pub count: u64,
+    /// Length that the newest one was to have, in bytes.
+    pub bytes: u64,
+}
+
 /// The ends of the streams of one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamEnds {
     pub(crate) run: Option<FailureRun>,
     pub(crate) cuts: Cuts,
-    /// Streams in a row that the client ended while it owed an answer to a response.
+    /// Streams in a row that the client ended while it owed an answer to a response, or in the
+    /// middle of a response.
     pub(crate) aborts: Option<EndSeries>,
+    /// The responses in the middle of which the client ended those streams.
+    pub(crate) cut_responses: CutResponses,
     /// Open streams that were answered.
     pub(crate) healthy: u32,
     /// Index of the newest stream that was answered.
@@ -226,10 +247,14 @@ impl StreamEnds {
             self.run = None;
         }
         let is_left = kind == EndKind::Clean && end.by == Some(Side::Client);
-        if (is_left || is_reset_by_client(end)) && stream.owes_verdict() {
+        let cut = stream.not_kept.cut_response();
+        if (is_left || is_reset_by_client(end)) && (stream.owes_verdict() || cut.is_some()) {
             self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
+            if let Some(bytes) = cut {
+                self.cut_responses = CutResponses { count: self.cut_responses.count + 1, bytes };
+            }
         } else if is_served {
-            self.aborts = None;
+            (self.aborts, self.cut_responses) = (None, CutResponses::default());
         }
         let is_failure = match kind {
             EndKind::Error => true,
@@ -307,7 +332,9 @@ impl StreamEnds {
         let idle = at.since(stream.last_message.unwrap_or(stream.opened));
         count_cause(&mut cuts.causes, end);
         let may_be_planned = kind == EndKind::Graceful || is_bare(end);
-        cuts.compared.push_back(Cut { age, idle, may_be_planned });
+        let is_closed = end.by == Some(Side::Server) && end.status.is_none() && is_bare(end);
+        let is_abrupt = is_closed && kind == EndKind::Error && age < MIN_CONNECTION_AGE;
+        cuts.compared.push_back(Cut { age, idle, may_be_planned, is_abrupt });
         if cuts.compared.len() > MAX_COMPARED_ENDS {
             cuts.compared.pop_front();
         }
@@ -326,7 +353,7 @@ fn is_bare(end: &End) -> bool {
     match (&end.status, &end.note) {
         _ if end.reset.is_some() => false,
         (Some((Code(14), text)), None) => text.is_empty(),
-        (None, Some(note)) => CLOSED.contains(&note.as_str()),
+        (None, Some(note)) => CLOSED.contains(&note.as_str()) || note.starts_with(PLANNED),
         _ => false,
     }
 }

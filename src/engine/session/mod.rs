@@ -69,7 +69,7 @@ pub use divergence::Divergence;
 pub(crate) use divergence::{Agreement, Consequence, Losses, SettlingMessage, is_second_answer};
 pub use end_series::EndCause;
 pub use events::{EventKind, MatchedVersion, TtlChange};
-pub use failing::EndKind;
+pub use failing::{CutResponses, EndKind};
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use not_kept::{NotKept, NotKeptPart};

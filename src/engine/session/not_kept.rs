@@ -1,4 +1,4 @@
-//! Parts of a stream that exceed a limit and are not kept.
+//! Parts of a stream that exceed a limit, or that the end of the stream cuts off, and are not kept.
 
 use crate::wire::GapCause;
 
@@ -12,7 +12,7 @@ pub struct NotKept {
 /// The messages and bytes of one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotKeptPart {
-    /// The exceeded limit.
+    /// The exceeded limit, or [`GapCause::Cut`].
     pub cause: GapCause,
     /// Number of messages; of streams for [`GapCause::Streams`].
     pub messages: u64,
@@ -34,6 +34,11 @@ impl NotKept {
             }
             None => self.parts.insert(at, NotKeptPart { cause, messages, bytes }),
         }
+    }
+
+    /// Returns the length of the response in the middle of which the stream ended, in bytes.
+    pub(crate) fn cut_response(&self) -> Option<u64> {
+        self.parts.iter().find(|part| part.cause == GapCause::Cut).map(|part| part.bytes)
     }
 
     /// Returns the parts.

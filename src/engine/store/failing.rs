@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::session::{
-    Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
+    CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
 };
 use crate::wire::InterventionFacts;
 use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -24,7 +24,7 @@ pub enum StreamFailure {
     Lost,
     /// Streams are answered, but each is cut off.
     Cut,
-    /// The client ends each stream after a push that it has not answered.
+    /// The client ends each stream after a push that it has not answered, or in the middle of one.
     Aborted,
 }
 
@@ -63,6 +63,8 @@ pub struct FailingStream {
     pub back_off: Option<Duration>,
     /// How often the streams ended with each cause, if there is more than one.
     pub causes: Vec<(EndCause, u64)>,
+    /// The responses in the middle of which the client ended the streams.
+    pub cut_responses: CutResponses,
     /// The age at which streams are cut, if it is regular.
     pub cut_age: Option<Duration>,
     /// The silence after which streams are cut, if it is regular.
@@ -82,6 +84,11 @@ pub struct FailingStream {
 }
 
 impl FailingStream {
+    /// Whether the client ended each of the streams in the middle of a response.
+    pub fn is_in_response(&self) -> bool {
+        self.cut_responses.count > 0 && self.cut_responses.count == self.count
+    }
+
     /// The side that ends the streams.
     pub fn by(&self) -> Side {
         self.end.by.unwrap_or(Side::Server)
@@ -198,7 +205,14 @@ impl Store {
         };
         let age = now.since(healthy.opened);
         let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age < ends.cuts.outlived_at());
-        cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict()))
+        // The stream may be in the middle of a response, too.
+        let is_in_response = || {
+            let has_unanswered = healthy.tracks.iter().any(|track| track.traffic.pushes == 0);
+            let outlived_at = ends.aborts.as_ref().map(EndSeries::outlived_at);
+            let is_young = self.limits.timed && outlived_at.is_some_and(|outlived| age < outlived);
+            ends.cut_responses.count > 0 && has_unanswered && is_young
+        };
+        cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict() || is_in_response()))
     }
 
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
@@ -226,7 +240,9 @@ impl Store {
     fn aborted(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let series = ends.aborts.as_ref().filter(|series| series.count >= MIN_ABORTS)?;
         let newest = self.engine.streams().get(series.newest)?;
-        Some(FailingStream { failure: StreamFailure::Aborted, ..self.of_series(newest, series) })
+        let cut_responses = ends.cut_responses;
+        let failure = StreamFailure::Aborted;
+        Some(FailingStream { failure, cut_responses, ..self.of_series(newest, series) })
     }
 
     fn cut(&self, cuts: &Cuts) -> Option<FailingStream> {
@@ -287,6 +303,7 @@ impl Store {
             period: None,
             back_off: None,
             causes: Vec::new(),
+            cut_responses: CutResponses::default(),
             cut_age: None,
             cut_idle: None,
             age: closed.filter(|_| !newest.open.partial).map(|at| at.since(newest.opened)),

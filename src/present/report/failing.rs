@@ -1,6 +1,7 @@
 use crate::engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
+use crate::wire::DEFAULT_RECEIVE_LIMIT;
 use crate::wire::event::{Clock, Side};
-use crate::wire::text::{count, period, plural, shown_name, type_label};
+use crate::wire::text::{count, period, plural, shown_name, size, type_label};
 
 use super::problem::time_of_day;
 use super::{end_words, listed_names};
@@ -53,10 +54,22 @@ fn side(fact: &FailingStream, side: Side) -> String {
 }
 
 /// `client ended 12 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS
-/// #23`.
+/// #23`, or `client ended 12 streams, each in the middle of a response of 5.0 MB (the default
+/// receive limit of gRPC is 4 MiB), every 2.0s: RST_STREAM CANCEL; last request CDS #23`.
 fn aborted_streams(fact: &FailingStream) -> String {
-    let times = count(fact.count);
-    format!("client ended {times} streams, each after a push{}{}", pace(fact), ends(fact))
+    let (times, bytes) = (count(fact.count), fact.cut_responses.bytes);
+    let mut text = format!("client ended {times} streams, each ");
+    match fact.cut_responses.count {
+        0 => text.push_str("after a push"),
+        _ if fact.is_in_response() => {
+            text.push_str(&format!("in the middle of a response of {}", size(bytes)))
+        }
+        _ => text.push_str(&format!("after a push or in the middle of one, the last of {}", size(bytes))),
+    }
+    if bytes > DEFAULT_RECEIVE_LIMIT {
+        text.push_str(" (the default receive limit of gRPC is 4 MiB)");
+    }
+    text + &pace(fact) + &ends(fact)
 }
 
 /// Returns the interval between ends: `, every 250ms`, `, with back-off, last after 16s`.

@@ -19,6 +19,10 @@ pub(super) fn missing(part: &NotKeptPart) -> String {
         GapCause::Resources => format!("{messages} with {bytes} of resources not kept: too many of them"),
         GapCause::Size => format!("{messages} with {bytes} outside of resources not kept"),
         GapCause::Headers => format!("{bytes} of header fields not kept"),
+        GapCause::Cut => {
+            let responses = plural(part.messages, "response");
+            format!("{responses} of {bytes} cut short by the end of the stream")
+        }
         GapCause::Streams => {
             format!("{} further streams of the connection not followed", count(part.messages))
         }

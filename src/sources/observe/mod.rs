@@ -3,6 +3,8 @@
 mod pings;
 mod pipeline;
 pub mod rest;
+#[cfg(test)]
+mod tests;
 mod unidentified;
 
 pub use pipeline::{CleanMetadata, Pipeline};

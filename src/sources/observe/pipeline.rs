@@ -20,6 +20,9 @@ use crate::wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
 const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
 
+/// The HTTP/2 error code of a GOAWAY that announces a planned end.
+const NO_ERROR: u32 = 0;
+
 /// Most unidentified streams per connection; further ones are ignored.
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
 
@@ -48,10 +51,10 @@ struct ObservedConnection {
     unidentified: BTreeMap<u32, UnidentifiedStream>,
     /// Whether the client has sent anything.
     client_has_sent: bool,
-    /// Whether the client was the first to end the connection, without a GOAWAY of the server.
-    client_has_left: bool,
-    /// Whether the server has sent a GOAWAY.
-    server_goes_away: bool,
+    /// The side whose TCP connection ended first.
+    first_to_finish: Option<Side>,
+    /// The HTTP/2 error code of the server's newest GOAWAY.
+    server_goes_away: Option<u32>,
     /// Whether the connection had a stream. The end of the connection is reported there.
     had_stream: bool,
     /// The stream that counts the bytes of a connection that can't be parsed.
@@ -115,8 +118,8 @@ impl Pipeline {
                 server: server.clone(),
                 tls: Tls::default(),
                 client_has_sent: false,
-                client_has_left: false,
-                server_goes_away: false,
+                first_to_finish: None,
+                server_goes_away: None,
                 had_stream: false,
                 observer: Some(ConnectionObserver::default()),
                 streams: BTreeMap::new(),
@@ -142,8 +145,8 @@ impl Pipeline {
             TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
             TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
             TapEvent::Finished { dir } => {
-                let goes_away = context.connection.server_goes_away;
-                context.connection.client_has_left |= dir == Dir::Req && !goes_away;
+                let by = if dir == Dir::Req { Side::Client } else { Side::Server };
+                context.connection.first_to_finish.get_or_insert(by);
             }
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
@@ -383,14 +386,8 @@ impl ConnectionContext<'_> {
                     self.assembler.unreadable(self.at, id, (dir, cause), bytes, self.out);
                 }
             }
-            Event::End { stream: number, end } => {
-                self.identify(number, Identification::NotXds);
-                self.report_skimmed(|(stream, _), _| *stream == number);
-                let end = self.connection.pings.explain(self.catalog.clean_end(end), self.at);
-                if let Some(id) = self.connection.streams.remove(&number) {
-                    self.assembler.end(self.at, id, end, self.out);
-                }
-            }
+            Event::Cut { stream: number, bytes } => self.cut_short(number, bytes),
+            Event::End { stream: number, end } => self.ended(number, end),
             Event::NotFollowed { streams } => {
                 if let Some(id) = self.connection.streams.values().next().copied() {
                     self.assembler.streams_not_followed(self.at, id, streams, self.out);
@@ -402,12 +399,35 @@ impl ConnectionContext<'_> {
             }
             Event::PingAnswer { dir } => self.connection.pings.answered(dir),
             // The ends of the streams tell what a GOAWAY did.
-            Event::GoAway { by, .. } => self.connection.server_goes_away |= by == Side::Server,
+            Event::GoAway { by: Side::Server, code, .. } => self.connection.server_goes_away = Some(code),
+            Event::GoAway { .. } => {}
             Event::Opaque { why } => {
                 let why = self.catalog.clean_text(why);
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    /// Reports a response in the middle of which a stream ends.
+    fn cut_short(&mut self, number: u32, bytes: u64) {
+        // A part of the response that did not fit into the queue is missing no longer.
+        let key = (number, Dir::Resp);
+        if self.connection.skimmed.get(&key).is_some_and(|missed| missed.messages <= 1) {
+            self.connection.skimmed.remove(&key);
+        }
+        if let Some(id) = self.connection.streams.get(&number) {
+            self.assembler.cut_short(self.at, *id, bytes, self.out);
+        }
+    }
+
+    fn ended(&mut self, number: u32, end: End) {
+        self.identify(number, Identification::NotXds);
+        self.report_skimmed(|(stream, _), _| *stream == number);
+        let end = self.due_to_first(self.catalog.clean_end(end));
+        let end = self.connection.pings.explain(end, self.at);
+        if let Some(id) = self.connection.streams.remove(&number) {
+            self.assembler.end(self.at, id, end, self.out);
         }
     }
 
@@ -539,9 +559,31 @@ impl ConnectionContext<'_> {
         self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
     }
 
+    /// Returns the end of a stream, which is due to the side that was the first to end the
+    /// connection. A reset or a status of the other side after that is a reaction.
+    fn due_to_first(&self, end: End) -> End {
+        let first = self.connection.first_to_finish.and_then(|first| self.ended_by(first));
+        let Some(by) = first else { return end };
+        let is_planned = by == Side::Server && self.connection.server_goes_away == Some(NO_ERROR);
+        let is_reaction = end.by != Some(by) || end.status.is_some() || end.reset.is_some();
+        let note = match end.note {
+            _ if is_planned => "GOAWAY NO_ERROR".to_owned(),
+            Some(note) if !is_reaction => note,
+            _ => "the connection was closed".to_owned(),
+        };
+        End { by: Some(by), note: Some(note), ..End::default() }
+    }
+
+    /// Returns the side that ends the streams when `first` is the first to end the connection.
+    ///
+    /// A client that leaves after a GOAWAY of the server does as it was told.
+    fn ended_by(&self, first: Side) -> Option<Side> {
+        Some(first).filter(|first| *first == Side::Server || self.connection.server_goes_away.is_none())
+    }
+
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
-        let has_left = self.connection.client_has_left && error.is_none();
-        let by = if has_left { Some(Side::Client) } else { by };
+        let first = self.connection.first_to_finish.filter(|_| error.is_none());
+        let by = first.and_then(|first| self.ended_by(first)).or(by);
         self.report_skimmed(|_, _| true);
         if let (false, None, Some(Side::Server), Some(why)) =
             (self.connection.had_stream, self.connection.opaque, by, &error)

@@ -43,13 +43,16 @@ pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Size of a file, or of the recordings that a path stands for, in bytes; 0 if it cannot be read.
 pub fn size_of(path: &Path) -> u64 {
-    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
-    let files = match first_of_session(path) {
+    files_of(path).iter().map(|path| fs::metadata(path).map_or(0, |file| file.len())).sum()
+}
+
+/// Returns the file, or the recordings that a path stands for.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    match first_of_session(path) {
         Some(first) => session_from(&first).unwrap_or_default().into(),
         None if path.is_dir() => recordings_in(path).unwrap_or_default(),
-        None => return size(path),
-    };
-    files.iter().map(|path| size(path)).sum()
+        None => vec![path.to_owned()],
+    }
 }
 
 /// The end of a path that stands for a file and those that follow it in its session.

@@ -7,7 +7,9 @@ mod gaps;
 mod resources;
 
 pub use error::SourceError;
-pub use files::{first_of_session, list_files, open_recording, open_session, size_of, start_recording};
+pub use files::{
+    files_of, first_of_session, list_files, open_recording, open_session, size_of, start_recording,
+};
 pub use format::{SourceFormat, format_of, format_of_start};
 pub use gaps::{DecodingGaps, decoding_gaps};
 pub use resources::{MAX_FOLDER_ENTRIES, VersionedResource, collect_resources, parse_documents};
@@ -54,6 +56,9 @@ pub struct Spec {
     pub accept_broken: bool,
     /// Bytes that a reader may take for a part of the source; `None` for the limit of the format.
     pub memory: Option<usize>,
+    /// The current Unix time in nanoseconds if a process writes the recording now: silence since
+    /// its last event is a part of it.
+    pub written_at: Option<i128>,
 }
 
 impl Spec {
@@ -61,7 +66,22 @@ impl Spec {
     pub fn new(path: impl Into<PathBuf>) -> Spec {
         let path = path.into();
         let name = path.display().to_string();
-        Spec { name, path, seed: 0, keep_secrets: false, accept_broken: false, memory: None }
+        Spec {
+            name,
+            path,
+            seed: 0,
+            keep_secrets: false,
+            accept_broken: false,
+            memory: None,
+            written_at: None,
+        }
+    }
+
+    /// Returns the end of a recording whose last event is at `last`.
+    pub(super) fn end(&self, clock: Clock, last: Time) -> Time {
+        let now = self.written_at.zip(clock.epoch).filter(|_| !clock.untimed);
+        let now = now.and_then(|(now, epoch)| u64::try_from(now - epoch).ok());
+        now.map_or(last, |now| Time(now).max(last))
     }
 
     pub(super) fn redactor(&self, schema: &Arc<Schema>) -> Option<Arc<dyn Redact>> {
@@ -158,7 +178,7 @@ pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let reader = SourceReader { name: &spec.name, spec, schema };
     let is_session = files::first_of_session(&spec.path).is_some();
     if is_session || (spec.path.is_dir() && files::has_recordings(&spec.path)) {
-        let loaded = files::open_recording(&spec.path).map_err(reader.recording())?;
+        let loaded = reader.recorded()?;
         return Ok(reader.source(SourceFormat::Recording, None, loaded));
     }
     if spec.path.is_dir() {
@@ -170,7 +190,7 @@ pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let file = || files::open(path).map_err(reader.io());
     let loaded = match format {
         SourceFormat::Script => reader.script(&files::read(path, u64::MAX).map_err(reader.io())?)?,
-        SourceFormat::Recording => files::open_recording(path).map_err(reader.recording())?,
+        SourceFormat::Recording => reader.recorded()?,
         SourceFormat::Capture => reader.capture(file()?)?,
         SourceFormat::Response => {
             let content = files::read(path, MAX_RESPONSE_BYTES).map_err(reader.io())?;
@@ -261,6 +281,11 @@ impl SourceReader<'_> {
     fn source(&self, format: SourceFormat, size: Option<u64>, loaded: Loaded) -> Source {
         let (name, schema) = (self.spec.name.clone(), self.schema.clone());
         Source { name, format, size, loaded, schema, unanswered: Vec::new() }
+    }
+
+    fn recorded(&self) -> Result<Loaded, SourceError> {
+        let loaded = files::open_recording(&self.spec.path).map_err(self.recording())?;
+        Ok(Loaded { end: self.spec.end(loaded.clock, loaded.end), ..loaded })
     }
 
     fn io(&self) -> impl Fn(std::io::Error) -> SourceError {

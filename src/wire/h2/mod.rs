@@ -113,6 +113,13 @@ pub enum Event<'a> {
         /// Number of streams since the last event of this kind.
         streams: u64,
     },
+    /// The stream ends in the middle of a response. [`Event::End`] follows.
+    Cut {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// Length that the response was to have on the wire.
+        bytes: u64,
+    },
     /// The stream ended.
     End {
         /// HTTP/2 stream number.
@@ -181,6 +188,13 @@ struct StreamState {
 }
 
 impl StreamState {
+    /// Reports a response whose rest has not come.
+    fn report_cut(&self, number: u32, out: &mut dyn FnMut(Event<'_>)) {
+        if let Some(bytes) = self.messages[index(Dir::Resp)].unfinished() {
+            out(Event::Cut { stream: number, bytes });
+        }
+    }
+
     /// Returns the status, with the body of a response that is not gRPC.
     fn into_status(self) -> Option<(Code, String)> {
         let (code, mut text) = self.status?.status?;
@@ -318,6 +332,9 @@ impl ConnectionObserver {
     /// Ends the connection and its open streams.
     pub fn close(&mut self, by: Option<Side>, note: Option<&str>, out: &mut dyn FnMut(Event<'_>)) {
         for (number, stream) in std::mem::take(&mut self.streams) {
+            if by.is_some() {
+                stream.report_cut(number, out);
+            }
             let status = stream.status.and_then(|trailers| trailers.status);
             let note = note.map_or("the connection was closed".to_owned(), str::to_owned);
             out(Event::End { stream: number, end: End { by, status, reset: None, note: Some(note) } });
@@ -522,6 +539,7 @@ impl ConnectionObserver {
             return;
         }
         let half_closed = stream.half_closed;
+        stream.report_cut(number, out);
         let status = self.streams.remove(&number).and_then(StreamState::into_status);
         let by = if half_closed { Side::Client } else { Side::Server };
         let end = End { by: Some(by), status, reset: None, note: None };
@@ -530,6 +548,7 @@ impl ConnectionObserver {
 
     fn reset(&mut self, dir: Dir, number: u32, code: u32, out: &mut dyn FnMut(Event<'_>)) {
         if let Some(stream) = self.streams.remove(&number) {
+            stream.report_cut(number, out);
             let status = stream.into_status();
             let end = End { by: Some(sender(dir)), status, reset: Some(code), note: None };
             out(Event::End { stream: number, end });

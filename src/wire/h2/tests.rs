@@ -55,6 +55,7 @@ impl Seen {
                 format!("{stream} {} {}", dir.word(), String::from_utf8_lossy(&bytes))
             }
             Event::Lost { stream, why, .. } => format!("{stream} lost {why}"),
+            Event::Cut { stream, bytes } => format!("{stream} cut {bytes}"),
             Event::End { stream, end } => {
                 let by = end.by.map_or("?", Side::word);
                 let status = end.status.map(|(code, text)| format!(" {code} {text}")).unwrap_or_default();

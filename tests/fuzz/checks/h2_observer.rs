@@ -81,6 +81,10 @@ impl Seen {
                 *open = Default::default();
                 format!("{stream} lost {bytes} {why}")
             }
+            Event::Cut { stream, bytes } => {
+                assert!(self.open.contains_key(&stream), "cut and not open: {stream}");
+                format!("{stream} cut {bytes}")
+            }
             Event::End { stream, ref end } => {
                 assert!(self.open.remove(&stream).is_some(), "ended and was not open: {stream}");
                 format!("{stream} {end:?}")

@@ -1,7 +1,7 @@
 //! A client and a control plane that write HTTP/2 byte by byte.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use super::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};
 use super::wait::PATIENCE;
@@ -32,7 +32,7 @@ impl Pair {
         client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let mut pair = Pair { client, server, version: 0 };
         read_exactly(&mut pair.client, start.len());
-        pair.request(&field(4, CLUSTER));
+        pair.request(&[field(2, NODE), field(4, CLUSTER)].concat());
         pair
     }
 
@@ -68,9 +68,42 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Ends the connection of the server first. The client answers with a reset of its stream.
+    pub fn lose_server(mut self) {
+        self.server.shutdown(Shutdown::Write).expect("a connection");
+        read_to_end(&mut self.client);
+        let reset = frame(RST_STREAM, 0, 1, &REFUSED_STREAM.to_be_bytes());
+        self.client.write_all(&reset).expect("the tap reads");
+        self.client.shutdown(Shutdown::Write).expect("a connection");
+        read_to_end(&mut self.server);
+    }
+
+    /// Ends the connection of the client first. The server answers with an error.
+    pub fn lose_client(mut self) {
+        self.client.shutdown(Shutdown::Write).expect("a connection");
+        read_to_end(&mut self.server);
+        let mut trailers = Vec::new();
+        put_field(&mut trailers, false, "grpc-status", "14");
+        put_field(&mut trailers, false, "grpc-message", "Socket closed");
+        let trailers = frame(HEADERS, END_HEADERS | END_STREAM, 1, &trailers);
+        self.server.write_all(&trailers).expect("the tap reads");
+        self.server.shutdown(Shutdown::Write).expect("a connection");
+        read_to_end(&mut self.client);
+    }
+}
+
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+
+/// The HTTP/2 error code with which Envoy resets streams of a lost connection.
+const REFUSED_STREAM: u32 = 7;
+
+/// A `Node` whose id is `edge`.
+const NODE: &str = "\n\u{4}edge";
 
 /// The type of the resources.
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -78,6 +111,10 @@ const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 fn read_exactly(from: &mut TcpStream, len: usize) {
     let read = std::io::copy(&mut from.take(len as u64), &mut std::io::sink()).expect("bytes");
     assert_eq!(read, len as u64);
+}
+
+fn read_to_end(from: &mut TcpStream) {
+    std::io::copy(from, &mut std::io::sink()).expect("the end of the connection");
 }
 
 /// Returns a protobuf field with a text of any length.

@@ -5,6 +5,7 @@ mod ads_multiple_streams;
 mod ads_type_url_missing;
 mod bootstrap_ads_missing;
 mod bootstrap_not_v3;
+mod bootstrap_xds_cluster;
 mod bootstrap_xds_cluster_order;
 mod break_before_make;
 mod collection_form;
@@ -148,12 +149,13 @@ use super::check::Check;
 use super::rule::Rule;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 142] = [
+pub(super) static ALL: [(&Rule, &[Check]); 143] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
     (&bootstrap_ads_missing::RULE, bootstrap_ads_missing::CHECKS),
     (&bootstrap_not_v3::RULE, bootstrap_not_v3::CHECKS),
+    (&bootstrap_xds_cluster::RULE, bootstrap_xds_cluster::CHECKS),
     (&bootstrap_xds_cluster_order::RULE, bootstrap_xds_cluster_order::CHECKS),
     (&break_before_make::RULE, break_before_make::CHECKS),
     (&collection_form::RULE, collection_form::CHECKS),

@@ -2,7 +2,8 @@
 //!
 //! Why: A receiver with the default limit ends the stream with RESOURCE_EXHAUSTED, and receives
 //! the message again after the reconnect. The finding is info if the receiver accepts the
-//! message, or accepted such a message before.
+//! message, or accepted such a message before. A client that ends its streams in the middle of such
+//! a message is reported by `stream-rejected`; the finding about the message is info.
 //!
 //! Example:
 //! ```text
@@ -18,21 +19,20 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "over-4mib", "P", include_str!("over_4mib.rs")).ends(Ending::Response);
 
-pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took)];
+pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took), Check::Close(cut)];
 
 use crate::engine::session::MessageKind;
+use crate::wire::DEFAULT_RECEIVE_LIMIT;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::Dir;
+use crate::wire::event::{Dir, Side};
 
-/// The default receive limit of gRPC in bytes: 4 MiB.
-const RECEIVE_LIMIT: u64 = 4 << 20;
 /// Resources that a finding names.
 const MAX_NAMED: usize = 3;
 /// Receivers to remember.
 const MAX_RECEIVERS: usize = 4096;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    if message.size <= RECEIVE_LIMIT {
+    if message.size <= DEFAULT_RECEIVE_LIMIT {
         return;
     }
     let catalog = ctx.catalog();
@@ -41,14 +41,27 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         heaviest(catalog, blobs).iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let receiver = (ctx.stream.session.unwrap_or(usize::MAX), message.dir());
     let took = ctx.source_state.large_receivers.contains(&receiver);
-    let text =
-        format!("{:.1} MB: above the default receive limit of gRPC (4 MiB)", message.size as f64 / 1e6);
+    let text = above_limit(message.size);
     let severity = took.then_some(Severity::Info);
     let draft = FindingDraft { severity, ..FindingDraft::new(super::support::sender(message), text, &names) };
     let finding = ctx.report(&RULE, draft);
     if message.dir() == Dir::Resp {
         ctx.state.large_push = ctx.seq.zip(finding);
     }
+}
+
+fn above_limit(bytes: u64) -> String {
+    format!("{:.1} MB: above the default receive limit of gRPC (4 MiB)", bytes as f64 / 1e6)
+}
+
+/// Reports a response in the middle of which the client ended the stream.
+fn cut(ctx: &mut RuleContext<'_>) {
+    let is_by_client = ctx.stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
+    let bytes = ctx.stream.not_kept.cut_response().filter(|_| is_by_client);
+    let Some(bytes) = bytes.filter(|bytes| *bytes > DEFAULT_RECEIVE_LIMIT) else { return };
+    let text = format!("{}; the client ended the stream in the middle of the response", above_limit(bytes));
+    let severity = Some(Severity::Info);
+    ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &[]) });
 }
 
 /// Returns the largest entries, largest first.

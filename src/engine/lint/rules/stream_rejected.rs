@@ -5,8 +5,10 @@
 //!
 //! Severity: `error` if streams end with an error before a response; `warn` if each stream is
 //! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
-//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. A
-//! client that ends each stream after a push, without an answer, is at fault itself.
+//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. Three
+//! streams in a row are a fault at any ages below 60 s if the server closes their connections
+//! without a status and without a GOAWAY. A client that ends each stream after a push, without an
+//! answer, or in the middle of one, is at fault itself.
 //!
 //! Example:
 //! ```text
@@ -219,6 +221,9 @@ fn text(failing: &FailingStream, tense: Tense) -> String {
         }
         (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row {fail}"),
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row {are} cut off"),
+        (StreamFailure::Aborted, ..) if failing.is_in_response() => {
+            format!("client ended {times} streams, each in the middle of a response")
+        }
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
         _ if failing.end.is_keepalive_timeout() => format!("{times} streams {end} with an unanswered PING"),
         _ if failing.by() == Side::Client => format!("client {gives} up {times} streams without a response"),

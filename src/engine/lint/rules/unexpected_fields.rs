@@ -1,7 +1,8 @@
 //! A message has fields that its published definition lacks.
 //!
 //! Why: The peer may use the wrong message for the method, because field numbers of SotW and delta
-//! overlap, or may have a newer API. `Resource` of v2 has no `ttl`, and a published
+//! overlap, or may have a newer API. Delta resources in a SotW response are an error: clients take
+//! their versions for types, and refuse them. `Resource` of v2 has no `ttl`, and a published
 //! `ResourceLocator` is no string.
 //!
 //! Example:
@@ -21,7 +22,7 @@ pub(super) static RULE: Rule =
         .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] =
-    &[Check::Message(check), Check::Response(ttl), Check::Response(text_locators)];
+    &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
 
 use super::super::structured;
 use crate::engine::session::locator;
@@ -38,6 +39,19 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         &RULE,
         FindingDraft { blame: super::support::sender(message), text, guess: true, ..FindingDraft::default() },
     );
+}
+
+/// Reports resources of a `DeltaDiscoveryResponse` on a SotW stream.
+fn of_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let entries = &response.scan.of_delta;
+    if entries.is_empty() {
+        return;
+    }
+    let count = crate::wire::text::plural(entries.len() as u64, "resource");
+    let text = format!("a delta response on a SotW stream: {count} in a `Resource` instead of an `Any`");
+    let severity = Some(Severity::Error);
+    let draft = FindingDraft { blame: Blame::Server, severity, text, ..FindingDraft::default() };
+    ctx.report(&RULE, draft);
 }
 
 /// Reports TTLs on the v2 transport: docs/protocol.md#l-19

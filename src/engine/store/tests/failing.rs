@@ -258,6 +258,38 @@ fn cut(end: &str) -> String {
     text
 }
 
+/// Returns the failing streams after the server has closed the connections of answered streams of
+/// these ages, with `note` and without a status.
+fn abandoned(ages: &[u64], note: &str) -> Vec<FailingStream> {
+    let mut text = "node edge\n".to_owned();
+    for (stream, age) in (1..).zip(ages) {
+        text.push_str(&format!("stream {stream} ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n"));
+        text.push_str(&format!("advance {age}s\n{stream} close status=14\n"));
+    }
+    let edit = |what: &mut FramePayload| {
+        if let FramePayload::End(end) = what {
+            (end.status, end.note) = (None, Some(note.to_owned()));
+        }
+    };
+    replay_edited(&text, edit).failing_streams()
+}
+
+#[test]
+fn server_that_closes_young_connections_cuts_streams_off_at_any_ages() {
+    const CLOSED: &str = "the connection was closed";
+    let failing = abandoned(&[4, 1, 7], CLOSED);
+    assert_eq!(failing.len(), 1, "{failing:#?}");
+    assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Cut, 3));
+    assert_eq!(failing[0].at_fault(), Side::Server);
+    let is_cut = |ages: &[u64], note: &str| {
+        let failing = abandoned(ages, note);
+        failing.iter().any(|failing| failing.failure == StreamFailure::Cut)
+    };
+    assert!(!is_cut(&[4, 1], CLOSED), "two ends may be a restart");
+    assert!(!is_cut(&[90, 70, 300], CLOSED), "long connections may have a maximum age");
+    assert!(!is_cut(&[12, 30, 20], "GOAWAY NO_ERROR"), "the server has announced the ends");
+}
+
 #[test]
 fn names_the_silence_before_cuts() {
     let fact = one(&cut("reset server"));

@@ -49,10 +49,10 @@ pub(super) const NOT_KEPT: &[Field] = &[
         Always,
         "what",
         words!(GapCause),
-        "why they are missing: what there is too much of, or what cannot be read",
+        "why they are missing: what there is too much of, or what cannot be read; `cut`: the stream ended in a response",
     ),
     field(Always, "messages", Count, "number of messages; of streams if `what` is `streams`"),
-    field(Always, "bytes", Count, "number of bytes"),
+    field(Always, "bytes", Count, "number of bytes; with `cut` the length of the whole response"),
 ];
 
 const PLANE: &[Field] = &[

@@ -1,0 +1,174 @@
+use super::*;
+use crate::engine::lint;
+use crate::engine::store::{Options, Store, StreamFailure};
+use crate::schema::Schema;
+use crate::wire::content::Catalog;
+use crate::wire::event::Clock;
+use crate::wire::{Frame, FramePayload, GapCause};
+
+const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const GOAWAY: u8 = 7;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A HEADERS frame of stream 1 with literal fields.
+fn headers(flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
+    let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    let field = |(name, value): &(&str, &str)| [vec![0], text(name), text(value)].concat();
+    let block: Vec<u8> = fields.iter().flat_map(field).collect();
+    frame(HEADERS, flags | END_HEADERS, 1, &block)
+}
+
+fn bytes(dir: Dir, bytes: Vec<u8>) -> TapEvent {
+    TapEvent::Bytes { dir, bytes: bytes.into() }
+}
+
+fn reset(dir: Dir, code: u32) -> TapEvent {
+    bytes(dir, frame(RST_STREAM, 0, 1, &code.to_be_bytes()))
+}
+
+fn go_away(dir: Dir, code: u32) -> TapEvent {
+    bytes(dir, frame(GOAWAY, 0, 0, &[[0, 0, 0, 1], code.to_be_bytes()].concat()))
+}
+
+fn trailers(status: &str, text: &str) -> TapEvent {
+    bytes(Dir::Resp, headers(END_STREAM, &[("grpc-status", status), ("grpc-message", text)]))
+}
+
+const fn finished(dir: Dir) -> TapEvent {
+    TapEvent::Finished { dir }
+}
+
+const CLOSED: TapEvent = TapEvent::Closed { by: None, error: None };
+
+/// Returns the events that begin a connection with one stream.
+fn start() -> [TapEvent; 3] {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let request = [(":method", "POST"), (":path", ADS), ("content-type", "application/grpc")];
+    let response = [(":status", "200"), ("content-type", "application/grpc")];
+    [
+        TapEvent::Opened { peer: "10.0.0.1:4000".to_owned(), server: "cp:1".to_owned() },
+        bytes(Dir::Req, [PREFACE.to_vec(), headers(0, &request)].concat()),
+        bytes(Dir::Resp, headers(0, &response)),
+    ]
+}
+
+/// Returns the ends of the streams of a connection with one stream, after these events.
+fn ends(events: Vec<TapEvent>) -> Vec<String> {
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    let mut pipeline = Pipeline::new(|_, _| None);
+    for (at, event) in start().into_iter().chain(events).enumerate() {
+        let copy = TapCopy { conn: ConnId(1), at: Time(at as u64), event };
+        pipeline.handle(copy, &mut catalog, &mut frames);
+    }
+    let word = |frame: &Frame| match &frame.what {
+        FramePayload::End(end) => {
+            let code = end.status.as_ref().map(|(code, text)| format!("{code} {text}"));
+            let words = [code, end.reset.map(|reset| format!("reset {reset}")), end.note.clone()];
+            let words: Vec<String> = words.into_iter().flatten().collect();
+            Some(format!("{}: {}", end.by.map_or("-", Side::word), words.join(" ")))
+        }
+        _ => None,
+    };
+    frames.iter().filter_map(word).collect()
+}
+
+#[test]
+fn the_side_whose_connection_ends_first_ends_the_streams() {
+    let by_server = ["server: the connection was closed"];
+    assert_eq!(ends(vec![finished(Dir::Resp), finished(Dir::Req), CLOSED]), by_server);
+    assert_eq!(ends(vec![finished(Dir::Resp), reset(Dir::Req, 7), finished(Dir::Req), CLOSED]), by_server);
+    let told = vec![finished(Dir::Resp), go_away(Dir::Req, 0), finished(Dir::Req), CLOSED];
+    assert_eq!(ends(told), by_server);
+    let by_client = ["client: the connection was closed"];
+    assert_eq!(ends(vec![finished(Dir::Req), finished(Dir::Resp), CLOSED]), by_client);
+    let failed = vec![finished(Dir::Req), trailers("14", "Socket closed"), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(failed), by_client);
+    assert_eq!(ends(vec![finished(Dir::Req), reset(Dir::Resp, 8), finished(Dir::Resp), CLOSED]), by_client);
+}
+
+#[test]
+fn an_end_of_a_stream_before_that_of_a_connection_is_the_end() {
+    let ended = vec![trailers("14", "moving"), finished(Dir::Resp), finished(Dir::Req), CLOSED];
+    assert_eq!(ends(ended), ["server: UNAVAILABLE moving"]);
+    assert_eq!(ends(vec![reset(Dir::Req, 8), finished(Dir::Resp), CLOSED]), ["client: reset 8"]);
+    let broken = TapEvent::Closed { by: Some(Side::Server), error: Some("reset by peer".to_owned()) };
+    assert_eq!(ends(vec![broken]), ["server: reset by peer"]);
+}
+
+#[test]
+fn connections_that_end_after_a_goaway_of_the_server_are_planned() {
+    let closed = vec![go_away(Dir::Resp, 0), finished(Dir::Resp), finished(Dir::Req), CLOSED];
+    assert_eq!(ends(closed), ["server: GOAWAY NO_ERROR"]);
+    let left = vec![go_away(Dir::Resp, 0), finished(Dir::Req), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(left), ["-: the connection was closed"]);
+    let failed = vec![go_away(Dir::Resp, 2), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(failed), ["server: the connection was closed"]);
+}
+
+/// Returns DATA of stream 1 that begins a gRPC message of `len` bytes.
+fn message(dir: Dir, len: u32, start: &[u8]) -> TapEvent {
+    bytes(dir, frame(DATA, 0, 1, &[&[0][..], &len.to_be_bytes(), start].concat()))
+}
+
+/// Returns the facts about clients that reset their streams in the middle of a response of `len`
+/// bytes, and the numbers of the gaps.
+fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, u64, GapCause)>) {
+    const CLUSTER: &[u8] = b"type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let request = [b"\x12\x06\n\x04edge\"\x33", CLUSTER].concat();
+    let mut store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
+    let (mut pipeline, mut frames, mut at) = (Pipeline::new(|_, _| None), Vec::new(), 0);
+    for conn in 1..=connections {
+        let events = [
+            message(Dir::Req, request.len() as u32, &request),
+            message(Dir::Resp, len, b"\n\x011\x12"),
+            reset(Dir::Req, 8),
+            finished(Dir::Req),
+            CLOSED,
+        ];
+        for event in start().into_iter().chain(events) {
+            at += 50_000_000;
+            let copy = TapCopy { conn: ConnId(conn), at: Time(at), event };
+            pipeline.handle(copy, store.catalog_mut(), &mut frames);
+        }
+    }
+    let gaps = frames.iter().filter_map(|frame| match frame.what {
+        FramePayload::Gap { messages, bytes, cause } => Some((messages, bytes, cause)),
+        _ => None,
+    });
+    let gaps = gaps.collect();
+    let mut rules = lint::Lint::new(crate::app::analysis::rules(&Schema::builtin()));
+    frames.into_iter().for_each(|frame| rules.handle(&mut store, frame));
+    (store, rules, gaps)
+}
+
+#[test]
+fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
+    let (store, rules, gaps) = cut_in_response(4, 5_000_000);
+    assert_eq!(gaps, vec![(1, 5_000_000, GapCause::Cut); 4]);
+    let failing = store.failing_streams();
+    assert_eq!(failing.len(), 1, "{failing:#?}");
+    assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Aborted, 4));
+    assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Side::Client, true));
+    let text = crate::present::report::failing_stream(&failing[0], &Clock::default());
+    let words = "client ended 4 streams, each in the middle of a response of 5.0 MB (the default receive limit of gRPC \
+                 is 4 MiB)";
+    assert!(text.starts_with(words), "{text}");
+    assert_eq!(store.gaps(), 0, "no message is missing");
+    let found: Vec<_> = rules.findings().iter().map(|of| (of.rule.id, of.severity.word())).collect();
+    assert!(found.contains(&("over-4mib", "info")), "{found:?}");
+    assert!(found.contains(&("stream-rejected", "warn")), "{found:?}");
+    let (_, rules, _) = cut_in_response(4, 4_000_000);
+    assert!(rules.findings().iter().all(|of| of.rule.id != "over-4mib"));
+    let (store, ..) = cut_in_response(2, 5_000_000);
+    assert!(store.failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
+}
