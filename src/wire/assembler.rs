@@ -251,7 +251,7 @@ impl Assembler {
     pub fn cut_short(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
         if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.method.is_some()) {
             stream.building[side(Dir::Resp)] = None;
-            let what = FramePayload::Gap { messages: 1, bytes, cause: GapCause::Cut };
+            let what = FramePayload::Gap { dir: Some(Dir::Resp), messages: 1, bytes, cause: GapCause::Cut };
             out.push(Frame { at, stream: id, what });
         }
     }

@@ -142,7 +142,7 @@ fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, 
         }
     }
     let gaps = frames.iter().filter_map(|frame| match frame.what {
-        FramePayload::Gap { messages, bytes, cause } => Some((messages, bytes, cause)),
+        FramePayload::Gap { messages, bytes, cause, .. } => Some((messages, bytes, cause)),
         _ => None,
     });
     let gaps = gaps.collect();
