@@ -150,7 +150,8 @@ impl Search<'_> {
     fn group(&self, member: &Captures<'_>) -> Option<Group> {
         let (all, name, separator) = (member.get(0)?, name_text(member.get(1)?)?, member.get(2)?);
         let is_secret = self.names.is_name_in_text(name);
-        if !is_secret && !(self.is_sentence && self.names.is_block(name)) {
+        let is_block = self.is_sentence && self.names.is_block(name);
+        if !is_secret && !is_block {
             return None;
         }
         match separator.as_bytes() {
