@@ -142,8 +142,7 @@ impl Assembler {
     /// Reports a PING on a connection, on the first xDS stream among those given
     /// (docs/protocol.md#i-12).
     pub fn ping(&mut self, at: Time, mut of: impl Iterator<Item = StreamId>, dir: Dir, out: &mut Vec<Frame>) {
-        let xds = |id: &StreamId| self.streams.get(id).is_some_and(|stream| stream.method.is_some());
-        if let Some(id) = of.find(xds) {
+        if let Some(id) = of.find(|id| self.is_xds(*id)) {
             out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes: 0 } });
         }
     }
@@ -151,6 +150,11 @@ impl Assembler {
     /// Whether a stream has not ended.
     pub fn is_open(&self, id: StreamId) -> bool {
         self.streams.contains_key(&id)
+    }
+
+    /// Whether a stream has not ended, and its messages are discovery messages.
+    pub fn is_xds(&self, id: StreamId) -> bool {
+        self.streams.get(&id).is_some_and(|stream| stream.method.is_some())
     }
 
     /// Reports an intervention, with its messages as far as they are kept.

@@ -13,7 +13,7 @@ use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Side, StreamId, Time};
+use crate::wire::event::{Code, Dir, Side, StreamId, Time};
 use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
 use crate::wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
 
@@ -22,6 +22,10 @@ const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
 
 /// The HTTP/2 error code of a GOAWAY that announces a planned end.
 const NO_ERROR: u32 = 0;
+
+/// The statuses with which a server ends the streams of a client that has left: CANCELLED and
+/// UNAVAILABLE.
+const STATUSES_OF_LEFT_CLIENTS: [Code; 2] = [Code(1), Code(14)];
 
 /// Most unidentified streams per connection; further ones are ignored.
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
@@ -373,6 +377,10 @@ impl ConnectionContext<'_> {
             }
             Event::Message { stream: number, dir } => {
                 self.connection.last_message_at = self.at;
+                if (dir, self.connection.first_to_finish) == (Dir::Resp, Some(Side::Client)) {
+                    // The client sends nothing more, and still reads.
+                    self.connection.first_to_finish = None;
+                }
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     let known = stream.message(dir);
                     return self.identify(number, known);
@@ -424,11 +432,13 @@ impl ConnectionContext<'_> {
     fn ended(&mut self, number: u32, end: End) {
         self.identify(number, Identification::NotXds);
         self.report_skimmed(|(stream, _), _| *stream == number);
-        let end = self.due_to_first(self.catalog.clean_end(end));
-        let end = self.connection.pings.explain(end, self.at);
-        if let Some(id) = self.connection.streams.remove(&number) {
-            self.assembler.end(self.at, id, end, self.out);
+        let Some(id) = self.connection.streams.remove(&number) else { return };
+        let mut end = self.catalog.clean_end(end);
+        if self.assembler.is_xds(id) {
+            end = self.due_to_first(end);
         }
+        let end = self.connection.pings.explain(end, self.at);
+        self.assembler.end(self.at, id, end, self.out);
     }
 
     /// Counts missing bytes of unknown streams.
@@ -560,10 +570,15 @@ impl ConnectionContext<'_> {
     }
 
     /// Returns the end of a stream, which is due to the side that was the first to end the
-    /// connection. A reset or a status of the other side after that is a reaction.
+    /// connection. A reset or a status of the other side after that is a reaction, except for a
+    /// status that is an answer to a request.
     fn due_to_first(&self, end: End) -> End {
         let first = self.connection.first_to_finish.and_then(|first| self.ended_by(first));
         let Some(by) = first else { return end };
+        let status = end.status.as_ref().map(|(code, _)| *code);
+        if by == Side::Client && status.is_some_and(|code| !STATUSES_OF_LEFT_CLIENTS.contains(&code)) {
+            return end;
+        }
         let is_planned = by == Side::Server && self.connection.server_goes_away == Some(NO_ERROR);
         let is_reaction = end.by != Some(by) || end.status.is_some() || end.reset.is_some();
         let note = match end.note {
