@@ -61,6 +61,7 @@ pub(crate) mod visits;
 mod warming;
 mod warming_batches;
 mod warming_content;
+mod warming_track;
 mod words;
 mod xdstp;
 

@@ -17,9 +17,9 @@ use super::responses::{Response, Status};
 use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
-use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingCause, WarmingProgress};
+use super::warming_batches::{WarmingBatch, WarmingCause, WarmingProgress};
 use super::warming_content::WarmingContent;
-use super::{DynSemantics, ResponseOutcome, is_structured, named};
+use super::{is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
@@ -576,57 +576,6 @@ impl Track {
     fn is_verdict(&self, n: Seq) -> bool {
         let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
         acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
-    }
-
-    /// Reads the needs that the scopes or routes of a response pass on to listeners.
-    pub(super) fn read_needs(
-        &self,
-        catalog: &mut Catalog,
-        (needs, semantics): (&Needs, &DynSemantics),
-        outcome: &ResponseOutcome,
-    ) {
-        for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
-            let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
-            if let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) {
-                needs.read(catalog, semantics, self.kind, payload);
-            }
-        }
-    }
-
-    /// Reads the targets of the redirects in a response (docs/protocol.md#k-27).
-    pub(super) fn read_redirects(&self, catalog: &mut Catalog, needs: &Needs, outcome: &ResponseOutcome) {
-        let Some(kind) = self.kind else { return };
-        for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
-            let Some(blob) = self.sent.get(catalog, *name).and_then(|slot| slot.blob) else { continue };
-            let entry = catalog.entry(blob);
-            if let Some(payload) = entry.payload
-                && catalog.text(entry.type_url) == LOCATOR
-            {
-                needs.read_redirect(catalog, kind, payload);
-            }
-        }
-    }
-
-    /// Returns the time from which the client owes its verdict on a response of this time: that of
-    /// the response, the end of the warming for which it withheld the verdict, or its next poll.
-    pub(crate) fn verdict_due_from(&self, at: Time) -> Time {
-        at.max(self.warming.settled).after(self.poll_wait())
-    }
-
-    /// Whether the client has accepted the content that was sent last under a name.
-    pub(crate) fn has_accepted_sent(&self, catalog: &Catalog, name: Sym) -> bool {
-        let sent = self.sent.get(catalog, name);
-        self.accepted.get(catalog, name).is_some_and(|slot| sent.is_some_and(|sent| sent.blob == slot.blob))
-    }
-
-    /// Returns the oldest response without a verdict, from response `n` on, unless the client has
-    /// refused such a response or accepted a later one: then it does not wait with its answers.
-    pub(crate) fn withheld_since(&self, n: Seq) -> Option<Seq> {
-        let refused = self.verdicts.nacks.back().and_then(|nack| nack.refused);
-        if self.verdicts.newest_accepted > Some(n) || refused >= Some(n) {
-            return None;
-        }
-        self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connections observed by a tap or in a packet capture, turned into frames.
 
+mod first_end;
 mod pings;
 mod pipeline;
 pub mod rest;

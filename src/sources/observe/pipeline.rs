@@ -7,25 +7,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::first_end::FirstEnd;
 use super::pings::UnansweredPings;
 use super::rest::{PollConnection, PollOutput, RestTracks};
 use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Code, Dir, Side, StreamId, Time};
+use crate::wire::event::{Dir, Side, StreamId, Time};
 use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
 use crate::wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
 const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
-
-/// The HTTP/2 error code of a GOAWAY that announces a planned end.
-const NO_ERROR: u32 = 0;
-
-/// The statuses with which a server ends the streams of a client that has left: CANCELLED and
-/// UNAVAILABLE.
-const STATUSES_OF_LEFT_CLIENTS: [Code; 2] = [Code(1), Code(14)];
 
 /// Most unidentified streams per connection; further ones are ignored.
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
@@ -55,10 +49,7 @@ struct ObservedConnection {
     unidentified: BTreeMap<u32, UnidentifiedStream>,
     /// Whether the client has sent anything.
     client_has_sent: bool,
-    /// The side whose TCP connection ended first.
-    first_to_finish: Option<Side>,
-    /// The HTTP/2 error code of the server's newest GOAWAY.
-    server_goes_away: Option<u32>,
+    first_end: FirstEnd,
     /// Whether the connection had a stream. The end of the connection is reported there.
     had_stream: bool,
     /// The stream that counts the bytes of a connection that can't be parsed.
@@ -122,8 +113,7 @@ impl Pipeline {
                 server: server.clone(),
                 tls: Tls::default(),
                 client_has_sent: false,
-                first_to_finish: None,
-                server_goes_away: None,
+                first_end: FirstEnd::default(),
                 had_stream: false,
                 observer: Some(ConnectionObserver::default()),
                 streams: BTreeMap::new(),
@@ -150,7 +140,7 @@ impl Pipeline {
             TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
             TapEvent::Finished { dir } => {
                 let by = if dir == Dir::Req { Side::Client } else { Side::Server };
-                context.connection.first_to_finish.get_or_insert(by);
+                context.connection.first_end.finished(by);
             }
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
@@ -377,10 +367,7 @@ impl ConnectionContext<'_> {
             }
             Event::Message { stream: number, dir } => {
                 self.connection.last_message_at = self.at;
-                if (dir, self.connection.first_to_finish) == (Dir::Resp, Some(Side::Client)) {
-                    // The client sends nothing more, and still reads.
-                    self.connection.first_to_finish = None;
-                }
+                self.connection.first_end.message(dir);
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     let known = stream.message(dir);
                     return self.identify(number, known);
@@ -407,7 +394,7 @@ impl ConnectionContext<'_> {
             }
             Event::PingAnswer { dir } => self.connection.pings.answered(dir),
             // The ends of the streams tell what a GOAWAY did.
-            Event::GoAway { by: Side::Server, code, .. } => self.connection.server_goes_away = Some(code),
+            Event::GoAway { by: Side::Server, code, .. } => self.connection.first_end.server_goes_away(code),
             Event::GoAway { .. } => {}
             Event::Opaque { why } => {
                 let why = self.catalog.clean_text(why);
@@ -435,7 +422,7 @@ impl ConnectionContext<'_> {
         let Some(id) = self.connection.streams.remove(&number) else { return };
         let mut end = self.catalog.clean_end(end);
         if self.assembler.is_xds(id) {
-            end = self.due_to_first(end);
+            end = self.connection.first_end.cause_of(end);
         }
         let end = self.connection.pings.explain(end, self.at);
         self.assembler.end(self.at, id, end, self.out);
@@ -569,36 +556,9 @@ impl ConnectionContext<'_> {
         self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
     }
 
-    /// Returns the end of a stream, which is due to the side that was the first to end the
-    /// connection. A reset or a status of the other side after that is a reaction, except for a
-    /// status that is an answer to a request.
-    fn due_to_first(&self, end: End) -> End {
-        let first = self.connection.first_to_finish.and_then(|first| self.ended_by(first));
-        let Some(by) = first else { return end };
-        let status = end.status.as_ref().map(|(code, _)| *code);
-        if by == Side::Client && status.is_some_and(|code| !STATUSES_OF_LEFT_CLIENTS.contains(&code)) {
-            return end;
-        }
-        let is_planned = by == Side::Server && self.connection.server_goes_away == Some(NO_ERROR);
-        let is_reaction = end.by != Some(by) || end.status.is_some() || end.reset.is_some();
-        let note = match end.note {
-            _ if is_planned => "GOAWAY NO_ERROR".to_owned(),
-            Some(note) if !is_reaction => note,
-            _ => "the connection was closed".to_owned(),
-        };
-        End { by: Some(by), note: Some(note), ..End::default() }
-    }
-
-    /// Returns the side that ends the streams when `first` is the first to end the connection.
-    ///
-    /// A client that leaves after a GOAWAY of the server does as it was told.
-    fn ended_by(&self, first: Side) -> Option<Side> {
-        Some(first).filter(|first| *first == Side::Server || self.connection.server_goes_away.is_none())
-    }
-
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
-        let first = self.connection.first_to_finish.filter(|_| error.is_none());
-        let by = first.and_then(|first| self.ended_by(first)).or(by);
+        let first = self.connection.first_end.by().filter(|_| error.is_none());
+        let by = first.or(by);
         self.report_skimmed(|_, _| true);
         if let (false, None, Some(Side::Server), Some(why)) =
             (self.connection.had_stream, self.connection.opaque, by, &error)
