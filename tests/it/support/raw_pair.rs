@@ -15,29 +15,34 @@ pub struct Pair {
 
 impl Pair {
     /// Connects the client to `tap` and the tap to `plane`, and opens the stream. The client
-    /// subscribes to all clusters.
+    /// subscribes to all clusters, and the control plane has received that.
     pub fn open(tap: SocketAddr, plane: &TcpListener) -> Pair {
         let mut client = TcpStream::connect(tap).expect("a connection");
         let start =
             [PREFACE, &frame(SETTINGS, 0, 0, &[]), &frame(HEADERS, END_HEADERS, 1, &ads_headers(None))];
-        client.write_all(&start.concat()).expect("the tap reads");
+        let start = start.concat();
+        client.write_all(&start).expect("the tap reads");
         let (mut server, _) = plane.accept().expect("a connection");
         server.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let mut head = Vec::new();
         for (name, value) in [(":status", "200"), ("content-type", "application/grpc")] {
             put_field(&mut head, false, name, value);
         }
-        let start = [frame(SETTINGS, 0, 0, &[]), frame(HEADERS, END_HEADERS, 1, &head)].concat();
-        server.write_all(&start).expect("the tap reads");
+        let answer = [frame(SETTINGS, 0, 0, &[]), frame(HEADERS, END_HEADERS, 1, &head)].concat();
+        server.write_all(&answer).expect("the tap reads");
         client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let mut pair = Pair { client, server, version: 0 };
-        read_exactly(&mut pair.client, start.len());
-        pair.request(&[field(2, NODE), field(4, CLUSTER)].concat());
+        read_exactly(&mut pair.client, answer.len());
+        let request = pair.request(&[field(2, NODE), field(4, CLUSTER)].concat());
+        read_exactly(&mut pair.server, start.len() + request);
         pair
     }
 
-    fn request(&mut self, request: &[u8]) {
-        self.client.write_all(&message(1, false, request)).expect("the tap reads");
+    /// Sends `request`, and returns how many bytes that are with the frames.
+    fn request(&mut self, request: &[u8]) -> usize {
+        let bytes = message(1, false, request);
+        self.client.write_all(&bytes).expect("the tap reads");
+        bytes.len()
     }
 
     /// Pushes clusters with names of the next version, of `size` bytes each, and waits until the
