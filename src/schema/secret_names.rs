@@ -1,6 +1,9 @@
 //! Names that tell that a value is a secret: of headers, of keys, and of protobuf fields.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 
 use crate::wire::text::must_escape;
 
@@ -191,6 +194,25 @@ const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
 /// Query parameters with a secret in their value, besides those with the name of a key.
 const PARAMETERS: [&str; 6] = ["key", "sig", "signature", "auth", "session", "sid"];
 
+/// Words of which each name of a secret has one, besides those above.
+const OTHER_WORDS: [&str; 4] = ["context", "json", "key", "string"];
+
+/// Words of which each built-in name of a secret has one.
+static ANY_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    let lists: [&[&str]; 9] = [
+        &HEADERS,
+        &HEADER_PREFIXES,
+        &HEADER_WORDS,
+        &HEADER_PARTS,
+        &KEY_ENDINGS,
+        &KEY_WORDS,
+        &FIELD_ENDINGS,
+        &BLOCKS,
+        &OTHER_WORDS,
+    ];
+    Regex::new(&format!("(?i-u){}", lists.concat().join("|"))).expect("a pattern of ours")
+});
+
 /// Bytes of a name that are read, from its end.
 const MAX_NAME_BYTES: usize = 128;
 
@@ -233,7 +255,7 @@ impl SecretNames {
 
     /// Whether no name was added.
     pub fn is_empty(&self) -> bool {
-        *self == SecretNames::default()
+        self.headers.is_empty() && self.keys.is_empty() && self.fields.is_empty()
     }
 
     /// Whether a protobuf field was added.
@@ -246,8 +268,16 @@ impl SecretNames {
         self.fields.iter().any(|name| name == full_name)
     }
 
+    /// Whether bytes may contain the name of a secret. Takes little time.
+    pub(super) fn may_be_in(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() || !bytes.is_ascii() || ANY_WORD.is_match(bytes)
+    }
+
     /// Whether the value of a header is a secret.
     pub fn is_header(&self, name: &str) -> bool {
+        if !self.may_be_in(name.as_bytes()) {
+            return false;
+        }
         let name = shown_ending(name).to_ascii_lowercase();
         HEADERS.contains(&&*name)
             || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
@@ -259,6 +289,9 @@ impl SecretNames {
 
     /// Whether the value of a key in a `Struct`, a map or JSON is a secret.
     pub fn is_key(&self, name: &str) -> bool {
+        if !self.may_be_in(name.as_bytes()) {
+            return false;
+        }
         let name = shown_ending(name);
         if !self.keys.is_empty() && self.keys.contains(&joined(&name)) {
             return true;
@@ -540,6 +573,19 @@ mod tests {
         ] {
             assert!(!names.is_header(name), "{name}");
         }
+    }
+
+    #[test]
+    fn sees_quickly_that_bytes_have_no_names() {
+        let names = SecretNames::default();
+        for text in ["authUsername", "pkcs12", "private_key_provider", "contextExtensions", "users", "keys"] {
+            assert!(names.is_name_in_text(text) || names.is_block(text), "{text}");
+            assert!(names.may_be_in(format!("say {}", text.to_uppercase()).as_bytes()), "{text}");
+        }
+        assert!(names.may_be_in("\u{ff50}assword".as_bytes()));
+        assert!(!names.may_be_in(b"connect_timeout: 5s"));
+        let added = SecretNames::new(&[], &["wifi_code".to_owned()], &[]).unwrap();
+        assert!(added.may_be_in(b"wificode"));
     }
 
     #[test]

@@ -104,13 +104,13 @@ impl Search<'_> {
                 self.found.extend(value(self.text, quote.start(), false, Words::Any));
             }
         }
-        for option in OPTION.captures_iter(self.text) {
+        for option in named(&OPTION, self.text, self.names) {
             let (Some(all), Some(name)) = (option.get(0), option.get(1)) else { continue };
             if name_text(name).is_some_and(|name| self.names.is_key(name)) {
                 self.found.extend(value(self.text, all.end() - 1, false, self.words));
             }
         }
-        for element in ELEMENT.captures_iter(self.text) {
+        for element in named(&ELEMENT, self.text, self.names) {
             let (Some(name), Some(content)) = (element.get(1), element.get(2)) else { continue };
             if name_text(name).is_some_and(|name| self.names.is_key(name)) {
                 self.found.push(content.range());
@@ -129,10 +129,13 @@ impl Search<'_> {
         // The end of the lists, objects and lines that are collected already. Names within are
         // searched for single values only: a text of 10,000 openings is not read 10,000 times.
         let mut collected = 0;
-        while let Some(member) = MEMBER.captures_at(self.text, from) {
-            let Some(all) = member.get(0) else { break };
+        while let Some(all) = MEMBER.find_at(self.text, from) {
             // A value may be a name with a value itself.
             from = all.end();
+            if !self.names.may_be_in(all.as_bytes()) {
+                continue;
+            }
+            let Some(member) = MEMBER.captures_at(self.text, all.start()) else { break };
             if all.start() >= collected
                 && let Some(group) = self.group(&member)
             {
@@ -235,7 +238,7 @@ impl Search<'_> {
             self.names.is_header(name_text(name)?).then(|| all.range())
         };
         let secrets: Vec<Range<usize>> =
-            NAME.captures_iter(self.text).filter_map(|name| secret(&name)).collect();
+            named(&NAME, self.text, self.names).filter_map(|name| secret(&name)).collect();
         if secrets.is_empty() {
             return;
         }
@@ -266,6 +269,16 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Returns the matches of a pattern that may contain the name of a secret.
+pub(super) fn named<'a>(
+    pattern: &'a Regex,
+    text: &'a [u8],
+    names: &SecretNames,
+) -> impl Iterator<Item = Captures<'a>> {
+    let matches = pattern.find_iter(text).filter(|found| names.may_be_in(found.as_bytes()));
+    matches.filter_map(|found| pattern.captures_at(text, found.start()))
 }
 
 pub(super) fn name_text(name: Match<'_>) -> Option<&str> {

@@ -11,40 +11,66 @@ const MAX_REPEATS: usize = 8;
 /// A text whose words are spelled plainly.
 pub(super) struct PlainText {
     pub bytes: Vec<u8>,
-    /// The offset in the text of the character that each byte comes from, and the text's length.
-    offsets: Vec<usize>,
+    /// The beginnings of the parts that were not changed, and the changed letters: the offset in
+    /// `bytes`, and the offset in the text. The last one that begins at an offset counts.
+    parts: Vec<(u32, u32)>,
 }
 
 impl PlainText {
     /// Returns the plain spelling of a text, or `None` if the text is spelled plainly.
     pub(super) fn of(text: &[u8]) -> Option<PlainText> {
         let text = std::str::from_utf8(text).ok()?;
-        let may_change = !text.is_ascii() || memchr::memchr3(b'\\', b'%', b'&', text.as_bytes()).is_some();
-        if !may_change {
-            return None;
-        }
-        let mut out = PlainText { bytes: Vec::with_capacity(text.len()), offsets: Vec::new() };
-        let mut is_changed = false;
-        let mut at = 0;
-        while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let mut out = PlainText { bytes: Vec::new(), parts: Vec::new() };
+        let is_unusual = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | b'%' | b'&');
+        // The ends of what was read, and of what was copied.
+        let (mut at, mut copied) = (0, 0);
+        while let Some(next) = text.as_bytes()[at..].iter().position(is_unusual) {
+            at += next;
+            let Some(c) = text[at..].chars().next() else { break };
             let (plain, len) = match escaped_letter(&text.as_bytes()[at..]) {
                 Some((letter, len)) => (Some(char::from(letter)), len),
                 None => (plain_char(c), c.len_utf8()),
             };
-            is_changed |= plain != Some(c);
-            if let Some(plain) = plain {
-                out.bytes.extend_from_slice(plain.encode_utf8(&mut [0; 4]).as_bytes());
-                out.offsets.resize(out.bytes.len(), at);
+            if plain != Some(c) {
+                out.push(text, copied, at);
+                out.push_part(at);
+                out.bytes.extend(plain.map(|plain| plain as u8));
+                copied = at + len;
             }
             at += len;
         }
-        out.offsets.push(text.len());
-        is_changed.then_some(out)
+        if out.parts.is_empty() {
+            return None;
+        }
+        out.push(text, copied, text.len());
+        out.push_part(text.len());
+        Some(out)
+    }
+
+    /// Copies a part of the text.
+    fn push(&mut self, text: &str, from: usize, to: usize) {
+        self.push_part(from);
+        self.bytes.extend_from_slice(&text.as_bytes()[from..to]);
+    }
+
+    /// Notes that the next byte comes from an offset of the text.
+    fn push_part(&mut self, from: usize) {
+        let part = (self.bytes.len() as u32, from as u32);
+        match self.parts.last_mut().filter(|last| last.0 == part.0) {
+            Some(last) => *last = part,
+            None => self.parts.push(part),
+        }
     }
 
     /// Returns the part of the text that some bytes come from.
     pub(super) fn place(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        Some(*self.offsets.get(range.start)?..*self.offsets.get(range.end)?)
+        Some(self.offset(range.start)?..self.offset(range.end)?)
+    }
+
+    fn offset(&self, at: usize) -> Option<usize> {
+        let next = self.parts.partition_point(|(plain, _)| *plain as usize <= at);
+        let (plain, offset) = self.parts.get(next.checked_sub(1)?)?;
+        Some(*offset as usize + at - *plain as usize)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Captures, Regex};
 
-use super::members::{KEY_KINDS, name_text};
+use super::members::{KEY_KINDS, name_text, named};
 use super::values::{Words, is_credential, value};
 use crate::schema::secret_names::SecretNames;
 
@@ -82,7 +82,7 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &
         let is_secret = names.is_key(name_text(statement.get(1)?)?);
         credential(statement.get(0).filter(|_| is_secret)?.end())
     };
-    found.extend(STATEMENT.captures_iter(text).filter_map(secret));
+    found.extend(named(&STATEMENT, text, names).filter_map(secret));
     for pattern in [&PASSWORD, &IDENTIFIED] {
         for password in pattern.captures_iter(text) {
             found.extend(password.get(1).and_then(|quote| value(text, quote.start(), false, Words::Any)));
