@@ -346,6 +346,8 @@ impl Pump {
                 let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
                 let line = line.get(..MAX_LINE_BYTES).unwrap_or(line);
                 self.http1_line = Some(String::from_utf8_lossy(line).into_owned());
+                // The client ends the connection because of this answer.
+                self.shared.reporter.report(self.conn, TapEvent::Finished { dir: self.dir });
                 self.phase.set(RelayPhase::Talking);
             }
             Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {

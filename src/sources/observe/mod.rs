@@ -118,7 +118,8 @@ pub enum TapEvent {
         /// The intervention, with the original messages.
         what: Arc<Intervention>,
     },
-    /// One end has closed its sending direction, and the other end was notified.
+    /// One end has closed its sending direction, and the other end was notified; or the server has
+    /// answered in another protocol, which ends the connection.
     Finished {
         /// The direction that ended.
         dir: Dir,

@@ -103,6 +103,9 @@ fn an_end_of_a_stream_before_that_of_a_connection_is_the_end() {
     assert_eq!(ends(vec![reset(Dir::Req, 8), finished(Dir::Resp), CLOSED]), ["client: reset 8"]);
     let broken = TapEvent::Closed { by: Some(Side::Server), error: Some("reset by peer".to_owned()) };
     assert_eq!(ends(vec![broken]), ["server: reset by peer"]);
+    let answer = TapEvent::Closed { by: Some(Side::Server), error: Some("not HTTP/2".to_owned()) };
+    let other = vec![finished(Dir::Resp), finished(Dir::Req), finished(Dir::Resp), answer];
+    assert_eq!(ends(other), ["server: not HTTP/2"]);
 }
 
 #[test]
