@@ -97,6 +97,13 @@ fn runs_every_console_line() {
                 child.assert_running();
                 child.log().contains("listening on ").then_some(())
             });
+            // A later line reads the session of the demo.
+            if command.starts_with("xdscope demo") {
+                wait_for("a message", || {
+                    let status = shell(folder, "xdscope status last").output().expect("a shell");
+                    matches!(status.status.code(), Some(0 | 1)).then_some(())
+                });
+            }
             child.interrupt();
         } else {
             let output = shell(folder, &command).output().expect("a shell");
