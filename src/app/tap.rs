@@ -33,8 +33,8 @@ use super::spool::Spool;
 const FIXED_BYTES: usize = 32 << 20;
 
 /// One part in this many of the memory is for what the allocator adds to the bytes that are
-/// counted: a fifth of them in a soak.
-const ALLOCATOR_DIVISOR: usize = 6;
+/// counted: in a soak, regions of 120 MB had 80 to 90 MB of blocks.
+const ALLOCATOR_DIVISOR: usize = 3;
 
 /// One part in this many of the counted memory is for facts that are new since old ones were
 /// dropped.
@@ -453,9 +453,9 @@ mod tests {
     #[test]
     fn facts_leave_memory_for_everything_else() {
         let mb = |memory: usize, copies: usize| counted_bytes(memory << 20, copies << 20) >> 20;
-        assert_eq!(mb(128, 16), 51);
-        assert_eq!(mb(512, 64), 268);
-        assert_eq!(mb(64, 16), 19);
+        assert_eq!(mb(128, 16), 38);
+        assert_eq!(mb(512, 64), 204);
+        assert_eq!(mb(64, 16), 12);
         assert_eq!(mb(16, 16), 0, "recorder and analysis have a least part in any case");
     }
 }

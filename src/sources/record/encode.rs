@@ -5,7 +5,7 @@ use super::tls;
 use crate::wire::GapCause;
 use crate::wire::content::{Blob, BlobForm, Catalog, Strings};
 use crate::wire::event::{Dir, Side};
-use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
+use crate::wire::pb::{WIRE_LEN, WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
 use crate::wire::{End, Intervention, InterventionFacts, Message, MessageShape, Open, Profile, Segment};
 
 pub(super) const START: u32 = 1;
@@ -139,9 +139,34 @@ pub(super) struct BlobRecord<'a> {
     pub is_computable: bool,
 }
 
-pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
+/// Appends a blob as field `number`, and copies a large body once only.
+pub(super) fn put_blob(out: &mut Vec<u8>, number: u32, record: BlobRecord<'_>) {
+    let (head, tail) = (blob_head(&record), blob_tail(&record));
+    let body = record.body.map_or(0, |body| tag_len(BODY, body.len()) + body.len());
+    let len = head.len() + body + tail.len();
+    if len >= LARGE_BYTES {
+        // Growing by doubling takes twice the memory.
+        out.reserve_exact(len + tag_len(number, len));
+    }
+    put_tag(out, number, WIRE_LEN);
+    put_varint(out, len as u64);
+    out.extend_from_slice(&head);
+    if let Some(body) = record.body {
+        put_len_field(out, BODY, body);
+    }
+    out.extend_from_slice(&tail);
+}
+
+/// The field number of the body of a blob.
+const BODY: u32 = 10;
+
+/// Bytes of a large blob.
+const LARGE_BYTES: usize = 128 << 10;
+
+/// Encodes the fields in front of the body.
+fn blob_head(record: &BlobRecord<'_>) -> Vec<u8> {
     let BlobRecord { blob, texts, .. } = record;
-    let mut out = Vec::with_capacity(record.body.map_or(0, <[u8]>::len) + 64);
+    let mut out = Vec::new();
     // Skip what the bytes themselves say.
     let named = blob.redacted || record.body.is_none();
     match &blob.form {
@@ -166,9 +191,13 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
         }
         BlobForm::Other => put_u64(&mut out, 1, 2),
     }
-    if let Some(body) = record.body {
-        put_len_field(&mut out, 10, body);
-    }
+    out
+}
+
+/// Encodes the fields behind the body.
+fn blob_tail(record: &BlobRecord<'_>) -> Vec<u8> {
+    let blob = record.blob;
+    let mut out = Vec::new();
     if !record.is_computable {
         put_len_field(&mut out, 11, &blob.hash.to_be_bytes());
         put_u64(&mut out, 12, blob.size.into());

@@ -25,6 +25,8 @@ const BLOCK_BYTES: usize = 128 << 10;
 /// Uncompressed bytes of a recording's last blocks. A short recording that is cut off must not lose
 /// everything.
 const LAST_BLOCK_BYTES: usize = 16 << 10;
+/// Bytes of memory that the writer keeps for the next block.
+const MAX_IDLE_BYTES: usize = 8 * BLOCK_BYTES;
 /// Uncompressed bytes of a segment. Reading one body means decompressing its segment.
 const SEGMENT_RAW_BYTES: usize = 2 << 20;
 /// Compressed bytes of a segment, plus at most a block: the most that one damaged byte can cost.
@@ -402,6 +404,8 @@ impl Writer {
     fn pack_in(&mut self, size: usize) -> io::Result<()> {
         let result = self.try_pack(size);
         self.pending.clear();
+        // A large content leaves no memory behind.
+        self.pending.shrink_to(MAX_IDLE_BYTES);
         self.framed_len = 0;
         match &result {
             Ok(()) => self.missing.settle(),
@@ -512,14 +516,14 @@ impl Writer {
         let payload_near = payload.is_none_or(|id| number(id).is_some_and(|n| n >= segment.blobs));
         let body = catalog.body(id);
         let has_content = body.is_some() && payload.is_none_or(|id| catalog.body(id).is_some());
-        let record = encode::blob(encode::BlobRecord {
+        let record = encode::BlobRecord {
             blob,
             texts: catalog.strings(),
             payload: payload.and_then(number).map(|n| self.next_blob - n),
             body: body.as_deref(),
             is_computable: has_content && payload_near && !blob.redacted,
-        });
-        put_len_field(&mut self.pending, encode::BLOB, &record);
+        };
+        encode::put_blob(&mut self.pending, encode::BLOB, record);
         self.numbers.set(id, self.next_blob);
         self.next_blob += 1;
         Ok(())

@@ -6,7 +6,8 @@ use zstd::bulk::Compressor;
 
 /// Bytes of a block, the unit of compression. A longer byte string is a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Bytes of decompressed blocks in the cache, unless one block alone has more.
+/// Bytes of decompressed blocks in the cache. One block alone may have more, until the next byte
+/// string is added.
 const MAX_CACHED_BYTES: usize = 2 << 20;
 
 /// Byte strings in memory, numbered in order of arrival, compressed except for the newest blocks.
@@ -87,6 +88,7 @@ impl Packed {
 
     /// Appends a byte string.
     pub fn put(&mut self, bytes: &[u8]) {
+        self.hot.get_mut().retain(|(_, block)| block.len() <= MAX_CACHED_BYTES);
         if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK_BYTES {
             self.close();
         }
@@ -212,8 +214,11 @@ mod tests {
         assert!(packed.size() < 1 << 20, "{}", packed.size());
         assert!((0..9).all(|i| packed.get(i.into()).as_deref() == Some(long(i).as_slice())));
         assert_eq!(packed.get(9).as_deref(), Some(b"short".as_slice()));
-        let cached: usize = packed.hot.borrow().iter().map(|(_, block)| block.len()).sum();
-        assert!(cached <= 15 << 20, "{cached}");
+        let cached =
+            |packed: &Packed| packed.hot.borrow().iter().map(|(_, block)| block.len()).sum::<usize>();
+        assert!(cached(&packed) <= 15 << 20, "{}", cached(&packed));
+        packed.put(b"next");
+        assert_eq!(cached(&packed), 0);
     }
 
     #[test]
