@@ -11,11 +11,11 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use xdscope::wire::content::Catalog;
-use xdscope::wire::pb::{Fields, put_len_field};
 use xdscope::sources::record::{Header, Loaded, Writer, raw};
 use xdscope::sources::script::{self, Codec};
-use xdscope::wire::{Frame, What};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::pb::{Fields, put_len_field};
+use xdscope::wire::{Frame, FramePayload};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -172,7 +172,10 @@ fn capture_reader() -> std::io::Result<Vec<Seed>> {
         parts.extend([server | segment.flags << 1, segment.bytes.len() as u8]);
         parts.extend(&segment.bytes);
     }
-    seeds.push(("capture_reader", [&parts[..], &[SYN << 1 | 0x40, 0, 0x80 | ACK << 1, 3, 9, 0, 1, 2, 3]].concat()));
+    seeds.push((
+        "capture_reader",
+        [&parts[..], &[SYN << 1 | 0x40, 0, 0x80 | ACK << 1, 3, 9, 0, 1, 2, 3]].concat(),
+    ));
     Ok(seeds)
 }
 
@@ -192,7 +195,7 @@ fn message_scan(sessions: &[Loaded]) -> Vec<Seed> {
     let (mut seen, mut seeds) = (BTreeSet::new(), Vec::new());
     for loaded in sessions {
         for frame in &loaded.frames {
-            let What::Message(message) = &frame.what else { continue };
+            let FramePayload::Message(message) = &frame.what else { continue };
             let Some(bytes) = message.bytes(&loaded.catalog) else { continue };
             let fields: BTreeSet<u32> = Fields::new(&bytes).flatten().map(|field| field.number).collect();
             let shape = message.shape as u8;

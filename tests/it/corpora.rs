@@ -9,6 +9,11 @@ use std::time::Duration;
 #[path = "../fuzz/checks/mod.rs"]
 mod checks;
 
+// A program of the package `tests/fuzz`, which this build keeps in step with the library.
+#[path = "../fuzz/seeds.rs"]
+#[expect(dead_code, reason = "a program of its own")]
+mod seeds;
+
 /// Time limit of one file, in an unoptimised build.
 const LIMIT: Duration = Duration::from_secs(90);
 
