@@ -194,8 +194,9 @@ const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
 /// Query parameters with a secret in their value, besides those with the name of a key.
 const PARAMETERS: [&str; 6] = ["key", "sig", "signature", "auth", "session", "sid"];
 
-/// Words of which each name of a secret has one, besides those above.
-const OTHER_WORDS: [&str; 4] = ["context", "json", "key", "string"];
+/// Words of which each name of a secret has one, besides those above. Names may have separators
+/// between their words and numbers: `pkcs_12`.
+const OTHER_WORDS: [&str; 6] = ["context", "json", "key", "pkcs", "string", "user"];
 
 /// Words of which each built-in name of a secret has one.
 static ANY_WORD: LazyLock<Regex> = LazyLock::new(|| {
@@ -581,6 +582,10 @@ mod tests {
         for text in ["authUsername", "pkcs12", "private_key_provider", "contextExtensions", "users", "keys"] {
             assert!(names.is_name_in_text(text) || names.is_block(text), "{text}");
             assert!(names.may_be_in(format!("say {}", text.to_uppercase()).as_bytes()), "{text}");
+        }
+        for text in ["pkcs_12", "PKCS.12", "auth-user-name", "context_extensions", "key_s"] {
+            assert!(names.is_name_in_text(text) || names.is_block(text), "{text}");
+            assert!(names.may_be_in(text.as_bytes()), "{text}");
         }
         assert!(names.may_be_in("\u{ff50}assword".as_bytes()));
         assert!(!names.may_be_in(b"connect_timeout: 5s"));

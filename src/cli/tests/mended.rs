@@ -125,6 +125,24 @@ fn listener_waits_for_routes_that_do_not_exist() {
     assert!(on(&["status"], gone).out.starts_with("no problems\n"), "Envoy keeps routes that are removed");
 }
 
+/// docs/protocol.md#h-01
+#[test]
+fn endpoints_do_not_exist_also_if_the_response_is_forgotten() {
+    let start = "node n1 agent=\"envoy/1.40.0\"\nstream 1 delta-ads\n> cds sub=[*]\n< cds n=c [c{eds}@1]\n\
+                 > cds n=c\n> eds sub=[c d]\n< eds n=e [d@1] rm=[c]\n> eds n=e\n";
+    let push = |i: u32| format!("advance 1s\n< eds n=e{i} [d@{i}]\n> eds n=e{i}\n");
+    let pushes: String = (2..72).map(push).collect();
+    for (script, response) in
+        [(format!("{start}advance 30s\n"), " (#5)"), (format!("{start}{pushes}advance 30s\n"), "")]
+    {
+        let status = on(&["status"], &script).out;
+        let words = format!(
+            "c is in use without EDS c (sent in #2): the server says that it does not exist{response}\n"
+        );
+        assert!(status.contains(&words) && !status.contains("WARMING"), "{status}");
+    }
+}
+
 /// docs/protocol.md#h-04
 #[test]
 fn each_wait_has_its_finding() {

@@ -125,6 +125,8 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
 /// Merges a client that resets its streams because it cannot decode the responses into the problem
 /// of the responses.
 pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
+    let streams = problems.iter().filter(|problem| has_undecodable(problem));
+    let undecodable: HashSet<StreamId> = streams.flat_map(ProblemFact::all_streams).collect();
     let mut at = 0;
     while let Some(problem) = problems.get(at) {
         let reset = match &problem.problem {
@@ -132,8 +134,10 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
             _ => None,
         };
         let stream = problem.stream;
-        let cause = problems.iter().position(|cause| is_undecodable(cause, stream));
-        let Some((cause, reset)) = cause.zip(reset) else {
+        // Only a client of such a stream is searched for among all problems.
+        let reset = reset.filter(|_| undecodable.contains(&stream));
+        let cause = |reset| Some((problems.iter().position(|cause| is_undecodable(cause, stream))?, reset));
+        let Some((cause, reset)) = reset.and_then(cause) else {
             at += 1;
             continue;
         };
@@ -152,11 +156,15 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
 
 /// Whether the problem is that a server sends undecodable responses, on this stream among others.
 fn is_undecodable(problem: &ProblemFact, stream: StreamId) -> bool {
+    has_undecodable(problem) && problem.all_streams().any(|of| of == stream)
+}
+
+/// Whether a problem is that the responses of a server cannot be decoded.
+fn has_undecodable(problem: &ProblemFact) -> bool {
     let is_cause = |finding: &Finding| {
         finding.rule.id == MESSAGE_UNDECODABLE && finding.blame == Blame::Server && finding.over.is_none()
     };
     matches!(&problem.problem, Problem::Broken(finding) if is_cause(finding))
-        && problem.all_streams().any(|of| of == stream)
 }
 
 /// Whether two findings are about streams of one client.

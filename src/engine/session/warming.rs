@@ -52,7 +52,9 @@ pub(crate) struct MissingNeed {
     pub(crate) is_owed: bool,
     /// No resource can have the name.
     pub(crate) is_malformed: bool,
-    /// The response that says that the resource does not exist.
+    /// The server has said that the resource does not exist.
+    pub(crate) is_absent: bool,
+    /// The response that says so. `None` if it is forgotten.
     pub(crate) absent: Option<Seq>,
     /// That response reports another error than that the resource does not exist.
     pub(crate) is_error: bool,
@@ -86,6 +88,7 @@ impl MissingNeed {
             is_resend: false,
             is_owed: false,
             is_malformed: false,
+            is_absent: false,
             absent: None,
             is_error: false,
             is_unrequested: false,
@@ -462,7 +465,7 @@ impl WarmingView<'_> {
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
         };
-        let (mut is_resend, mut absent, mut is_error) = (false, None, false);
+        let (mut is_resend, mut is_absent, mut absent, mut is_error) = (false, false, None, false);
         for track in of_kind() {
             let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
             if is_met(track, &slot) {
@@ -470,6 +473,7 @@ impl WarmingView<'_> {
             }
             is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
             if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
+                is_absent = true;
                 absent = track.responses.get(slot.order).map(|response| response.seq);
                 let error = track.errors.get(&key.name).filter(|error| Some(error.n) == absent);
                 is_error = error.is_some_and(|error| !error.is_not_found());
@@ -479,15 +483,16 @@ impl WarmingView<'_> {
             let slot = track.sent.get(self.catalog, key.name);
             track.covers(self.catalog, key.name, slot.as_ref())
         };
-        let told = if key.kind == Kind::Eds { self.told_absent(key) } else { None };
+        let told = (key.kind == Kind::Eds).then(|| self.told_absent(key)).flatten();
         let Some(covering) = of_kind().find(covers) else {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
         if let Some(response) = told {
-            let need = MissingNeed::new(key, batch.at.max(response.at));
+            let need = MissingNeed::new(key, response.map_or(batch.at, |told| told.at.max(batch.at)));
             let is_elsewhere = self.is_elsewhere(covering);
             return NeedState::Absent(MissingNeed {
-                absent: Some(response.seq),
+                is_absent: true,
+                absent: response.map(|told| told.seq),
                 is_error,
                 is_elsewhere,
                 ..need
@@ -520,20 +525,21 @@ impl WarmingView<'_> {
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
         let is_elsewhere = self.is_elsewhere(covering);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_error, is_elsewhere, ..need })
+        let need = MissingNeed { is_absent, absent, is_error, ..need };
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, is_elsewhere, ..need })
     }
 
     /// Returns the response that says that endpoints do not exist, if the client acts on it: a
-    /// cluster goes on without them. Envoy ignores the errors in SotW responses
+    /// cluster goes on without them. `Some(None)` if the response is forgotten. Envoy ignores the errors in SotW responses
     /// (docs/protocol.md#m-14).
-    fn told_absent(&self, key: ResourceKey) -> Option<&Response> {
+    fn told_absent(&self, key: ResourceKey) -> Option<Option<&Response>> {
         let mut tracks = self.tracks_of(key.kind);
         tracks.find_map(|track| {
             let slot = track.sent.get(self.catalog, key.name)?;
             let is_absent = matches!(slot.state, Presence::Absent(_));
             let is_sotw = track.subscription.last_names.is_some();
             let is_heard = is_absent && !(is_sotw && self.may_be_envoy());
-            track.responses.get(slot.order).filter(|_| is_heard)
+            is_heard.then(|| track.responses.get(slot.order))
         })
     }
 

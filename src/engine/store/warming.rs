@@ -66,7 +66,9 @@ pub struct NeededResource {
     pub is_owed: bool,
     /// Whether no resource can have the name.
     pub is_malformed: bool,
-    /// The response that says that the resource does not exist.
+    /// Whether the server has said that the resource does not exist.
+    pub is_absent: bool,
+    /// The response that says so. `None` if it is forgotten.
     pub absent: Option<Seq>,
     /// Whether that response reports another error than that the resource does not exist.
     pub is_error: bool,
@@ -340,6 +342,7 @@ impl Store {
             is_resend: need.is_resend,
             is_owed: need.is_owed,
             is_malformed: need.is_malformed,
+            is_absent: need.is_absent,
             absent: need.absent,
             is_error: need.is_error,
             is_unrequested: need.is_unrequested,

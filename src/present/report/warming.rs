@@ -34,7 +34,7 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
                 let given_up = first.given_up.map(|n| format!("given up in #{}", n.0));
                 sent().into_iter().chain(given_up).collect()
             }
-            (false, _) if first.absent.is_some() => sent(),
+            (false, _) if first.is_absent => sent(),
             (false, None) if first.is_unrequested => sent(),
             (true, None) => vec![updated],
             (true, Some(_)) => vec![updated, asked],
@@ -57,13 +57,14 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     }
     let owed = it_or_them(fact);
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
-    let absent = fact.needs.iter().find_map(|need| Some((need.absent?, need.is_error)));
-    match absent {
-        Some((absent, true)) => {
-            text.push_str(&format!(": the server reports an error for it (#{})", absent.0))
-        }
-        Some((absent, false)) => {
-            text.push_str(&format!(": the server says that it does not exist (#{})", absent.0))
+    match fact.needs.iter().find(|need| need.is_absent) {
+        Some(need) => {
+            let words = match need.is_error {
+                true => "reports an error for it",
+                false => "says that it does not exist",
+            };
+            let response = need.absent.map(|n| format!(" (#{})", n.0)).unwrap_or_default();
+            text.push_str(&format!(": the server {words}{response}"));
         }
         None if fact.caused_by.is_some() => {}
         None => text.push_str(&format!(": the server owes {owed}{again}")),

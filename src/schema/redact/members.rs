@@ -80,7 +80,7 @@ const MAX_GAP_BYTES: usize = 256;
 /// Collects the values of secret names.
 pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
     let words = if is_sentence { Words::Unusual } else { Words::Any };
-    Search { text, names, is_sentence, words, found }.run();
+    Search { text, names, is_sentence, words, found, encoded_end: 0 }.run();
 }
 
 /// The search of a text.
@@ -91,6 +91,9 @@ struct Search<'a> {
     /// The words behind `:` and `=` that are values.
     words: Words,
     found: &'a mut Vec<Range<usize>>,
+    /// The first encoded `&` behind the newest value with an encoded separator, or the end of the
+    /// text.
+    encoded_end: usize,
 }
 
 impl Search<'_> {
@@ -168,7 +171,7 @@ impl Search<'_> {
     }
 
     /// Returns the value behind a name and its separator, if the name is secret.
-    fn value(&self, member: &Captures<'_>) -> Option<Range<usize>> {
+    fn value(&mut self, member: &Captures<'_>) -> Option<Range<usize>> {
         let (all, name) = (member.get(0)?, member.get(1)?);
         let word = name_text(name)?;
         let Some(separator) = member.get(2) else {
@@ -212,22 +215,28 @@ impl Search<'_> {
     }
 
     /// Returns the value of a query parameter whose separator is percent-encoded.
-    fn encoded_value(&self, name: Match<'_>, word: &str, at: usize) -> Option<Range<usize>> {
+    fn encoded_value(&mut self, name: Match<'_>, word: &str, at: usize) -> Option<Range<usize>> {
         // The name begins with the digits of an encoded `?` or `&`.
         let is_encoded = self.text[..name.start()].ends_with(b"%");
         if !self.names.is_parameter(if is_encoded { word.get(2..)? } else { word }) {
             return None;
         }
-        let spaces = self.text[at..].chunks_exact(3).take_while(|chunk| *chunk == b"%20").count();
-        let value = value(self.text, at + 3 * spaces, false, Words::Any)?;
-        let content = &self.text[value.clone()];
+        let start = at + 3 * self.text[at..].chunks_exact(3).take_while(|chunk| *chunk == b"%20").count();
         // Another search finds the credential behind a scheme.
+        let content = &self.text[start..];
         let is_scheme = |scheme: &&str| {
             content.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
                 && content[scheme.len()..].starts_with(b"%20")
         };
-        let len = memchr::memmem::find(content, b"%26").unwrap_or(value.len());
-        (!SCHEMES.iter().any(is_scheme)).then_some(value.start..value.start + len)
+        if SCHEMES.iter().any(is_scheme) {
+            return None;
+        }
+        // A value without end is not read once for each name in it.
+        if self.encoded_end < start {
+            let next = memchr::memmem::find(&self.text[start..], b"%26");
+            self.encoded_end = next.map_or(self.text.len(), |next| start + next);
+        }
+        value(&self.text[..self.encoded_end], start, false, Words::Any)
     }
 
     /// Collects values whose name is the value of another member, as of

@@ -10,11 +10,16 @@ const NO_ERROR: u32 = 0;
 /// UNAVAILABLE.
 const STATUSES_OF_LEFT_CLIENTS: [Code; 2] = [Code(1), Code(14)];
 
+/// Most responses that were on their way when a client left.
+const RESPONSES_ON_THEIR_WAY: u32 = 1;
+
 /// The first end of a connection.
 #[derive(Default)]
 pub(super) struct FirstEnd {
     /// The side whose TCP connection ended first.
     side: Option<Side>,
+    /// Responses since the client has ended its direction.
+    responses: u32,
     /// The HTTP/2 error code of the server's newest GOAWAY.
     goaway: Option<u32>,
 }
@@ -30,9 +35,13 @@ impl FirstEnd {
         self.goaway = Some(code);
     }
 
-    /// Notes a message. A client that gets messages has ended its own direction only.
+    /// Notes a message. A client that gets more responses than the one that was on its way has ended
+    /// its own direction only.
     pub(super) fn message(&mut self, dir: Dir) {
-        self.side = self.side.filter(|side| (dir, *side) != (Dir::Resp, Side::Client));
+        if (dir, self.side) == (Dir::Resp, Some(Side::Client)) {
+            self.responses += 1;
+            self.side = self.side.filter(|_| self.responses <= RESPONSES_ON_THEIR_WAY);
+        }
     }
 
     /// Returns the side that ends the streams.

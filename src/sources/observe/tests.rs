@@ -94,6 +94,14 @@ fn the_side_whose_connection_ends_first_ends_the_streams() {
     let failed = vec![finished(Dir::Req), trailers("14", "Socket closed"), finished(Dir::Resp), CLOSED];
     assert_eq!(ends(failed), by_client);
     assert_eq!(ends(vec![finished(Dir::Req), reset(Dir::Resp, 8), finished(Dir::Resp), CLOSED]), by_client);
+    // One response was on its way; a client that gets more has not left.
+    let ended = |responses: u32| {
+        let responses = (0..responses).map(|_| message(Dir::Resp, 0, b""));
+        let events = [finished(Dir::Req)].into_iter().chain(responses);
+        ends(events.chain([finished(Dir::Resp), CLOSED]).collect())
+    };
+    assert_eq!(ended(1), by_client);
+    assert_eq!(ended(2), by_server);
 }
 
 #[test]

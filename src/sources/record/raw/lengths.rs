@@ -56,6 +56,10 @@ pub(super) fn check_lengths(line: &[u8], max_escaped: usize) -> Result<(), LineE
                 return Err(LineError::TextTooLong(name, limit >> 10));
             }
             Some(_) => {}
+            // A writer does not escape keys; a parser takes such a key for any of these.
+            None if key.contains(&b'\\') && value.len() > MAX_TEXT_BYTES => {
+                return Err(LineError::TextTooLong("a member whose key has escapes", MAX_TEXT_BYTES >> 10));
+            }
             None if MESSAGES.contains(&key)
                 && value.len() > max_escaped
                 && memchr::memchr(b'\\', value).is_some() =>
@@ -115,6 +119,14 @@ fn text_end(line: &[u8], from: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_members_whose_keys_have_escapes() {
+        for key in [r"method", r"m\u0065thod", r"\u0072aw"] {
+            let line = format!("{{\"{key}\":\"{}\"}}", "x".repeat(MAX_TEXT_BYTES));
+            assert!(check_lengths(line.as_bytes(), usize::MAX).is_err(), "{key}");
+        }
+    }
 
     #[test]
     fn lists_members_as_they_are_written() {
