@@ -3,7 +3,7 @@
 //!     cargo run --manifest-path tests/fuzz/Cargo.toml --bin seeds
 
 #[path = "../it/support/capture.rs"]
-#[cfg_attr(clippy, expect(clippy::duplicate_mod, reason = "the tests have it too"))]
+#[expect(clippy::duplicate_mod, reason = "the tests have it too")]
 mod capture;
 
 use std::collections::BTreeSet;
