@@ -488,15 +488,10 @@ impl WarmingView<'_> {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
         if let Some(response) = told {
-            let need = MissingNeed::new(key, response.map_or(batch.at, |told| told.at.max(batch.at)));
-            let is_elsewhere = self.is_elsewhere(covering);
-            return NeedState::Absent(MissingNeed {
-                is_absent: true,
-                absent: response.map(|told| told.seq),
-                is_error,
-                is_elsewhere,
-                ..need
-            });
+            let since = response.map_or(batch.at, |told| told.at.max(batch.at));
+            let absent = response.map(|told| told.seq);
+            let need = MissingNeed { is_absent: true, absent, is_error, ..MissingNeed::new(key, since) };
+            return NeedState::Absent(MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need });
         }
         let request = covering.waiting.get(key.name);
         // A client that has its resources from before the recording may have had the warming one.
@@ -530,8 +525,8 @@ impl WarmingView<'_> {
     }
 
     /// Returns the response that says that endpoints do not exist, if the client acts on it: a
-    /// cluster goes on without them. `Some(None)` if the response is forgotten. Envoy ignores the errors in SotW responses
-    /// (docs/protocol.md#m-14).
+    /// cluster goes on without them. `Some(None)` if the response is forgotten. Envoy ignores the
+    /// errors in SotW responses (docs/protocol.md#m-14).
     fn told_absent(&self, key: ResourceKey) -> Option<Option<&Response>> {
         let mut tracks = self.tracks_of(key.kind);
         tracks.find_map(|track| {

@@ -15,6 +15,9 @@ use crate::wire::text::without_credentials;
 /// Maximum nesting of the objects and lists that [`Document::each_object`] visits.
 const MAX_DEPTH: usize = 64;
 
+/// Most characters of a key in YAML, whose parsers search so far for its colon.
+const MAX_KEY_CHARS: usize = 1000;
+
 /// A bootstrap that has been parsed.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -47,6 +50,9 @@ pub enum DocumentError {
     /// The text does not parse. Holds the error of the YAML parser.
     #[error("neither JSON nor YAML: {0}")]
     Syntax(String),
+    /// The YAML has a key that YAML cannot be written with.
+    #[error("a key of {0} bytes is too long for YAML")]
+    LongKey(usize),
     /// The text lacks the top-level fields of a bootstrap.
     #[error(
         "neither an Envoy bootstrap (static_resources, dynamic_resources) nor a gRPC bootstrap \
@@ -80,6 +86,13 @@ impl Document {
         } else {
             return Err(DocumentError::NotABootstrap);
         };
+        if syntax == Syntax::Yaml {
+            let mut longest = "";
+            longest_key(&root, &mut longest);
+            if written_len(longest) > MAX_KEY_CHARS {
+                return Err(DocumentError::LongKey(longest.len()));
+            }
+        }
         Ok(Document { root, syntax, dialect })
     }
 
@@ -161,6 +174,28 @@ fn walk(value: &Value, path: &mut String, depth: usize, visit: &mut dyn FnMut(&s
         }
         _ => {}
     }
+}
+
+/// Finds the key that takes the most characters in YAML.
+fn longest_key<'a>(value: &'a Value, longest: &mut &'a str) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if written_len(key) > written_len(longest) {
+                    *longest = key;
+                }
+                longest_key(value, longest);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| longest_key(item, longest)),
+        _ => {}
+    }
+}
+
+/// Returns the most characters that a key takes in YAML: escapes have up to ten.
+fn written_len(key: &str) -> usize {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-/:".contains(c);
+    key.chars().map(|c| if is_plain(c) { 1 } else { 10 }).sum()
 }
 
 /// Returns the `grpc_services` of an `ApiConfigSource`. The v2 API has a single service instead of

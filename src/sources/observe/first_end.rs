@@ -35,8 +35,8 @@ impl FirstEnd {
         self.goaway = Some(code);
     }
 
-    /// Notes a message. A client that gets more responses than the one that was on its way has ended
-    /// its own direction only.
+    /// Notes a message. A client that gets more responses than the one that was on its way has
+    /// ended its own direction only.
     pub(super) fn message(&mut self, dir: Dir) {
         if (dir, self.side) == (Dir::Resp, Some(Side::Client)) {
             self.responses += 1;
@@ -56,7 +56,8 @@ impl FirstEnd {
     pub(super) fn cause_of(&self, end: End) -> End {
         let Some(by) = self.by() else { return end };
         let status = end.status.as_ref().map(|(code, _)| *code);
-        if by == Side::Client && status.is_some_and(|code| !STATUSES_OF_LEFT_CLIENTS.contains(&code)) {
+        let is_answer = |code| self.responses > 0 || !STATUSES_OF_LEFT_CLIENTS.contains(&code);
+        if by == Side::Client && status.is_some_and(is_answer) {
             return end;
         }
         let is_planned = by == Side::Server && self.goaway == Some(NO_ERROR);
