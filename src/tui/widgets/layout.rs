@@ -57,7 +57,7 @@ impl Layout {
     /// Adds the replay bar, in place of the rule above the notice, or in the last row of the body.
     pub fn with_bar(self) -> Layout {
         let Some(notice) = self.notice else {
-            let (body, bar) = split(self.body, self.body.height - 1);
+            let (body, bar) = split(self.body, self.body.height.saturating_sub(1));
             return Layout { body, bar: Some(bar), ..self };
         };
         Layout { bar: Some(Rect { y: notice.y - 1, ..notice }), ..self }
@@ -76,4 +76,19 @@ pub(crate) fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     let left = left.min(area.width);
     let right = area.width.saturating_sub(left + 2);
     (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of messages are those of the last size until they are laid out again.
+    #[test]
+    fn body_without_rows_has_room_for_no_bar() {
+        let mut low = layout(80, 20).expect("large enough");
+        assert_eq!(low.with_bar().bar.map(|bar| bar.height), Some(1));
+        low.body.height = 0;
+        let laid_out = low.with_bar();
+        assert_eq!((laid_out.body.height, laid_out.bar.map(|bar| bar.height)), (0, Some(0)));
+    }
 }
