@@ -13,7 +13,7 @@ use super::locators::LOCATOR;
 use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
-use super::responses::{Response, Status};
+use super::responses::Response;
 use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
@@ -560,23 +560,6 @@ pub(super) fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bo
         (_, Some(response)) => response.seq > n,
         // Forgotten, so it was sent before the oldest one that is remembered.
         (_, None) => track.responses.oldest().is_none_or(|oldest| oldest.seq > n),
-    }
-}
-
-impl Track {
-    /// Returns the request with which the client has accepted a response.
-    fn accepted_in(&self, response: Seq) -> Option<Seq> {
-        match self.responses.of_seq(response) {
-            Some(response) => response.settled_by.filter(|_| response.status == Status::Acked),
-            // Forgotten, so it was settled before the oldest one that is remembered.
-            None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
-        }
-    }
-
-    /// Whether a request was the newest ACK or NACK.
-    fn is_verdict(&self, n: Seq) -> bool {
-        let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
-        acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
     }
 }
 

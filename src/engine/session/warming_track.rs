@@ -5,6 +5,7 @@ use crate::wire::event::{Seq, Sym, Time};
 
 use super::locators::LOCATOR;
 use super::needs::Needs;
+use super::responses::Status;
 use super::track::Track;
 use super::warming_batches::MAX_NAMES;
 use super::{DynSemantics, ResponseOutcome};
@@ -59,5 +60,20 @@ impl Track {
             return None;
         }
         self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
+    }
+
+    /// Returns the request with which the client has accepted a response.
+    pub(super) fn accepted_in(&self, response: Seq) -> Option<Seq> {
+        match self.responses.of_seq(response) {
+            Some(response) => response.settled_by.filter(|_| response.status == Status::Acked),
+            // Forgotten, so it was settled before the oldest one that is remembered.
+            None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
+        }
+    }
+
+    /// Whether a request was the newest ACK or NACK.
+    pub(super) fn is_verdict(&self, n: Seq) -> bool {
+        let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
+        acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
     }
 }

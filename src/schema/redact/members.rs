@@ -231,7 +231,7 @@ impl Search<'_> {
         if SCHEMES.iter().any(is_scheme) {
             return None;
         }
-        // A value without end is not read once for each name in it.
+        // The text is searched for the next separator once, not once for each name in front of it.
         if self.encoded_end < start {
             let next = memchr::memmem::find(&self.text[start..], b"%26");
             self.encoded_end = next.map_or(self.text.len(), |next| start + next);
