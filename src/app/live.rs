@@ -1,7 +1,6 @@
 //! A live source: stores, records and shows frames. Two threads drain a tap's copies into it: the
 //! recorder, then the analysis.
 
-use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,6 +19,7 @@ use crate::wire::{Frame, FramePayload};
 
 use super::analysis::Analysis;
 use super::handover::{Handed, Handover, Part};
+use super::pending::PendingParts;
 use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
 use super::spool::{Spool, SpoolReader};
@@ -221,18 +221,22 @@ impl Live {
         let keep = LiveSink::new(store, None, sink);
         let (shared, handover, deadline) = (keep.shared.clone(), Arc::default(), Arc::default());
         let spool = spool.map(Arc::new);
+        let pending = Arc::new(PendingParts::new(copies.clone(), spool.clone()));
+        let relief = spool.is_some().then(|| pending.clone());
         let recorder = RecorderWorker {
-            copies: copies.clone(),
+            pending,
             recording,
             spool: spool.clone().map(SpoolReader::new),
             handover: Arc::clone(&handover),
             shared: shared.clone(),
             deadline: Arc::clone(&deadline),
-            pending: VecDeque::new(),
         };
         let spool = spool.map(SpoolReader::new);
         let work =
             AnalysisWorker { keep, pipeline, frames: Vec::new(), copies, spool, handover: handover.clone() };
+        if let Some(pending) = relief {
+            std::thread::Builder::new().name("spool".into()).spawn(move || pending.relieve())?;
+        }
         let threads = [
             RunningThread::start("recorder", move || recorder.run())?,
             RunningThread::start("analysis", move || work.run())?,
@@ -273,10 +277,13 @@ impl AnalysisWorker {
         // Traffic goes first. Fails without the permission, and changes nothing then.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(ANALYSIS_NICENESS);
+        let redactor = self.keep.shared.store().catalog().redactor().cloned();
+        redactor.iter().for_each(|redactor| redactor.warm());
         loop {
             match self.handover.next(self.keep.tick()) {
                 Handed::Part(part) => self.part(part),
                 Handed::Nothing => {
+                    self.spool.iter().for_each(|reader| reader.spool.trim());
                     if let Some(now) = now_if_idle(&self.copies, &self.handover) {
                         self.keep.batch(|_| now);
                     }

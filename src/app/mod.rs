@@ -15,6 +15,7 @@ pub mod limits;
 pub mod live;
 mod named_recording;
 pub mod output;
+mod pending;
 mod recorder;
 pub mod recording;
 pub mod recording_file;

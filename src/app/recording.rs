@@ -4,18 +4,17 @@
 //! The recorder keeps the priority of the process, so that the recording does not lag on a busy
 //! machine (docs/decisions/0015-record-first.md).
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
 
-use super::handover::{Handover, Part};
+use super::handover::Handover;
 use super::live::LiveState;
+use super::pending::PendingParts;
 use super::recorder::Recorder;
 use super::spool::SpoolReader;
 
@@ -63,6 +62,11 @@ impl Recording {
         self.drop_at = self.budget.max(self.catalog.memory() + self.budget / 2);
     }
 
+    /// Does what the first message would otherwise wait for.
+    fn warm(&self) {
+        self.catalog.redactor().iter().for_each(|redactor| redactor.warm());
+    }
+
     fn take(&mut self, copies: Vec<TapCopy>) {
         for copy in copies {
             self.pipeline.handle(copy, &mut self.catalog, &mut self.frames);
@@ -86,7 +90,7 @@ impl Recording {
 
 /// The work of the recorder thread.
 pub(super) struct RecorderWorker {
-    pub(super) copies: Arc<CopyQueue>,
+    pub(super) pending: Arc<PendingParts>,
     /// `None`: copies are only handed over.
     pub(super) recording: Option<Recording>,
     pub(super) spool: Option<SpoolReader>,
@@ -94,32 +98,30 @@ pub(super) struct RecorderWorker {
     pub(super) shared: Arc<LiveState>,
     /// When to stop decoding: what remains then is recorded as lost.
     pub(super) deadline: Arc<OnceLock<Instant>>,
-    /// Parts that are not recorded yet.
-    pub(super) pending: VecDeque<Part>,
 }
 
 impl RecorderWorker {
     /// Runs until the queue has ended and everything is recorded and handed over.
     pub(super) fn run(mut self) {
-        let mut batch = Vec::new();
+        self.recording.iter().for_each(Recording::warm);
+        let pending = self.pending.clone();
+        let copies = &pending.copies;
         let mut is_open = true;
-        while is_open || !self.pending.is_empty() {
+        while is_open || !pending.is_empty() {
             // Copies leave the queue between any two parts, before the queue is full.
-            is_open = match self.pending.is_empty() {
-                true => self.copies.drain(&mut batch, self.idle_interval()),
-                false => self.copies.drain_ready(&mut batch),
-            };
-            self.accept(&mut batch);
+            if pending.is_empty() {
+                copies.wait(self.idle_interval());
+            }
+            is_open = pending.fill();
             for _ in 1..MAX_DRAINS {
-                if self.copies.queued() < MIN_DRAINED_BYTES.min(self.copies.limit() / DRAINED_DIVISOR) {
+                if copies.queued() < MIN_DRAINED_BYTES.min(copies.limit() / DRAINED_DIVISOR) {
                     break;
                 }
-                is_open = self.copies.drain_ready(&mut batch);
-                self.accept(&mut batch);
+                is_open = pending.fill();
             }
             self.step();
         }
-        let now = self.copies.now();
+        let now = copies.now();
         if let Some(mut recording) = self.recording.take() {
             recording.flush(now, &self.shared);
             recording.finish(&self.shared);
@@ -132,36 +134,19 @@ impl RecorderWorker {
         due.map_or(IDLE_INTERVAL, |due| due.min(IDLE_INTERVAL))
     }
 
-    /// Appends drained copies to the pending parts. Copies that would fill the memory go to the
-    /// spool before they are recorded. That costs one more reading, so recorded copies go earlier.
-    fn accept(&mut self, batch: &mut Vec<TapCopy>) {
-        Part::split(batch, |part| {
-            let part = self.spooled_beyond(self.copies.limit() / 8 * 5, part);
-            self.pending.push_back(part);
-        });
-    }
-
     /// Records the oldest pending part and hands it over.
     fn step(&mut self) {
         let is_late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
-        if let Some(part) = self.pending.pop_front() {
+        if let Some(mut part) = self.pending.pop() {
             if let Some(recording) = &mut self.recording {
                 let spool = self.spool.as_mut();
                 recording.take(if is_late { part.losses(spool) } else { part.copies(spool) });
             }
-            let part = self.spooled_beyond(self.copies.limit() / 2, part);
+            self.pending.spool_beyond(self.pending.copies.limit() / 2, &mut part);
             self.handover.push(part);
         }
         if let Some(recording) = &mut self.recording {
-            recording.flush(self.copies.now(), &self.shared);
+            recording.flush(self.pending.copies.now(), &self.shared);
         }
-    }
-
-    /// Moves a part to the spool if drained copies take more than `limit` bytes of memory.
-    fn spooled_beyond(&self, limit: usize, mut part: Part) -> Part {
-        if let Some(reader) = self.spool.as_ref().filter(|_| self.copies.held() > limit) {
-            part.spool(&reader.spool, &self.copies);
-        }
-        part
     }
 }

@@ -1,11 +1,10 @@
 //! The spool: an unlinked file for copies of traffic that outrun the analysis.
 //!
-//! The file is a ring of at most the given size. Parts are read and released in the order in which
-//! they were written.
+//! Room at the start of the file is used before the file grows: its pages are in memory already.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -20,29 +19,47 @@ use crate::wire::event::{Dir, Time};
 pub struct Spool {
     file: File,
     size: u64,
-    ring: Mutex<Ring>,
+    parts: Mutex<Parts>,
     /// Memory for the bytes that are written next.
     encoded: Mutex<Vec<u8>>,
 }
 
 /// The parts in the file.
 #[derive(Default)]
-struct Ring {
-    parts: VecDeque<Range<u64>>,
+struct Parts {
+    /// Ends by start.
+    by_start: BTreeMap<u64, u64>,
+    /// The end of the part that was added last.
+    newest: u64,
+    /// The end of the file.
+    end: u64,
     /// A write failed since the spool was last empty.
     has_failed: bool,
 }
+
+/// Longest file that is kept while the spool is empty, in bytes, until traffic pauses.
+const MAX_EMPTY_FILE_BYTES: u64 = 64 << 20;
+
+/// Shortest content that is written from where it is, in bytes. Shorter ones are copied together.
+const MIN_UNCOPIED_BYTES: usize = 4 << 10;
+
+/// Parts behind which a full file is searched for room.
+const MAX_SEARCHED_PARTS: usize = 256;
+
+/// Slices that one system call takes.
+const MAX_SLICES: usize = 1024;
 
 /// Longest buffer that is used again, in bytes.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 
 /// Reads copies from a spool.
 ///
-/// Uses one buffer again while nobody holds bytes of it: new memory for each part costs as much
-/// time as the reading.
+/// Uses buffers again of which nobody holds bytes: new memory for each part costs as much time as
+/// the reading. Often a message begins in one part and ends in the next one.
 pub(super) struct SpoolReader {
     pub(super) spool: Arc<Spool>,
-    buffer: SharedBuffer,
+    /// The one that was used last is the last one.
+    buffers: [SharedBuffer; 3],
 }
 
 #[derive(Clone, Default)]
@@ -84,30 +101,23 @@ impl Spool {
     /// The file cannot be created.
     pub fn create(folder: &Path, size: u64) -> io::Result<Spool> {
         let file = tempfile::tempfile_in(folder)?;
-        Ok(Spool { file, size, ring: Mutex::default(), encoded: Mutex::default() })
+        Ok(Spool { file, size, parts: Mutex::default(), encoded: Mutex::default() })
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        // A panic elsewhere leaves the ring as usable as before.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        // A panic elsewhere leaves the parts as usable as before.
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves copies to the file. Returns the copies if there is no room.
     pub(super) fn put(&self, copies: Vec<TapCopy>) -> Result<SpooledCopies, Vec<TapCopy>> {
         let len = copies.iter().map(encoded_len).sum::<usize>() as u64;
-        let place = {
-            let mut ring = self.ring();
-            let Some(place) = ring.place(len, self.size).filter(|_| !ring.has_failed) else {
-                return Err(copies);
-            };
-            ring.parts.push_back(place.clone());
-            place
-        };
+        let Some(place) = self.parts().reserve(len, self.size) else { return Err(copies) };
         if let Err(error) = self.write(&copies, place.start) {
             tracing::warn!("the spool cannot be written: {error}");
-            let mut ring = self.ring();
-            ring.parts.pop_back();
-            ring.has_failed = !ring.parts.is_empty();
+            let mut parts = self.parts();
+            parts.has_failed = true;
+            parts.free_part(&place);
             return Err(copies);
         }
         let mut totals = BTreeMap::new();
@@ -120,26 +130,54 @@ impl Spool {
         Ok(SpooledCopies { place, aside, totals })
     }
 
-    fn write(&self, copies: &[TapCopy], at: u64) -> io::Result<()> {
+    fn write(&self, copies: &[TapCopy], mut at: u64) -> io::Result<()> {
         // A panic elsewhere leaves bytes that are cleared.
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
         encoded.clear();
-        encode(copies, &mut encoded);
-        let written = self.file.write_all_at(&encoded, at);
+        let uncopied = encode(copies, &mut encoded);
+        let mut slices = Vec::with_capacity(2 * uncopied.len() + 1);
+        let mut start = 0;
+        for (end, content) in uncopied {
+            slices.extend([IoSlice::new(&encoded[start..end]), IoSlice::new(content)]);
+            start = end;
+        }
+        slices.push(IoSlice::new(&encoded[start..]));
+        let mut rest = &mut slices[..];
+        // Drops leading slices without bytes.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let written = match rustix::io::pwritev(&self.file, &rest[..rest.len().min(MAX_SLICES)], at) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            IoSlice::advance_slices(&mut rest, written);
+            at += written as u64;
+        }
         if encoded.capacity() > MAX_KEPT_BYTES {
             *encoded = Vec::new();
         }
-        written
+        Ok(())
     }
 
-    /// Releases the oldest part of the file.
+    /// Releases the room of copies that are not needed any more.
     pub(super) fn release(&self, copies: SpooledCopies) {
-        let mut ring = self.ring();
-        if ring.parts.front() == Some(&copies.place) {
-            ring.parts.pop_front();
-        }
-        if ring.parts.is_empty() {
-            ring.has_failed = false;
+        self.parts().free_part(&copies.place);
+        self.shrink(MAX_EMPTY_FILE_BYTES);
+    }
+
+    /// Gives the room of an empty spool back. For pauses of the traffic: the next copies find no
+    /// pages in memory.
+    pub(super) fn trim(&self) {
+        self.shrink(0);
+    }
+
+    /// Empties the file if it has no parts and is longer than `max`.
+    fn shrink(&self, max: u64) {
+        let mut parts = self.parts();
+        if parts.by_start.is_empty() && parts.end > max {
+            (parts.newest, parts.end) = (0, 0);
             // Fails only on a broken disk; the size stays bounded.
             let _ = self.file.set_len(0);
         }
@@ -148,7 +186,7 @@ impl Spool {
 
 impl SpoolReader {
     pub(super) fn new(spool: Arc<Spool>) -> SpoolReader {
-        SpoolReader { spool, buffer: SharedBuffer::default() }
+        SpoolReader { spool, buffers: Default::default() }
     }
 
     /// Reads copies. Bytes that cannot be read become losses of their connections.
@@ -168,33 +206,57 @@ impl SpoolReader {
 
     fn bytes(&mut self, place: &Range<u64>) -> io::Result<Bytes> {
         let len = (place.end - place.start) as usize;
-        let buffer = match Arc::get_mut(&mut self.buffer.0) {
+        let free = self.buffers.iter_mut().rposition(|buffer| Arc::get_mut(&mut buffer.0).is_some());
+        self.buffers[free.unwrap_or(0)..].rotate_left(1);
+        let [.., last] = &mut self.buffers;
+        let buffer = match Arc::get_mut(&mut last.0) {
             Some(buffer) if buffer.len() >= len => buffer,
             _ => {
-                self.buffer = SharedBuffer(Arc::new(vec![0; len]));
-                Arc::make_mut(&mut self.buffer.0)
+                *last = SharedBuffer(Arc::new(vec![0; len]));
+                Arc::make_mut(&mut last.0)
             }
         };
         self.spool.file.read_exact_at(&mut buffer[..len], place.start)?;
         let read = match len {
-            ..=MAX_KEPT_BYTES => self.buffer.clone(),
-            _ => std::mem::take(&mut self.buffer),
+            ..=MAX_KEPT_BYTES => last.clone(),
+            _ => std::mem::take(last),
         };
         Ok(Bytes::from_owner(read).slice(..len))
     }
 }
 
-impl Ring {
-    /// Finds room for `len` bytes behind the newest part.
-    fn place(&self, len: u64, size: u64) -> Option<Range<u64>> {
-        let range = |start: u64, end: u64| (start + len <= end).then_some(start..start + len);
-        let (Some(oldest), Some(newest)) = (self.parts.front(), self.parts.back()) else {
-            return range(0, size);
-        };
-        if newest.start < oldest.start {
-            return range(newest.end, oldest.start);
+impl Parts {
+    /// Makes room for `len` bytes; `None` if a file of `size` has none.
+    fn reserve(&mut self, len: u64, size: u64) -> Option<Range<u64>> {
+        if self.has_failed {
+            return None;
         }
-        range(newest.end, size).or_else(|| range(0, oldest.start))
+        let start = self.free(len, size)?;
+        let place = start..start + len;
+        self.by_start.insert(place.start, place.end);
+        self.newest = place.end;
+        self.end = self.end.max(place.end);
+        Some(place)
+    }
+
+    /// Finds free bytes: behind the newest part, at the start of the file, at its end, or behind
+    /// one of the first parts.
+    fn free(&self, len: u64, size: u64) -> Option<u64> {
+        let has_room = |start: &u64| {
+            let before = self.by_start.range(..start).next_back();
+            let next = self.by_start.range(start..).next();
+            before.is_none_or(|(_, end)| end <= start) && next.is_some_and(|(next, _)| start + len <= *next)
+        };
+        let end = self.by_start.last_key_value().map_or(0, |(_, end)| *end);
+        let at_end = Some(end).filter(|end| end.saturating_add(len) <= size);
+        let first_parts = || self.by_start.values().copied().take(MAX_SEARCHED_PARTS).find(has_room);
+        [self.newest, 0].into_iter().find(has_room).or(at_end).or_else(first_parts)
+    }
+
+    /// Frees a part. Parts leave nearly in the order in which they came.
+    fn free_part(&mut self, place: &Range<u64>) {
+        self.by_start.remove(&place.start);
+        self.has_failed &= !self.by_start.is_empty();
     }
 }
 
@@ -213,29 +275,42 @@ fn encoded_len(copy: &TapCopy) -> usize {
     }
 }
 
-fn encode(copies: &[TapCopy], out: &mut Vec<u8>) {
-    out.reserve_exact(copies.iter().map(encoded_len).sum());
+/// Writes copies to `out`, except for long contents: returns those, with the length of `out` where
+/// they belong.
+fn encode<'a>(copies: &'a [TapCopy], out: &mut Vec<u8>) -> Vec<(usize, &'a [u8])> {
+    let mut uncopied = Vec::new();
     for copy in copies {
         let mut head = |kind| {
             out.put_u8(kind);
             out.put_u64(copy.conn.0);
             out.put_u64(copy.at.0);
         };
-        match &copy.event {
+        let contents = match &copy.event {
             TapEvent::Bytes { dir, bytes } => {
                 head(code(*dir, [REQUEST_BYTES, RESPONSE_BYTES]));
                 out.put_u32(bytes.len() as u32);
-                out.put_slice(bytes);
+                std::slice::from_ref(bytes)
             }
             TapEvent::Stream { stream, event: StreamEvent::Message { dir, pieces } } => {
                 head(code(*dir, [REQUEST_MESSAGE, RESPONSE_MESSAGE]));
                 out.put_u32(*stream);
                 out.put_u32(copy.event.size() as u32);
-                pieces.iter().for_each(|piece| out.put_slice(piece));
+                pieces
             }
-            _ => out.put_u8(ASIDE),
+            _ => {
+                out.put_u8(ASIDE);
+                &[]
+            }
+        };
+        for content in contents {
+            if content.len() < MIN_UNCOPIED_BYTES {
+                out.put_slice(content);
+            } else {
+                uncopied.push((out.len(), &content[..]));
+            }
         }
     }
+    uncopied
 }
 
 /// Reads the result of [`encode`]; `None` if the bytes are malformed.
@@ -268,6 +343,8 @@ fn decode(mut bytes: Bytes, aside: &[TapCopy]) -> Option<Vec<TapCopy>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     fn copies(size: usize) -> Vec<TapCopy> {
@@ -313,7 +390,7 @@ mod tests {
                     assert_eq!(words(&back), words(&copies(size)), "refused copies come back");
                     refused += 1;
                     for _ in 0..3 {
-                        let (part, size) = held.pop_front().expect("the ring is full");
+                        let (part, size) = held.pop_front().expect("the file is full");
                         assert_eq!(words(&reader.read(&part)), words(&copies(size)));
                         spool.release(part);
                         passed += 1;
@@ -327,7 +404,25 @@ mod tests {
             assert_eq!(words(&reader.read(&part)), words(&copies(size)));
             spool.release(part);
         }
+        spool.trim();
         assert_eq!(spool.file.metadata().unwrap().len(), 0, "an empty spool takes no room");
+    }
+
+    #[test]
+    fn releases_parts_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 10_000).unwrap());
+        let mut reader = SpoolReader::new(spool.clone());
+        let put = |size| spool.put(copies(size)).map_err(|_| "no room").unwrap();
+        for round in 0..50 {
+            let mut held: Vec<_> = (0..4).map(|n| (put(500 + n * 100), 500 + n * 100)).collect();
+            for _ in 0..4 {
+                let (part, size) = held.remove(round % held.len());
+                assert_eq!(words(&reader.read(&part)), words(&copies(size)));
+                spool.release(part);
+            }
+        }
+        assert!(spool.file.metadata().unwrap().len() < 6_000, "the room is used again");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) struct Buffers(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct Inner {
     current: BytesMut,
-    /// Full buffers, oldest first: their copies are dropped in that order.
+    /// Full buffers, oldest first.
     full: VecDeque<BytesMut>,
     /// Buffers without copies. The last one emptied is reused first, while it is in the processor's
     /// cache.
@@ -73,13 +73,26 @@ impl Inner {
         if self.current.try_reclaim(BUFFER_BYTES) {
             return;
         }
-        while self.full.front_mut().is_some_and(|oldest| oldest.try_reclaim(BUFFER_BYTES)) {
-            self.empty.extend(self.full.pop_front());
+        if self.empty.is_empty() {
+            self.reclaim();
         }
         let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
         self.full.push_back(std::mem::replace(&mut self.current, next));
         if self.full.len() + self.empty.len() > self.kept {
             self.full.pop_front();
+        }
+    }
+
+    /// Empties the full buffers whose copies are gone. Copies that went to the spool are gone
+    /// before older ones that wait in memory.
+    fn reclaim(&mut self) {
+        for _ in 0..self.full.len() {
+            let Some(mut buffer) = self.full.pop_front() else { return };
+            if buffer.try_reclaim(BUFFER_BYTES) {
+                self.empty.push(buffer);
+            } else {
+                self.full.push_back(buffer);
+            }
         }
     }
 }
@@ -116,6 +129,16 @@ mod tests {
         drop(held);
         let again = put(&buffers, BUFFER_BYTES);
         assert!(places.contains(&again.as_ptr()));
+    }
+
+    #[test]
+    fn reuses_a_buffer_although_older_bytes_are_held() {
+        let buffers = new();
+        let mut held: Vec<Bytes> = (0..5).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        let gone = held.remove(3).as_ptr();
+        let again: Vec<_> = (0..2).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        assert!(again.iter().any(|bytes| bytes.as_ptr() == gone));
+        assert!(held.iter().all(|bytes| bytes.iter().all(|byte| *byte == 7)));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::wire::h2::Skimmer;
 /// Bytes that skimmed copies of one direction collect before a new copy begins.
 const MAX_SKIMMED_BYTES: usize = 64 << 10;
 
+/// A queue with at most one part in this many of the limit is not crowded.
+const CROWDED_QUEUE_DIVISOR: usize = 16;
+
 /// How long to batch copies before waking the drainer.
 ///
 /// Waking the drainer for each chunk would cost the traffic nearly as much as a second hop.
@@ -31,6 +34,10 @@ pub struct CopyQueue {
     wake: Condvar,
     /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
+    /// Wakes who waits for a crowded queue.
+    crowded: Condvar,
+    /// Somebody sleeps until the queue is crowded.
+    awaits_crowd: AtomicBool,
     /// Bytes of copies in memory that were drained and are not analysed yet.
     held: AtomicUsize,
     /// Bytes of copies in the spool that are not analysed yet.
@@ -46,6 +53,8 @@ struct Queue {
     items: Vec<TapCopy>,
     bytes: usize,
     closed: bool,
+    /// Copies were taken away from whom [`wait`](CopyQueue::wait) wakes.
+    taken_aside: bool,
 }
 
 impl CopyQueue {
@@ -61,6 +70,8 @@ impl CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
+            crowded: Condvar::new(),
+            awaits_crowd: AtomicBool::new(false),
             held: AtomicUsize::new(0),
             spooled: AtomicU64::new(0),
             limit,
@@ -144,10 +155,36 @@ impl CopyQueue {
     fn pushed(&self, queue: MutexGuard<'_, Queue>, size: usize) {
         let plenty =
             queue.bytes >= self.company.bytes && queue.bytes.saturating_sub(size) < self.company.bytes;
+        let is_crowded = self.is_crowded(&queue);
         drop(queue);
+        if is_crowded && self.awaits_crowd.swap(false, Ordering::AcqRel) {
+            self.crowded.notify_one();
+        }
         if plenty || self.idle.swap(false, Ordering::AcqRel) {
             self.wake.notify_one();
         }
+    }
+
+    /// Whether the copies in memory near the limit, and draining would help.
+    fn is_crowded(&self, queue: &Queue) -> bool {
+        queue.bytes > self.limit / CROWDED_QUEUE_DIVISOR && queue.bytes + self.held() > self.spool_above()
+    }
+
+    /// Returns the bytes of copies in memory above which the copies belong in the spool before they
+    /// are recorded.
+    pub fn spool_above(&self) -> usize {
+        self.limit / 8 * 5
+    }
+
+    /// Waits until the copies in memory near the limit although nobody drains. Returns false when
+    /// the queue has ended.
+    pub fn wait_until_crowded(&self) -> bool {
+        let mut queue = self.lock();
+        while !queue.closed && !self.is_crowded(&queue) {
+            self.awaits_crowd.store(true, Ordering::Release);
+            queue = self.crowded.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        !queue.closed
     }
 
     /// Returns the bytes of copies that are not drained yet.
@@ -196,6 +233,7 @@ impl CopyQueue {
     pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
+        self.crowded.notify_all();
     }
 
     /// Waits for copies and moves all of them, in order, to `into`.
@@ -203,11 +241,23 @@ impl CopyQueue {
     /// Gives up after `timeout` without copies. Returns false when the queue has ended and is
     /// empty.
     pub fn drain(&self, into: &mut Vec<TapCopy>, timeout: Duration) -> bool {
+        self.wait(timeout);
+        self.drain_ready(into)
+    }
+
+    /// Waits for copies, or until somebody has taken some aside. Gives up after `timeout`.
+    ///
+    /// Waits a moment more for others after the first copy.
+    pub fn wait(&self, timeout: Duration) {
         let end = Instant::now() + timeout;
         let mut queue = self.lock();
         while queue.items.is_empty() && !queue.closed {
+            if std::mem::take(&mut queue.taken_aside) {
+                self.idle.store(false, Ordering::Release);
+                return;
+            }
             let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
-                return true;
+                return;
             };
             self.idle.store(true, Ordering::Release);
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
@@ -221,7 +271,6 @@ impl CopyQueue {
             };
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
         }
-        self.take(&mut queue, into)
     }
 
     /// Moves all copies, in order, to `into`, without waiting.
@@ -229,6 +278,15 @@ impl CopyQueue {
     /// Returns false when the queue has ended and is empty.
     pub fn drain_ready(&self, into: &mut Vec<TapCopy>) -> bool {
         self.take(&mut self.lock(), into)
+    }
+
+    /// Moves all copies, in order, to `into`, for the drainer, who is woken.
+    pub fn take_aside(&self, into: &mut Vec<TapCopy>) {
+        let mut queue = self.lock();
+        queue.taken_aside = true;
+        self.take(&mut queue, into);
+        drop(queue);
+        self.wake.notify_one();
     }
 
     fn take(&self, queue: &mut Queue, into: &mut Vec<TapCopy>) -> bool {

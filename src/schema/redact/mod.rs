@@ -65,6 +65,15 @@ const NODE_CLUSTER: u32 = 2;
 /// Headers with the authority of a URL, which may have a password, and the address of a client.
 const AUTHORITY_HEADERS: [&str; 3] = [":authority", "host", "peer"];
 
+/// Texts for which all searches are prepared: one without secrets, in the letters of usual
+/// configurations, and one for which no search ends early.
+const SAMPLES: [&str; 2] = [
+    "type.googleapis.com/envoy.config.cluster.v3.Cluster \n outbound|8443||cluster-01.example.svc.local \x12 \
+     round_robin least_request 127.0.0.1:18000 http2_protocol_options QUXZ_@{}[]()<>.*+$^~%,;! ' /healthz",
+    "https://user:letters@127.0.0.1/path?token=value Authorization: Bearer abcdefgh; password is \"QRST\" \
+     --api-key x <secret>y</secret> {\"kty\": \"oct\", \"k\": \"AbCd\"} \\u0070in=1 LS0tLS1CRUdJTi",
+];
+
 /// Levels that redaction may still descend, and whether the message is part of a secret.
 #[derive(Clone, Copy)]
 struct Depth {
@@ -221,6 +230,15 @@ fn overwrite_rest(rest: &[u8], may_hold: impl FnOnce(u32) -> bool) -> Option<Vec
 }
 
 impl Redact for Redactor {
+    fn warm(&self) {
+        self.schema.warm();
+        for sample in SAMPLES {
+            // Only the searches matter.
+            let _ = self.text(sample);
+            let _ = self.shown(sample.as_bytes());
+        }
+    }
+
     fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let clean = self.typed("google.protobuf.Any", bytes);
         // Private keys also occur in unmarked fields and in unknown types.

@@ -32,6 +32,8 @@ pub use used::UsedContent;
 
 /// Removes secrets before content is stored. Implemented over the descriptors.
 pub trait Redact: Send + Sync {
+    /// Does what the first message on this thread would otherwise wait for.
+    fn warm(&self) {}
     /// Returns the `Any` in `bytes` without its secrets; `None` if it has none.
     ///
     /// The result is an `Any` of the same type and may have another length. A malformed `Any` is

@@ -1,0 +1,82 @@
+//! Copies on their way from the tap to the recorder.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::net::tap::CopyQueue;
+use crate::sources::observe::TapCopy;
+
+use super::handover::Part;
+use super::spool::Spool;
+
+/// The parts that have left the queue and are not recorded yet, oldest first.
+///
+/// Two threads take copies from the queue: the recorder between any two parts, and a thread that
+/// spools them while the recorder is busy with a long part. The lock keeps their order.
+pub(super) struct PendingParts {
+    pub(super) copies: Arc<CopyQueue>,
+    pub(super) spool: Option<Arc<Spool>>,
+    state: Mutex<PendingState>,
+}
+
+#[derive(Default)]
+struct PendingState {
+    parts: VecDeque<Part>,
+    /// Memory for the copies that are taken next.
+    batch: Vec<TapCopy>,
+}
+
+impl PendingParts {
+    pub(super) fn new(copies: Arc<CopyQueue>, spool: Option<Arc<Spool>>) -> PendingParts {
+        PendingParts { copies, spool, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PendingState> {
+        // A panic elsewhere leaves the parts as usable as before.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends the copies in the queue. Returns false when the queue has ended and is empty.
+    pub(super) fn fill(&self) -> bool {
+        let mut state = self.lock();
+        let is_open = self.copies.drain_ready(&mut state.batch);
+        self.append(&mut state);
+        is_open
+    }
+
+    /// Appends the copies in the queue whenever they are near the limit of the memory, until the
+    /// queue ends.
+    pub(super) fn relieve(&self) {
+        while self.copies.wait_until_crowded() {
+            let mut state = self.lock();
+            self.copies.take_aside(&mut state.batch);
+            self.append(&mut state);
+        }
+    }
+
+    /// Copies that would fill the memory go to the spool before they are recorded. That costs one
+    /// more reading, so recorded copies go earlier.
+    fn append(&self, state: &mut PendingState) {
+        let PendingState { parts, batch } = state;
+        Part::split(batch, |mut part| {
+            self.spool_beyond(self.copies.spool_above(), &mut part);
+            parts.push_back(part);
+        });
+    }
+
+    /// Takes the oldest part.
+    pub(super) fn pop(&self) -> Option<Part> {
+        self.lock().parts.pop_front()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().parts.is_empty()
+    }
+
+    /// Moves a part to the spool if drained copies take more than `limit` bytes of memory.
+    pub(super) fn spool_beyond(&self, limit: usize, part: &mut Part) {
+        if let Some(spool) = self.spool.as_ref().filter(|_| self.copies.held() > limit) {
+            part.spool(spool, &self.copies);
+        }
+    }
+}
