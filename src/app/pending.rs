@@ -80,3 +80,48 @@ impl PendingParts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::app::spool::SpoolReader;
+    use crate::sources::observe::{ConnId, TapEvent};
+    use crate::wire::event::Dir;
+
+    const LIMIT: usize = 1 << 20;
+    const CHUNK: usize = 64 << 10;
+    /// More than the limit several times.
+    const CHUNKS: usize = 64;
+
+    #[test]
+    fn spools_in_order_while_nobody_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
+        let copies = Arc::new(CopyQueue::new(LIMIT));
+        let pending = PendingParts::new(copies.clone(), Some(spool.clone()));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            scope.spawn(|| pending.relieve());
+            for n in 0..CHUNKS {
+                let event = TapEvent::Bytes { dir: Dir::Resp, bytes: vec![n as u8; CHUNK].into() };
+                copies.push(ConnId(1), copies.now(), event);
+                while copies.queued() + copies.held() > LIMIT - 2 * CHUNK {
+                    assert!(Instant::now() < deadline, "nobody takes the copies");
+                    std::thread::yield_now();
+                }
+            }
+            copies.close();
+        });
+        pending.fill();
+        let (mut reader, mut chunks) = (SpoolReader::new(spool), Vec::new());
+        while let Some(part) = pending.pop() {
+            chunks.extend(part.into_copies(Some(&mut reader)).into_iter().map(|copy| match copy.event {
+                TapEvent::Bytes { bytes, .. } => (bytes[0] as usize, bytes.len()),
+                event => panic!("{event:?}"),
+            }));
+        }
+        assert_eq!(chunks, (0..CHUNKS).map(|n| (n, CHUNK)).collect::<Vec<_>>());
+    }
+}
