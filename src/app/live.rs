@@ -1,5 +1,5 @@
-//! A live source: stores, records and shows frames. Two threads drain a tap's copies into it: the
-//! recorder, then the analysis.
+//! A live source: stores, records and shows frames. A tap's copies pass two threads, the recorder
+//! and then the analysis; a third one spools while the recorder is busy.
 
 use std::io;
 use std::ops::Range;
@@ -222,7 +222,7 @@ impl Live {
         let (shared, handover, deadline) = (keep.shared.clone(), Arc::default(), Arc::default());
         let spool = spool.map(Arc::new);
         let pending = Arc::new(PendingParts::new(copies.clone(), spool.clone()));
-        let relief = spool.is_some().then(|| pending.clone());
+        let to_spool = spool.is_some().then(|| pending.clone());
         let recorder = RecorderWorker {
             pending,
             recording,
@@ -234,8 +234,10 @@ impl Live {
         let spool = spool.map(SpoolReader::new);
         let work =
             AnalysisWorker { keep, pipeline, frames: Vec::new(), copies, spool, handover: handover.clone() };
-        if let Some(pending) = relief {
-            std::thread::Builder::new().name("spool".into()).spawn(move || pending.relieve())?;
+        if let Some(pending) = to_spool {
+            std::thread::Builder::new()
+                .name("spool".into())
+                .spawn(move || pending.fill_when_nearly_full())?;
         }
         let threads = [
             RunningThread::start("recorder", move || recorder.run())?,

@@ -44,12 +44,12 @@ impl PendingParts {
         is_open
     }
 
-    /// Appends the copies in the queue whenever they are near the limit of the memory, until the
-    /// queue ends.
-    pub(super) fn relieve(&self) {
-        while self.copies.wait_until_crowded() {
+    /// Appends the copies in the queue whenever copies take nearly all memory, until the queue
+    /// ends.
+    pub(super) fn fill_when_nearly_full(&self) {
+        while self.copies.wait_until_nearly_full() {
             let mut state = self.lock();
-            self.copies.take_aside(&mut state.batch);
+            self.copies.take_for_drainer(&mut state.batch);
             self.append(&mut state);
         }
     }
@@ -103,7 +103,7 @@ mod tests {
         let pending = PendingParts::new(copies.clone(), Some(spool.clone()));
         let deadline = Instant::now() + Duration::from_secs(60);
         std::thread::scope(|scope| {
-            scope.spawn(|| pending.relieve());
+            scope.spawn(|| pending.fill_when_nearly_full());
             for n in 0..CHUNKS {
                 let event = TapEvent::Bytes { dir: Dir::Resp, bytes: vec![n as u8; CHUNK].into() };
                 copies.push(ConnId(1), copies.now(), event);

@@ -12,8 +12,8 @@ use crate::wire::h2::Skimmer;
 /// Bytes that skimmed copies of one direction collect before a new copy begins.
 const MAX_SKIMMED_BYTES: usize = 64 << 10;
 
-/// A queue with at most one part in this many of the limit is not crowded.
-const CROWDED_QUEUE_DIVISOR: usize = 16;
+/// A queue that holds at most one part in this many of the limit is not drained early.
+const MIN_QUEUE_DIVISOR: usize = 16;
 
 /// How long to batch copies before waking the drainer.
 ///
@@ -34,10 +34,10 @@ pub struct CopyQueue {
     wake: Condvar,
     /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
-    /// Wakes who waits for a crowded queue.
-    crowded: Condvar,
-    /// Somebody sleeps until the queue is crowded.
-    awaits_crowd: AtomicBool,
+    /// Wakes the thread that waits until memory is nearly full.
+    nearly_full: Condvar,
+    /// A thread sleeps until memory is nearly full.
+    awaits_nearly_full: AtomicBool,
     /// Bytes of copies in memory that were drained and are not analysed yet.
     held: AtomicUsize,
     /// Bytes of copies in the spool that are not analysed yet.
@@ -53,8 +53,8 @@ struct Queue {
     items: Vec<TapCopy>,
     bytes: usize,
     closed: bool,
-    /// Copies were taken away from whom [`wait`](CopyQueue::wait) wakes.
-    taken_aside: bool,
+    /// Another thread took copies since the last [`wait`](CopyQueue::wait).
+    taken_by_other: bool,
 }
 
 impl CopyQueue {
@@ -70,8 +70,8 @@ impl CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
-            crowded: Condvar::new(),
-            awaits_crowd: AtomicBool::new(false),
+            nearly_full: Condvar::new(),
+            awaits_nearly_full: AtomicBool::new(false),
             held: AtomicUsize::new(0),
             spooled: AtomicU64::new(0),
             limit,
@@ -155,19 +155,19 @@ impl CopyQueue {
     fn pushed(&self, queue: MutexGuard<'_, Queue>, size: usize) {
         let plenty =
             queue.bytes >= self.company.bytes && queue.bytes.saturating_sub(size) < self.company.bytes;
-        let is_crowded = self.is_crowded(&queue);
+        let is_nearly_full = self.is_nearly_full(&queue);
         drop(queue);
-        if is_crowded && self.awaits_crowd.swap(false, Ordering::AcqRel) {
-            self.crowded.notify_one();
+        if is_nearly_full && self.awaits_nearly_full.swap(false, Ordering::AcqRel) {
+            self.nearly_full.notify_one();
         }
         if plenty || self.idle.swap(false, Ordering::AcqRel) {
             self.wake.notify_one();
         }
     }
 
-    /// Whether the copies in memory near the limit, and draining would help.
-    fn is_crowded(&self, queue: &Queue) -> bool {
-        queue.bytes > self.limit / CROWDED_QUEUE_DIVISOR && queue.bytes + self.held() > self.spool_above()
+    /// Whether copies take nearly all memory, and draining the queue would help.
+    fn is_nearly_full(&self, queue: &Queue) -> bool {
+        queue.bytes > self.limit / MIN_QUEUE_DIVISOR && queue.bytes + self.held() > self.spool_above()
     }
 
     /// Returns the bytes of copies in memory above which the copies belong in the spool before they
@@ -176,13 +176,12 @@ impl CopyQueue {
         self.limit / 8 * 5
     }
 
-    /// Waits until the copies in memory near the limit although nobody drains. Returns false when
-    /// the queue has ended.
-    pub fn wait_until_crowded(&self) -> bool {
+    /// Waits until copies take nearly all memory. Returns false when the queue has ended.
+    pub fn wait_until_nearly_full(&self) -> bool {
         let mut queue = self.lock();
-        while !queue.closed && !self.is_crowded(&queue) {
-            self.awaits_crowd.store(true, Ordering::Release);
-            queue = self.crowded.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
+        while !queue.closed && !self.is_nearly_full(&queue) {
+            self.awaits_nearly_full.store(true, Ordering::Release);
+            queue = self.nearly_full.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         !queue.closed
     }
@@ -233,7 +232,7 @@ impl CopyQueue {
     pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
-        self.crowded.notify_all();
+        self.nearly_full.notify_all();
     }
 
     /// Waits for copies and moves all of them, in order, to `into`.
@@ -245,14 +244,14 @@ impl CopyQueue {
         self.drain_ready(into)
     }
 
-    /// Waits for copies, or until somebody has taken some aside. Gives up after `timeout`.
+    /// Waits for copies, or until another thread has taken some. Gives up after `timeout`.
     ///
     /// Waits a moment more for others after the first copy.
     pub fn wait(&self, timeout: Duration) {
         let end = Instant::now() + timeout;
         let mut queue = self.lock();
         while queue.items.is_empty() && !queue.closed {
-            if std::mem::take(&mut queue.taken_aside) {
+            if std::mem::take(&mut queue.taken_by_other) {
                 self.idle.store(false, Ordering::Release);
                 return;
             }
@@ -280,10 +279,10 @@ impl CopyQueue {
         self.take(&mut self.lock(), into)
     }
 
-    /// Moves all copies, in order, to `into`, for the drainer, who is woken.
-    pub fn take_aside(&self, into: &mut Vec<TapCopy>) {
+    /// Moves all copies, in order, to `into`, and wakes the drainer.
+    pub fn take_for_drainer(&self, into: &mut Vec<TapCopy>) {
         let mut queue = self.lock();
-        queue.taken_aside = true;
+        queue.taken_by_other = true;
         self.take(&mut queue, into);
         drop(queue);
         self.wake.notify_one();
