@@ -50,6 +50,13 @@ const QUEUE_DIVISOR: usize = 8;
 /// The least limit of copies in memory, in bytes: a burst that the recorder cannot take at once.
 const MIN_QUEUED_BYTES: usize = 16 << 20;
 
+/// One part in this many of the memory is for unfinished messages, of the recorder and of the
+/// analysis each.
+const UNFINISHED_DIVISOR: usize = 8;
+
+/// The least limit of unfinished messages, in bytes.
+const MIN_UNFINISHED_BYTES: usize = 8 << 20;
+
 /// The analysis has at least one part in this many of the memory.
 const ANALYSIS_DIVISOR: usize = 8;
 
@@ -378,7 +385,8 @@ impl Running {
         let new_pipeline = || {
             let redactor = redactor.clone();
             let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
-            pipeline.with_rest(options.schema.clone())
+            let unfinished = (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES);
+            pipeline.with_max_unfinished(unfinished).with_rest(options.schema.clone())
         };
         let clock = copies.clock();
         let budget = (counted / RECORDER_DIVISOR).max(least / RECORDER_DIVISOR);

@@ -12,7 +12,7 @@ use super::{
 /// Minimum time between two frames that count the traffic of an opaque stream.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Memory of all unfinished messages, in bytes. Resources are stored elsewhere and do not count.
+/// Most memory of all unfinished messages, in bytes. Resources are stored elsewhere and do not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
 /// Bytes of messages between two checks of that memory.
@@ -22,19 +22,32 @@ const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
 ///
 /// Numbers the streams, builds the messages of xDS streams chunk by chunk, and counts the messages
 /// of other streams.
-#[derive(Default)]
 pub struct Assembler {
     opened: u32,
     streams: BTreeMap<StreamId, LiveStream>,
     shared: SharedValues,
+    /// Memory that all unfinished messages may take, in bytes.
+    max_unfinished: usize,
     /// Bytes of messages since the memory of unfinished messages was checked.
     unchecked_bytes: usize,
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Assembler {
+            opened: 0,
+            streams: BTreeMap::new(),
+            shared: SharedValues::default(),
+            max_unfinished: MAX_UNFINISHED_BYTES,
+            unchecked_bytes: 0,
+        }
+    }
 }
 
 struct LiveStream {
     /// `None` on a stream that is not xDS, which is opaque (docs/protocol.md#a-19).
     method: Option<Method>,
-    building: [Option<MessageBuilder>; 2],
+    building: [Option<Box<MessageBuilder>>; 2],
     counts: [Count; 2],
     counted: Time,
 }
@@ -53,6 +66,11 @@ fn side(dir: Dir) -> usize {
 }
 
 impl Assembler {
+    /// Gives all unfinished messages `bytes` of memory, or the default of 34 MB if that is less.
+    pub(crate) fn with_max_unfinished(self, bytes: usize) -> Assembler {
+        Assembler { max_unfinished: bytes.min(MAX_UNFINISHED_BYTES), ..self }
+    }
+
     /// Marks the contents and names of unfinished messages as used, and forgets shared values.
     pub(crate) fn mark(&mut self, used: &mut UsedContent) {
         let building = self.streams.values().flat_map(|stream| stream.building.iter().flatten());
@@ -79,7 +97,8 @@ impl Assembler {
         match &stream.method {
             Some(method) => {
                 let shape = MessageShape::of(method, dir);
-                let building = stream.building[side(dir)].get_or_insert_with(|| MessageBuilder::new(shape));
+                let building =
+                    stream.building[side(dir)].get_or_insert_with(|| Box::new(MessageBuilder::new(shape)));
                 building.push(bytes, catalog);
                 self.unchecked_bytes += bytes.len();
             }
@@ -95,15 +114,16 @@ impl Assembler {
     /// memory.
     fn limit_unfinished(&mut self) {
         let all = || self.streams.values().flat_map(|stream| stream.building.iter().flatten());
-        let mut held: usize = all().map(MessageBuilder::held_bytes).sum();
-        if held <= MAX_UNFINISHED_BYTES {
+        let mut held: usize = all().map(|builder| builder.held_bytes()).sum();
+        if held <= self.max_unfinished {
             return;
         }
+        let max = self.max_unfinished;
         let building = self.streams.values_mut().flat_map(|stream| stream.building.iter_mut().flatten());
         let mut building: Vec<_> = building.map(|builder| (builder.held_bytes(), builder)).collect();
         building.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         for (bytes, builder) in building {
-            if held <= MAX_UNFINISHED_BYTES {
+            if held <= max {
                 return;
             }
             builder.give_up(GapCause::Size);
@@ -118,7 +138,7 @@ impl Assembler {
             Some(method) => {
                 let shape = MessageShape::of(method, dir);
                 let building =
-                    stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
+                    stream.building[side(dir)].take().unwrap_or_else(|| Box::new(MessageBuilder::new(shape)));
                 let what = match building.finish(catalog) {
                     Ok(mut message) => {
                         self.shared.share(&mut message);
@@ -377,7 +397,8 @@ mod tests {
     #[test]
     fn gives_up_the_largest_unfinished_messages_of_all_streams() {
         let mut catalog = Catalog::in_memory();
-        let (mut assembler, mut out) = (Assembler::default(), Vec::new());
+        let max = 30 << 20;
+        let (mut assembler, mut out) = (Assembler::default().with_max_unfinished(max), Vec::new());
         let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
         let streams: Vec<StreamId> =
             (0..60).map(|_| assembler.open(Time::ZERO, open(ads), &mut out)).collect();
@@ -389,9 +410,9 @@ mod tests {
         begin(streams[0], 100);
         streams[1..].iter().for_each(|id| begin(*id, 4 << 20));
         let building = assembler.streams.values().flat_map(|stream| stream.building.iter().flatten());
-        let held: Vec<usize> = building.map(MessageBuilder::held_bytes).collect();
-        let all = MAX_UNFINISHED_BYTES + UNFINISHED_CHECK_BYTES;
+        let held: Vec<usize> = building.map(|builder| builder.held_bytes()).collect();
+        let all = max + UNFINISHED_CHECK_BYTES;
         assert!(held.iter().sum::<usize>() <= all && held[0] >= 100, "{held:?}");
-        assert!(held.iter().filter(|bytes| **bytes > 4_000_000).count() >= 7, "{held:?}");
+        assert!(held.iter().filter(|bytes| **bytes > 4_000_000).count() >= 6, "{held:?}");
     }
 }

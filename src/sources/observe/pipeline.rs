@@ -99,6 +99,11 @@ impl Pipeline {
         self.assembler.mark(used);
     }
 
+    /// Gives all unfinished messages `bytes` of memory, 34 MB at most.
+    pub fn with_max_unfinished(self, bytes: usize) -> Self {
+        Pipeline { assembler: self.assembler.with_max_unfinished(bytes), ..self }
+    }
+
     /// Decodes REST polls too, by the descriptors of `schema`.
     pub fn with_rest(self, schema: Arc<Schema>) -> Self {
         Pipeline { rest: Some(RestTracks::new(schema)), ..self }

@@ -1,7 +1,5 @@
-use std::collections::HashMap;
-
+use super::kept_ids::KeptIds;
 use super::{Blob, BlobForm, BlobId};
-use crate::wire::event::DenseHash;
 
 /// The blob of an id that was dropped.
 static DROPPED: Blob =
@@ -11,7 +9,8 @@ static DROPPED: Blob =
 #[derive(Default)]
 pub(super) struct BlobTable {
     /// Blobs that were kept when others were dropped.
-    older: HashMap<u32, Blob, DenseHash>,
+    older: Vec<Blob>,
+    older_ids: KeptIds,
     /// The id of the first blob in `newer`.
     first: u32,
     newer: Vec<Blob>,
@@ -26,14 +25,14 @@ impl BlobTable {
     fn find(&self, id: BlobId) -> Option<&Blob> {
         match id.0.checked_sub(self.first) {
             Some(at) => self.newer.get(at as usize),
-            None => self.older.get(&id.0),
+            None => self.older.get(self.older_ids.place(id.0)?),
         }
     }
 
     pub(super) fn get_mut(&mut self, id: BlobId) -> Option<&mut Blob> {
         match id.0.checked_sub(self.first) {
             Some(at) => self.newer.get_mut(at as usize),
-            None => self.older.get_mut(&id.0),
+            None => self.older.get_mut(self.older_ids.place(id.0)?),
         }
     }
 
@@ -56,10 +55,8 @@ impl BlobTable {
 
     /// Returns all blobs, in order of their ids.
     pub(super) fn iter(&self) -> impl Iterator<Item = (BlobId, &Blob)> {
-        let mut older: Vec<_> = self.older.iter().map(|(id, blob)| (BlobId(*id), blob)).collect();
-        older.sort_unstable_by_key(|(id, _)| *id);
-        let newer = (self.first..).zip(&self.newer).map(|(id, blob)| (BlobId(id), blob));
-        older.into_iter().chain(newer)
+        let ids = self.older_ids.iter().chain(self.first..);
+        ids.map(BlobId).zip(self.older.iter().chain(&self.newer))
     }
 
     /// Returns the number of blobs that were not dropped.
@@ -69,18 +66,22 @@ impl BlobTable {
 
     /// Estimates the memory of all blobs, in bytes.
     pub(super) fn memory(&self) -> usize {
-        (self.newer.capacity() + self.older.capacity()) * size_of::<Blob>()
+        (self.newer.capacity() + self.older.capacity()) * size_of::<Blob>() + self.older_ids.memory()
     }
 
     /// Drops the blobs that `is_used` does not accept.
     pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
         let end = self.end();
-        self.older.retain(|id, _| is_used(BlobId(*id)));
-        let newer = (self.first..).zip(std::mem::take(&mut self.newer));
-        self.older.extend(newer.filter(|(id, _)| is_used(BlobId(*id))));
-        self.older.shrink_to_fit();
-        self.first = end;
-        let dropped = self.older.values_mut().filter(|blob| !is_used(blob.follower));
-        dropped.for_each(|blob| blob.follower = BlobId::NONE);
+        let (mut ids, mut kept) = (KeptIds::default(), Vec::new());
+        let olds = self.older_ids.iter().chain(self.first..);
+        let blobs = std::mem::take(&mut self.older).into_iter().chain(std::mem::take(&mut self.newer));
+        for (id, blob) in olds.zip(blobs).filter(|(id, _)| is_used(BlobId(*id))) {
+            ids.push(id);
+            kept.push(blob);
+        }
+        kept.shrink_to_fit();
+        ids.shrink_to_fit();
+        kept.iter_mut().filter(|blob| !is_used(blob.follower)).for_each(|blob| blob.follower = BlobId::NONE);
+        (self.older, self.older_ids, self.first) = (kept, ids, end);
     }
 }

@@ -1,9 +1,7 @@
-use std::collections::HashMap;
-
 use bytes::Bytes;
 
+use super::kept_ids::KeptIds;
 use super::packed::Packed;
-use crate::wire::event::DenseHash;
 
 /// Storage for the bodies of blobs: memory for live sources, the file for a recording.
 pub trait BodyStore: Send {
@@ -27,9 +25,9 @@ const UNCOMPRESSED_BYTES: usize = 8 << 20;
 ///
 /// 100,000 clusters (39 MB) add a few megabytes.
 pub struct MemoryBodies {
-    /// Bodies that were kept when others were dropped, with their places in `older`.
-    places: HashMap<u32, u32, DenseHash>,
+    /// Bodies that were kept when others were dropped.
     older: Packed,
+    older_ids: KeptIds,
     /// The number of the first body in `newer`.
     first: u32,
     newer: Packed,
@@ -40,8 +38,8 @@ pub struct MemoryBodies {
 impl Default for MemoryBodies {
     fn default() -> Self {
         MemoryBodies {
-            places: HashMap::default(),
             older: Packed::new(0),
+            older_ids: KeptIds::default(),
             first: 0,
             newer: Packed::new(UNCOMPRESSED_BYTES),
             end: 0,
@@ -58,25 +56,24 @@ impl BodyStore for MemoryBodies {
     fn get(&self, index: u32) -> Option<Bytes> {
         match index.checked_sub(self.first) {
             Some(at) => self.newer.get(at),
-            None => self.older.get(*self.places.get(&index)?),
+            None => self.older.get(u32::try_from(self.older_ids.place(index)?).ok()?),
         }
     }
 
     fn memory(&self) -> usize {
-        self.older.size() + self.newer.size() + 16 * self.places.len()
+        self.older.size() + self.newer.size() + self.older_ids.memory()
     }
 
     fn retain(&mut self, is_used: &dyn Fn(u32) -> bool) {
-        let mut ids: Vec<u32> = self.places.keys().copied().filter(|id| is_used(*id)).collect();
-        ids.sort_unstable();
-        ids.extend((self.first..self.end).filter(|id| is_used(*id)));
-        let (mut places, mut kept) = (HashMap::default(), Packed::new(0));
-        for id in ids {
+        let (mut ids, mut kept) = (KeptIds::default(), Packed::new(0));
+        for id in self.older_ids.iter().chain(self.first..self.end).filter(|id| is_used(*id)) {
             if let Some(body) = self.get(id) {
-                places.insert(id, kept.len());
+                ids.push(id);
                 kept.put(&body);
             }
         }
-        *self = MemoryBodies { places, older: kept, first: self.end, end: self.end, ..Self::default() };
+        ids.shrink_to_fit();
+        *self =
+            MemoryBodies { older: kept, older_ids: ids, first: self.end, end: self.end, ..Self::default() };
     }
 }

@@ -8,7 +8,7 @@ use super::BodyStore;
 use crate::wire::event::DenseHash;
 
 /// Bytes of bodies in one generation, with what each costs beside its content.
-const GENERATION_BYTES: usize = 8 << 20;
+const GENERATION_BYTES: usize = 4 << 20;
 /// Bytes that a body costs beside its content: the allocation and the entry of the map.
 const ENTRY_BYTES: usize = 128;
 /// Larger bodies are not cached, because each would displace too many others.

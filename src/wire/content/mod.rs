@@ -14,6 +14,7 @@ mod catalog;
 mod entry;
 mod entry_run;
 mod index;
+mod kept_ids;
 mod list;
 mod packed;
 mod spellings;

@@ -1,11 +1,10 @@
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
 use super::index::Index;
-use crate::wire::event::{DenseHash, Sym};
+use super::kept_ids::KeptIds;
+use crate::wire::event::Sym;
 
 /// Memory of a text besides its bytes: its place and its entry in the index.
 const TEXT_BYTES: usize = 24;
@@ -14,29 +13,44 @@ const TEXT_BYTES: usize = 24;
 #[derive(Debug)]
 pub struct Strings {
     /// Texts that were kept when others were dropped.
-    older: HashMap<u32, Box<str>, DenseHash>,
-    /// Bytes of the older texts.
-    older_bytes: usize,
+    older: Texts,
+    older_ids: KeptIds,
     /// The symbol of the first newer text.
     first: u32,
-    /// The newer texts, concatenated.
-    all: String,
-    /// End offset of each newer text.
-    ends: Vec<usize>,
+    newer: Texts,
     index: Index,
     /// Hash key, random per process, because peers choose the names.
     key: u64,
+}
+
+/// Concatenated texts.
+#[derive(Debug, Default)]
+struct Texts {
+    all: String,
+    /// End offset of each text.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let start = at.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before));
+        self.all.get(*start?..*self.ends.get(at)?)
+    }
 }
 
 impl Default for Strings {
     fn default() -> Self {
         let key = RandomState::new().build_hasher().finish();
         let mut strings = Strings {
-            older: HashMap::default(),
-            older_bytes: 0,
+            older: Texts::default(),
+            older_ids: KeptIds::default(),
             first: 0,
-            all: String::new(),
-            ends: Vec::new(),
+            newer: Texts::default(),
             index: Index::default(),
             key,
         };
@@ -53,8 +67,7 @@ impl Strings {
             return id;
         }
         let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        self.all.push_str(text);
-        self.ends.push(self.all.len());
+        self.newer.push(text);
         self.index.insert(hash, id);
         Sym(id)
     }
@@ -76,21 +89,15 @@ impl Strings {
     /// catalog.
     pub fn get(&self, id: Sym) -> &str {
         let text = match id.0.checked_sub(self.first) {
-            Some(at) => self.place(at as usize).and_then(|place| self.all.get(place)),
-            None => self.older.get(&id.0).map(|text| &**text),
+            Some(at) => self.newer.get(at as usize),
+            None => self.older_ids.place(id.0).and_then(|place| self.older.get(place)),
         };
         text.unwrap_or_default()
     }
 
-    /// Returns the place of a newer text.
-    fn place(&self, at: usize) -> Option<Range<usize>> {
-        let start = at.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before));
-        Some(*start?..*self.ends.get(at)?)
-    }
-
     /// Returns the number of different texts so far, with those that were dropped.
     pub fn len(&self) -> usize {
-        self.first as usize + self.ends.len()
+        self.first as usize + self.newer.ends.len()
     }
 
     /// Always false, because the empty text is always present.
@@ -100,24 +107,24 @@ impl Strings {
 
     /// Estimates the memory of all texts, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.older_bytes
-            + self.older.len() * 2 * TEXT_BYTES
-            + self.all.capacity()
-            + self.ends.len() * TEXT_BYTES
+        let texts = self.older.ends.len() + self.newer.ends.len();
+        let bytes = self.older.all.capacity() + self.newer.all.capacity();
+        bytes + texts * TEXT_BYTES + self.older_ids.memory()
     }
 
     /// Drops the texts that `is_used` does not accept, except for the empty one.
     pub(super) fn retain(&mut self, is_used: impl Fn(Sym) -> bool) {
         let is_used = |id: u32| id == Sym::EMPTY.0 || is_used(Sym(id));
         let end = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        self.older.retain(|id, _| is_used(*id));
-        for id in (self.first..end).filter(|id| is_used(*id)) {
-            let text = Box::from(self.get(Sym(id)));
-            self.older.insert(id, text);
+        let (mut ids, mut kept) = (KeptIds::default(), Texts::default());
+        for id in self.older_ids.iter().chain(self.first..end).filter(|id| is_used(*id)) {
+            ids.push(id);
+            kept.push(self.get(Sym(id)));
         }
-        self.older.shrink_to_fit();
-        self.older_bytes = self.older.values().map(|text| text.len()).sum();
-        (self.first, self.all, self.ends) = (end, String::new(), Vec::new());
-        self.index = self.older.iter().map(|(id, text)| (self.hash(text), *id)).collect();
+        kept.all.shrink_to_fit();
+        kept.ends.shrink_to_fit();
+        ids.shrink_to_fit();
+        (self.older, self.older_ids, self.first, self.newer) = (kept, ids, end, Texts::default());
+        self.index = self.older_ids.iter().map(|id| (self.hash(self.get(Sym(id))), id)).collect();
     }
 }
