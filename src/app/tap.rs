@@ -344,6 +344,11 @@ fn counted_bytes(memory: usize, copies: usize) -> usize {
     counted - counted / GROWTH_DIVISOR
 }
 
+/// Returns the bytes that unfinished messages may take, of recorder and analysis each.
+fn unfinished_bytes(memory: usize) -> usize {
+    (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
+}
+
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
@@ -385,8 +390,7 @@ impl Running {
         let new_pipeline = || {
             let redactor = redactor.clone();
             let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
-            let unfinished = (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES);
-            pipeline.with_max_unfinished(unfinished).with_rest(options.schema.clone())
+            pipeline.with_max_unfinished(unfinished_bytes(memory)).with_rest(options.schema.clone())
         };
         let clock = copies.clock();
         let budget = (counted / RECORDER_DIVISOR).max(least / RECORDER_DIVISOR);

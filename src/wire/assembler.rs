@@ -12,7 +12,8 @@ use super::{
 /// Minimum time between two frames that count the traffic of an opaque stream.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Most memory of all unfinished messages, in bytes. Resources are stored elsewhere and do not count.
+/// Most memory of all unfinished messages, in bytes. Complete resources are stored elsewhere and do
+/// not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
 /// Bytes of messages between two checks of that memory.
