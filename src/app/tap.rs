@@ -29,8 +29,9 @@ use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::spool::Spool;
 
-/// Memory of what does not grow with the facts: caches, compressors and unfinished messages.
-const FIXED_BYTES: usize = 32 << 20;
+/// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
+/// messages.
+const FIXED_BYTES: usize = 48 << 20;
 
 /// One part in this many of the memory is for what the allocator adds to the bytes that are
 /// counted: in a soak, regions of 120 MB had 80 to 90 MB of blocks.
@@ -339,7 +340,7 @@ pub struct Running {
 /// Returns the bytes that the facts of recorder and analysis may take together, of `memory`.
 /// `copies` is the part of copies that are not analysed yet.
 fn counted_bytes(memory: usize, copies: usize) -> usize {
-    let growing = memory - FIXED_BYTES.min(memory / 4);
+    let growing = memory - FIXED_BYTES.min(memory / 8 * 3);
     let counted = (growing - growing / ALLOCATOR_DIVISOR).saturating_sub(copies);
     counted - counted / GROWTH_DIVISOR
 }
@@ -465,9 +466,9 @@ mod tests {
     #[test]
     fn facts_leave_memory_for_everything_else() {
         let mb = |memory: usize, copies: usize| counted_bytes(memory << 20, copies << 20) >> 20;
-        assert_eq!(mb(128, 16), 38);
-        assert_eq!(mb(512, 64), 204);
-        assert_eq!(mb(64, 16), 12);
+        assert_eq!(mb(128, 16), 29);
+        assert_eq!(mb(512, 64), 196);
+        assert_eq!(mb(64, 16), 8);
         assert_eq!(mb(16, 16), 0, "recorder and analysis have a least part in any case");
     }
 }

@@ -417,7 +417,7 @@ impl SegmentReader {
         self.count_entries(blobs.len())?;
         let list = catalog.intern_list(blobs);
         if let Some(base) = base {
-            list.add_up_from(&base, catalog);
+            list.derive_from(&base, catalog);
         }
         state.lists.push(list.clone());
         Some(list)

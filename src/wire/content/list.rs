@@ -16,14 +16,15 @@ pub struct List {
     fingerprint: u128,
     /// Searches so far.
     searched: AtomicU8,
-    by_name: OnceLock<HashMap<Sym, u32, DenseHash>>,
+    /// Shared by lists with the same names in the same order.
+    by_name: OnceLock<Arc<HashMap<Sym, u32, DenseHash>>>,
     by_blob: OnceLock<HashMap<BlobId, u32, DenseHash>>,
     kept: OnceLock<(u64, bool)>,
 }
 
 /// Searches without an index: few names are looked up in a list that the next push replaces.
 const MAX_UNINDEXED_SEARCHES: u8 = 4;
-/// A sum is derived from another list if at most one entry in this many differs.
+/// Facts are derived from another list if at most one entry in this many differs.
 const MIN_ENTRIES_PER_DIFFERENCE: usize = 4;
 
 /// Stored bytes of an entry, with its length prefix.
@@ -74,7 +75,7 @@ impl List {
         if self.is_scanned() {
             return self.blobs.iter().rposition(|id| own(id) == name);
         }
-        let index = || self.blobs.iter().enumerate().map(|(i, id)| (own(id), i as u32)).collect();
+        let index = || Arc::new(self.blobs.iter().enumerate().map(|(i, id)| (own(id), i as u32)).collect());
         self.by_name.get_or_init(index).get(&name).map(|i| *i as usize)
     }
 
@@ -105,20 +106,30 @@ impl List {
         })
     }
 
-    /// Computes the sum of [`kept`](List::kept) from another list that has most entries in common.
-    pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
-        let known = other.kept.get().copied().filter(|_| self.len() == other.len());
-        let Some((mut bytes, false)) = known else { return };
-        let (mut redacted, mut left) = (false, self.len() / MIN_ENTRIES_PER_DIFFERENCE);
-        for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
-            // A list in another order gains nothing.
-            let Some(fewer) = left.checked_sub(1) else { return };
-            left = fewer;
-            let new = catalog.blob(*new);
-            bytes = bytes + len(new) - len(catalog.blob(*old));
-            redacted |= new.redacted;
+    /// Derives the sum of [`kept`](List::kept) and the index of names from another list of the same
+    /// catalog, if most entries are the same.
+    pub fn derive_from(&self, other: &List, catalog: &Catalog) {
+        let (sum, index) = (other.kept.get(), other.by_name.get());
+        if (sum.is_none() && index.is_none()) || self.len() != other.len() {
+            return;
         }
-        self.kept.get_or_init(|| (bytes, redacted));
+        let most = self.len() / MIN_ENTRIES_PER_DIFFERENCE;
+        let pairs = other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new);
+        let changed: Vec<_> = pairs.take(most + 1).collect();
+        // A list in another order gains nothing.
+        if changed.len() > most {
+            return;
+        }
+        if let Some((bytes, false)) = sum {
+            let blobs = || changed.iter().map(|(old, new)| (catalog.blob(**old), catalog.blob(**new)));
+            let bytes = blobs().fold(*bytes, |sum, (old, new)| sum + len(new) - len(old));
+            let redacted = blobs().any(|(_, new)| new.redacted);
+            self.kept.get_or_init(|| (bytes, redacted));
+        }
+        let own = |id: &BlobId| catalog.first_spelling(catalog.name(*id));
+        if let Some(index) = index.filter(|_| changed.iter().all(|(old, new)| own(old) == own(new))) {
+            self.by_name.get_or_init(|| index.clone());
+        }
     }
 
     /// Creates a list of a catalog with this hash secret.
@@ -243,6 +254,7 @@ mod tests {
 
     use super::*;
     use crate::wire::content::BlobForm;
+    use crate::wire::pb::put_len_field;
 
     #[test]
     fn lists_have_other_fingerprints_in_other_catalogs() {
@@ -253,6 +265,40 @@ mod tests {
         for len in [1, 100, ENTRIES_PER_HASH as u32 + 1] {
             assert_eq!(fingerprint(1, len), fingerprint(1, len));
             assert_ne!(fingerprint(1, len), fingerprint(2, len), "{len} entries");
+        }
+    }
+
+    #[test]
+    fn index_is_shared_by_lists_with_the_same_names() {
+        let mut catalog = Catalog::in_memory();
+        let mut entry = |name: u32, content: u8| {
+            let (mut cluster, mut any) = (Vec::new(), Vec::new());
+            put_len_field(&mut cluster, 1, format!("c{name}").as_bytes());
+            put_len_field(&mut cluster, 28, &[content]);
+            put_len_field(&mut any, 1, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+            put_len_field(&mut any, 2, &cluster);
+            catalog.intern_entry(&any, false, None)
+        };
+        let old: Vec<BlobId> = (0..16).map(|name| entry(name, 0)).collect();
+        let (changed, renamed) = (entry(3, 1), entry(99, 0));
+        let with = |at: usize, id| {
+            let mut blobs = old.clone();
+            blobs[at] = id;
+            List::new(&[0; 192], blobs)
+        };
+        let (same, other) = (with(3, changed), with(3, renamed));
+        let old = List::new(&[0; 192], old.clone());
+        let name = catalog.name(changed);
+        (0..=MAX_UNINDEXED_SEARCHES).for_each(|_| assert_eq!(old.index_of_name(&catalog, name), Some(3)));
+        for list in [&same, &other] {
+            list.derive_from(&old, &catalog);
+        }
+        assert!(Arc::ptr_eq(old.by_name.get().unwrap(), same.by_name.get().unwrap()));
+        assert!(other.by_name.get().is_none());
+        for _ in 0..=MAX_UNINDEXED_SEARCHES {
+            assert_eq!(same.find(&catalog, name), Some(changed));
+            assert_eq!(other.find(&catalog, name), None);
+            assert_eq!(other.find(&catalog, catalog.name(renamed)), Some(renamed));
         }
     }
 
@@ -270,7 +316,7 @@ mod tests {
             let list = |ids: &[u32]| List::new(&[0; 192], ids.iter().map(|id| BlobId(*id)).collect());
             let (base, from, whole) = (list(&base), list(&next), list(&next));
             base.kept(&catalog);
-            from.add_up_from(&base, &catalog);
+            from.derive_from(&base, &catalog);
             prop_assert_eq!(from.kept(&catalog), whole.kept(&catalog));
         }
     }

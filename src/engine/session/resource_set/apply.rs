@@ -61,6 +61,7 @@ impl ResourceSet {
             }
             self.patch.insert(name, slot);
         }
+        self.base.iter().for_each(|before| list.derive_from(&before.list, catalog));
         self.base = Some(Base::of(incoming, list));
         self.settle(catalog);
         change
