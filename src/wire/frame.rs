@@ -69,7 +69,7 @@ pub enum GapCause {
     Names,
     /// A message has more resources than xdscope keeps.
     Resources,
-    /// A message has more bytes outside of resources than xdscope keeps.
+    /// A message has more bytes than xdscope keeps or decompresses.
     Size,
     /// A header block has more fields than xdscope keeps. No message is missing.
     Headers,

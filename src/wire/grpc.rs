@@ -13,12 +13,11 @@ pub enum Piece<'a> {
     Bytes(&'a [u8]),
     /// The current message is complete.
     End,
-    /// A message cannot be decompressed. `bytes` is its length on the wire. No [`Piece::End`]
-    /// follows.
+    /// A message cannot be decompressed, or is too large. No [`Piece::End`] follows.
     Lost {
         /// Length on the wire.
         bytes: u64,
-        /// [`GapCause::Encoding`] or [`GapCause::Compression`].
+        /// [`GapCause::Encoding`], [`GapCause::Compression`] or [`GapCause::Size`].
         cause: GapCause,
         /// The reason.
         why: String,
@@ -249,7 +248,7 @@ impl Messages {
             Some(share) => (self.encoding.unpack(), Some(share)),
             None => {
                 let why = "too many compressed messages at once".to_owned();
-                (Unpack::Lost(GapCause::Compression, why), None)
+                (Unpack::Lost(GapCause::Size, why), None)
             }
         }
     }
@@ -328,7 +327,7 @@ impl Current {
                     self.unpacked += bytes.len() as u64;
                     if self.unpacked > limit {
                         let why = format!("decompresses to more than {limit} bytes");
-                        self.unpack = Unpack::Lost(GapCause::Compression, why);
+                        self.unpack = Unpack::Lost(GapCause::Size, why);
                     } else if !bytes.is_empty() {
                         out(Piece::Bytes(&bytes));
                     }
@@ -453,7 +452,7 @@ mod tests {
             messages.push(chunk, 1 << 20, &mut |piece| match piece {
                 Piece::Bytes(bytes) => most += bytes.len(),
                 Piece::End => panic!("it is over the limit"),
-                Piece::Lost { .. } => lost = true,
+                Piece::Lost { cause, .. } => lost = cause == GapCause::Size,
             });
         }
         assert!(lost && most <= 1 << 20, "{most} bytes came out");

@@ -17,7 +17,7 @@ pub(super) fn missing(part: &NotKeptPart) -> String {
         GapCause::Lost => format!("{messages} of the copy lost"),
         GapCause::Names => format!("{messages} with {bytes} of names not kept"),
         GapCause::Resources => format!("{messages} with {bytes} of resources not kept: too many of them"),
-        GapCause::Size => format!("{messages} with {bytes} outside of resources not kept"),
+        GapCause::Size => format!("{messages} with {bytes} not kept: too large"),
         GapCause::Headers => format!("{bytes} of header fields not kept"),
         GapCause::Cut => {
             let responses = plural(part.messages, "response");

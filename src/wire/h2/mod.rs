@@ -82,7 +82,7 @@ pub enum Event<'a> {
         /// Direction.
         dir: Dir,
     },
-    /// A message cannot be decompressed. `bytes` is its length on the wire.
+    /// A message cannot be decompressed, or is too large. `bytes` is its length on the wire.
     Lost {
         /// HTTP/2 stream number.
         stream: u32,
@@ -90,7 +90,7 @@ pub enum Event<'a> {
         dir: Dir,
         /// Length on the wire.
         bytes: u64,
-        /// [`GapCause::Encoding`] or [`GapCause::Compression`].
+        /// [`GapCause::Encoding`], [`GapCause::Compression`] or [`GapCause::Size`].
         cause: GapCause,
         /// The reason.
         why: String,
