@@ -22,6 +22,7 @@ pub mod recording_file;
 pub mod replay;
 mod run_config;
 pub mod screen;
+mod search_limit;
 pub mod session_dir;
 pub mod signals;
 pub mod spool;

@@ -27,6 +27,7 @@ use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
 use super::recording::Recording;
 use super::recording_file::SessionFile;
+use super::search_limit::LimitedRedactor;
 use super::spool::Spool;
 
 /// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
@@ -350,6 +351,12 @@ fn unfinished_bytes(memory: usize) -> usize {
     (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
 }
 
+/// Creates the catalog of a thread, with a limit on its search for secrets.
+fn new_catalog(seed: u64, redact: Option<Arc<dyn Redact>>) -> Catalog {
+    let redact = redact.map(|redact| Arc::new(LimitedRedactor::new(redact)) as Arc<dyn Redact>);
+    Catalog::new(seed, redact, Box::new(MemoryBodies::default()))
+}
+
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
@@ -387,7 +394,7 @@ impl Running {
         // Headers are redacted in any case.
         let redactor = Arc::new(Redactor::new(options.schema.clone(), seed));
         let redact = (!options.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
-        let new_catalog = || Catalog::new(seed, redact.clone(), Box::new(MemoryBodies::default()));
+        let new_catalog = || new_catalog(seed, redact.clone());
         let new_pipeline = || {
             let redactor = redactor.clone();
             let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));

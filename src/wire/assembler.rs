@@ -1,8 +1,8 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Method, StreamId, Time};
+use crate::wire::event::{Dir, Method, StreamId, Time, TypeUrl};
 
 use super::{
     End, Frame, FramePayload, GapCause, Intervention, MessageBuilder, MessageShape, Open, Oversized,
@@ -15,6 +15,9 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Most memory of all unfinished messages, in bytes. Complete resources are stored elsewhere and do
 /// not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
+
+/// Types of a stream. Clients use some dozens.
+const MAX_TYPES: usize = 512;
 
 /// Bytes of messages between two checks of that memory.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
@@ -49,6 +52,8 @@ struct LiveStream {
     /// `None` on a stream that is not xDS, which is opaque (docs/protocol.md#a-19).
     method: Option<Method>,
     building: [Option<Box<MessageBuilder>>; 2],
+    /// The types of its messages, up to [`MAX_TYPES`].
+    types: HashSet<TypeUrl>,
     counts: [Count; 2],
     counted: Time,
 }
@@ -72,6 +77,11 @@ impl Assembler {
         Assembler { max_unfinished: bytes.min(MAX_UNFINISHED_BYTES), ..self }
     }
 
+    /// Returns the memory that all unfinished messages may take, in bytes.
+    pub(crate) fn max_unfinished(&self) -> usize {
+        self.max_unfinished
+    }
+
     /// Marks the contents and names of unfinished messages as used, and forgets shared values.
     pub(crate) fn mark(&mut self, used: &mut UsedContent) {
         let building = self.streams.values().flat_map(|stream| stream.building.iter().flatten());
@@ -86,7 +96,13 @@ impl Assembler {
         let method = Method::of_path(&open.method);
         self.streams.insert(
             id,
-            LiveStream { method, building: [None, None], counts: Default::default(), counted: at },
+            LiveStream {
+                method,
+                building: [None, None],
+                types: HashSet::new(),
+                counts: Default::default(),
+                counted: at,
+            },
         );
         out.push(Frame { at, stream: id, what: FramePayload::Open(Box::new(open)) });
         id
@@ -141,6 +157,12 @@ impl Assembler {
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| Box::new(MessageBuilder::new(shape)));
                 let what = match building.finish(catalog) {
+                    Ok(message) if !stream.add_type(message.type_url()) => FramePayload::Gap {
+                        dir: Some(dir),
+                        messages: 1,
+                        bytes: message.size,
+                        cause: GapCause::Types,
+                    },
                     Ok(mut message) => {
                         self.shared.share(&mut message);
                         FramePayload::Message(std::sync::Arc::new(message))
@@ -301,6 +323,15 @@ impl Assembler {
 }
 
 impl LiveStream {
+    /// Notes the type of a message. Returns false if there are too many others.
+    fn add_type(&mut self, url: TypeUrl) -> bool {
+        if self.types.len() >= MAX_TYPES {
+            return self.types.contains(&url);
+        }
+        self.types.insert(url);
+        true
+    }
+
     fn count(&mut self, at: Time, id: StreamId, out: &mut Vec<Frame>) {
         self.counted = at;
         for dir in [Dir::Req, Dir::Resp] {
@@ -393,6 +424,25 @@ mod tests {
         let causes: Vec<Option<GapCause>> = causes.collect();
         assert!(causes[0].is_none() && causes[4].is_none(), "{causes:?}");
         assert_eq!(causes[3], Some(GapCause::Names), "{causes:?}");
+    }
+
+    #[test]
+    fn keeps_messages_of_the_first_types_of_a_stream() {
+        let mut catalog = Catalog::in_memory();
+        let (mut assembler, mut out) = (Assembler::default(), Vec::new());
+        let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+        let id = assembler.open(Time::ZERO, open(ads), &mut out);
+        out.clear();
+        for number in (0..MAX_TYPES + 3).chain([0]) {
+            let mut request = Vec::new();
+            put_len_field(&mut request, 4, format!("type.googleapis.com/a.B{number}").as_bytes());
+            assembler.data(id, Dir::Req, &request, &mut catalog);
+            assembler.message(Time::ZERO, id, Dir::Req, &mut catalog, &mut out);
+        }
+        let is_gap = |frame: &Frame| matches!(frame.what, FramePayload::Gap { cause: GapCause::Types, .. });
+        let gaps: Vec<usize> = (0..out.len()).filter(|at| is_gap(&out[*at])).collect();
+        assert_eq!(gaps, [MAX_TYPES, MAX_TYPES + 1, MAX_TYPES + 2]);
+        assert_eq!(out.len(), MAX_TYPES + 4);
     }
 
     #[test]

@@ -82,11 +82,13 @@ pub enum GapCause {
     /// The stream ended in the middle of a response, which the client cannot have read. `bytes` is
     /// the length that the response was to have.
     Cut,
+    /// A message is of a further type, on a stream with more types than xdscope keeps.
+    Types,
 }
 
 impl GapCause {
     /// All causes.
-    pub const ALL: [GapCause; 9] = [
+    pub const ALL: [GapCause; 10] = [
         GapCause::Lost,
         GapCause::Names,
         GapCause::Resources,
@@ -96,6 +98,7 @@ impl GapCause {
         GapCause::Encoding,
         GapCause::Compression,
         GapCause::Cut,
+        GapCause::Types,
     ];
 
     /// Whether messages of the stream are missing.
@@ -115,6 +118,7 @@ impl GapCause {
             GapCause::Encoding => "encoding",
             GapCause::Compression => "compression",
             GapCause::Cut => "cut",
+            GapCause::Types => "types",
         }
     }
 }

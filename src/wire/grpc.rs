@@ -70,6 +70,11 @@ struct UnpackShare {
 }
 
 impl UnpackBudget {
+    /// Returns the memory of all open decompressors, in bytes.
+    pub(super) fn used(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Takes a share; `None` if the budget is used up.
     fn take(&self, bytes: usize) -> Option<UnpackShare> {
         let used = self.0.fetch_add(bytes, Ordering::Relaxed);

@@ -26,6 +26,7 @@ pub(super) fn missing(part: &NotKeptPart) -> String {
         GapCause::Streams => {
             format!("{} further streams of the connection not followed", count(part.messages))
         }
+        GapCause::Types => format!("{messages} with {bytes} of further types not kept"),
         GapCause::Encoding => format!("{messages} with {bytes} in an encoding that xdscope cannot read"),
         GapCause::Compression => format!("{messages} with {bytes} that cannot be decompressed"),
     }

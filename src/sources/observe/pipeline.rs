@@ -3,6 +3,9 @@
 //! Each connection has its own observer: HTTP/2, or HTTP/1.1 with REST polls. Streams are numbered
 //! across all connections.
 
+mod capture;
+mod unfinished;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +37,8 @@ pub struct Pipeline {
     clean: Box<CleanMetadata>,
     /// REST polls; `None` without descriptors to decode them.
     rest: Option<RestTracks>,
+    /// Bytes since the memory of unfinished input was checked.
+    unchecked_bytes: usize,
 }
 
 /// One observed connection.
@@ -91,7 +96,13 @@ impl Pipeline {
     /// Creates a pipeline without connections, which redacts metadata with `clean`.
     pub fn new(clean: impl Fn(&str, &str) -> Option<String> + Send + 'static) -> Self {
         let clean = Box::new(clean);
-        Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean, rest: None }
+        Pipeline {
+            connections: BTreeMap::new(),
+            assembler: Assembler::default(),
+            clean,
+            rest: None,
+            unchecked_bytes: 0,
+        }
     }
 
     /// Marks the contents and names of unfinished messages as used.
@@ -112,6 +123,7 @@ impl Pipeline {
     /// Handles one event and appends the frames that it completes.
     pub fn handle(&mut self, copy: TapCopy, catalog: &mut Catalog, out: &mut Vec<Frame>) {
         let TapCopy { conn, at, event } = copy;
+        self.limit_unfinished(&event, at, catalog, out);
         if let TapEvent::Opened { peer, server } = &event {
             let connection = ObservedConnection {
                 peer: peer.clone(),
@@ -181,52 +193,6 @@ impl Pipeline {
     ) {
         if let Some(mut context) = self.context(conn, at, catalog, out) {
             context.bytes(dir, bytes);
-        }
-    }
-
-    /// Counts the bytes of a connection from now on, because it can't be parsed.
-    pub fn mark_opaque(
-        &mut self,
-        conn: ConnId,
-        at: Time,
-        why: &str,
-        catalog: &mut Catalog,
-        out: &mut Vec<Frame>,
-    ) {
-        if let Some(mut context) = self.context(conn, at, catalog, out) {
-            context.event(Event::Opaque { why: why.to_owned() });
-        }
-    }
-
-    /// Declares that the observed bytes don't start at the beginning of the connection.
-    pub fn start_midway(&mut self, conn: ConnId) {
-        if let Some(connection) = self.connections.get_mut(&conn) {
-            connection.observer = Some(ConnectionObserver::midway());
-        }
-    }
-
-    /// Ends the observation of a connection that may still be open.
-    pub fn abandon(&mut self, conn: ConnId, at: Time, catalog: &mut Catalog, out: &mut Vec<Frame>) {
-        if let Some(mut context) = self.context(conn, at, catalog, out) {
-            let unidentified: Vec<u32> = context.connection.unidentified.keys().copied().collect();
-            unidentified.into_iter().for_each(|number| context.identify(number, Identification::NotXds));
-        }
-    }
-
-    /// Skips `bytes` bytes that will never arrive, and resumes parsing behind them.
-    pub fn skip_missing(
-        &mut self,
-        conn: ConnId,
-        at: Time,
-        (dir, bytes): (Dir, u64),
-        catalog: &mut Catalog,
-        out: &mut Vec<Frame>,
-    ) {
-        let Some(mut context) = self.context(conn, at, catalog, out) else { return };
-        if context.connection.polls.is_some() || context.connection.opaque.is_some() {
-            context.lost_unread(bytes, 1);
-        } else {
-            context.observe(|observer, out| observer.miss(dir, bytes, out));
         }
     }
 

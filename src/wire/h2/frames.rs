@@ -72,6 +72,14 @@ pub(super) enum Missed {
 }
 
 impl Frames {
+    /// Memory of the current frame, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.state {
+            FrameState::Whole { payload, .. } => payload.capacity(),
+            _ => 0,
+        }
+    }
+
     pub(super) fn new(max: usize) -> Self {
         Frames { start: [0; 9], have: 0, state: FrameState::Head, max }
     }

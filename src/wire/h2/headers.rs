@@ -69,6 +69,11 @@ impl Headers {
         self.open.is_some()
     }
 
+    /// Memory of the current header block, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.bytes.capacity())
+    }
+
     /// Begins the header block of a request or a response. `ends`: the stream ends with the block.
     pub(super) fn begin(&mut self, stream: u32, ends: bool) {
         self.open = Some(Open { stream, ends, pushed: false, bytes: Vec::new() });

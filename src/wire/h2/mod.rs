@@ -346,8 +346,16 @@ impl ConnectionObserver {
         self.opaque
     }
 
-    fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event<'_>)) {
+    /// Memory of what is not complete, in bytes: frames, header blocks, compressed messages.
+    pub fn held_bytes(&self) -> usize {
+        let halves = self.halves.iter().map(|half| half.frames.held_bytes() + half.headers.held_bytes());
+        halves.sum::<usize>() + self.unpacking.used()
+    }
+
+    /// Stops reading the connection, for this reason.
+    pub fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event<'_>)) {
         self.opaque = true;
+        self.halves = ConnectionObserver::default().halves;
         self.close(None, Some(&why), out);
         out(Event::Opaque { why });
     }

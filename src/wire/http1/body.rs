@@ -63,6 +63,11 @@ impl BodyReader {
         self.rest == Rest::UntilClose
     }
 
+    /// Memory of the body so far, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -162,7 +162,16 @@ impl ConnectionObserver {
         self.opaque = true;
     }
 
-    fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event)) {
+    /// Memory of messages that are not complete, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        let of = |half: &Half| {
+            half.buffer.capacity() + half.open.as_ref().map_or(0, |(_, body)| body.held_bytes())
+        };
+        of(&self.requests) + of(&self.responses)
+    }
+
+    /// Stops reading the connection, for this reason.
+    pub fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event)) {
         for (number, _) in self.waiting.drain(..) {
             out(Event::Unanswered { number });
         }

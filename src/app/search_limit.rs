@@ -1,0 +1,198 @@
+//! A limit on the time that the search for secrets may take while traffic arrives.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::wire::content::Redact;
+use crate::wire::pb::{Value, WireField, rebuild};
+
+/// CPU time for texts that arrive at once. A recording must not lag behind for more than a second.
+const BURST: Duration = Duration::from_millis(800);
+
+/// Searches may take one part in this many of the time.
+const TIME_DIVISOR: u32 = 2;
+
+/// Longest text that is searched, in bytes. No more of an error is kept in memory.
+const MAX_TEXT_BYTES: usize = 256 << 10;
+
+/// The field of a node with its id, and that of an `Any` with its value.
+const NODE_ID: u32 = 1;
+const ANY_VALUE: u32 = 2;
+
+/// A redactor that leaves out texts of peers, once the search for secrets in them takes too long.
+///
+/// Clients choose how much text they send, in errors, their details and nodes. The search takes up
+/// to a second for a megabyte, and the traffic of all others would wait for it to be recorded. Each
+/// thread has a limit of its own.
+pub(super) struct LimitedRedactor {
+    inner: Arc<dyn Redact>,
+    state: Mutex<SearchTime>,
+}
+
+/// CPU time that searches may take.
+struct SearchTime {
+    left: Duration,
+    refilled: Instant,
+}
+
+impl LimitedRedactor {
+    pub(super) fn new(inner: Arc<dyn Redact>) -> LimitedRedactor {
+        let state = Mutex::new(SearchTime { left: BURST, refilled: Instant::now() });
+        LimitedRedactor { inner, state }
+    }
+
+    /// Runs a search, or returns `None` if there is no time left.
+    fn search<T>(&self, search: impl FnOnce(&dyn Redact) -> T) -> Option<T> {
+        let lock = || self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !lock().refill(Instant::now()) {
+            return None;
+        }
+        let begun = thread_time();
+        let found = search(&*self.inner);
+        let taken = thread_time().saturating_sub(begun);
+        let mut state = lock();
+        state.left = state.left.saturating_sub(taken);
+        Some(found)
+    }
+}
+
+impl SearchTime {
+    /// Adds the time that has passed. Returns whether any is left.
+    fn refill(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.refilled) / TIME_DIVISOR;
+        (self.left, self.refilled) = ((self.left + passed).min(BURST), self.refilled.max(now));
+        !self.left.is_zero()
+    }
+}
+
+/// Returns the CPU time of this thread, which other processes do not prolong.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+}
+
+/// Returns what stands for a text that is not searched.
+fn not_kept(bytes: usize) -> String {
+    format!("[{bytes} B not kept: too much text to search for secrets]")
+}
+
+impl Redact for LimitedRedactor {
+    fn text(&self, text: &str) -> Option<String> {
+        let (head, rest) = text.split_at(text.floor_char_boundary(MAX_TEXT_BYTES));
+        let Some(clean) = self.search(|redactor| redactor.text(head)) else {
+            return Some(not_kept(text.len()));
+        };
+        if rest.is_empty() {
+            return clean;
+        }
+        Some(clean.unwrap_or_else(|| head.to_owned()) + &not_kept(rest.len()))
+    }
+
+    fn detail(&self, any: &[u8]) -> Option<Vec<u8>> {
+        let without_value =
+            || rebuild(any, |field| (field.number == ANY_VALUE).then(Vec::new), |_| Some(Vec::new()));
+        self.search(|redactor| redactor.detail(any)).unwrap_or_else(without_value)
+    }
+
+    fn node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let only_id = || {
+            let clean = |field: &WireField<'_>| {
+                (field.number != NODE_ID && matches!(field.value, Value::Len(_))).then(Vec::new)
+            };
+            rebuild(bytes, clean, |_| Some(Vec::new()))
+        };
+        self.search(|redactor| redactor.node(bytes)).unwrap_or_else(only_id)
+    }
+
+    fn warm(&self) {
+        self.inner.warm();
+    }
+
+    fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.inner.resource(bytes)
+    }
+
+    fn wrapper(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.inner.wrapper(bytes)
+    }
+
+    fn parameters(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.inner.parameters(bytes)
+    }
+
+    fn metadata(&self, name: &str, value: &str) -> Option<String> {
+        self.inner.metadata(name, value)
+    }
+
+    fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.inner.raw(bytes)
+    }
+
+    fn fields(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.inner.fields(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+    use crate::schema::redact::Redactor;
+    use crate::wire::pb::put_len_field;
+
+    fn limited(left: Duration) -> LimitedRedactor {
+        let redactor = LimitedRedactor::new(Arc::new(Redactor::new(Schema::builtin(), 1)));
+        // No time passes for the test.
+        *redactor.state.lock().unwrap() =
+            SearchTime { left, refilled: Instant::now() + Duration::from_secs(3600) };
+        redactor
+    }
+
+    #[test]
+    fn keeps_no_text_without_time_to_search_it() {
+        let redactor = limited(Duration::ZERO);
+        let text = "refused: password=hunter2hunter2";
+        assert_eq!(redactor.text(text), Some(not_kept(text.len())));
+        let mut any = Vec::new();
+        put_len_field(&mut any, 1, b"type.googleapis.com/a.B");
+        let mut kept = any.clone();
+        put_len_field(&mut any, 2, text.as_bytes());
+        put_len_field(&mut kept, 2, b"");
+        assert_eq!(redactor.detail(&any), Some(kept));
+        let mut node = Vec::new();
+        put_len_field(&mut node, 1, b"proxy-1");
+        let mut kept = node.clone();
+        put_len_field(&mut node, 3, text.as_bytes());
+        put_len_field(&mut kept, 3, b"");
+        assert_eq!(redactor.node(&node), Some(kept));
+    }
+
+    #[test]
+    fn searches_take_time_that_comes_back() {
+        let redactor = limited(BURST);
+        let text = "refused: password=hunter2hunter2";
+        let clean = redactor.text(text).expect("a secret");
+        assert!(clean.starts_with("refused: password=") && !clean.contains("hunter2"), "{clean}");
+        let mut state = redactor.state.lock().unwrap();
+        assert!(state.left < BURST);
+        state.left = Duration::ZERO;
+        let then = state.refilled;
+        assert!(!state.refill(then));
+        assert!(state.refill(then + Duration::from_millis(2)));
+        assert_eq!(state.left, Duration::from_millis(1));
+        state.refill(then + Duration::from_secs(3600));
+        assert_eq!(state.left, BURST);
+    }
+
+    #[test]
+    fn searches_the_beginning_of_a_long_text() {
+        let redactor = limited(BURST);
+        let text = "é".repeat(MAX_TEXT_BYTES);
+        let clean = redactor.text(&text).expect("a shorter text");
+        assert!(clean.len() < MAX_TEXT_BYTES + 100 && clean.starts_with("éé"), "{}", clean.len());
+        assert!(clean.ends_with(&not_kept(text.len() - MAX_TEXT_BYTES)));
+    }
+}

@@ -1,0 +1,57 @@
+//! What only the reader of a packet capture knows of a connection.
+
+use super::Pipeline;
+use crate::sources::observe::ConnId;
+use crate::sources::observe::unidentified::Identification;
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Dir, Time};
+use crate::wire::h2::{ConnectionObserver, Event};
+
+impl Pipeline {
+    /// Counts the bytes of a connection from now on, because it can't be parsed.
+    pub fn mark_opaque(
+        &mut self,
+        conn: ConnId,
+        at: Time,
+        why: &str,
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        if let Some(mut context) = self.context(conn, at, catalog, out) {
+            context.event(Event::Opaque { why: why.to_owned() });
+        }
+    }
+
+    /// Declares that the observed bytes don't start at the beginning of the connection.
+    pub fn start_midway(&mut self, conn: ConnId) {
+        if let Some(connection) = self.connections.get_mut(&conn) {
+            connection.observer = Some(ConnectionObserver::midway());
+        }
+    }
+
+    /// Ends the observation of a connection that may still be open.
+    pub fn abandon(&mut self, conn: ConnId, at: Time, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        if let Some(mut context) = self.context(conn, at, catalog, out) {
+            let unidentified: Vec<u32> = context.connection.unidentified.keys().copied().collect();
+            unidentified.into_iter().for_each(|number| context.identify(number, Identification::NotXds));
+        }
+    }
+
+    /// Skips `bytes` bytes that will never arrive, and resumes parsing behind them.
+    pub fn skip_missing(
+        &mut self,
+        conn: ConnId,
+        at: Time,
+        (dir, bytes): (Dir, u64),
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        let Some(mut context) = self.context(conn, at, catalog, out) else { return };
+        if context.connection.polls.is_some() || context.connection.opaque.is_some() {
+            context.lost_unread(bytes, 1);
+        } else {
+            context.observe(|observer, out| observer.miss(dir, bytes, out));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A limit on what all connections together have begun and not completed.
+
+use std::cmp::Reverse;
+
+use super::{ObservedConnection, Pipeline};
+use crate::sources::observe::{ConnId, TapEvent};
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::Time;
+
+/// Bytes between two checks.
+const CHECK_BYTES: usize = 4 << 20;
+
+impl ObservedConnection {
+    /// Memory of what is not complete, in bytes: frames, header blocks, bodies, decompressors.
+    fn held_bytes(&self) -> usize {
+        let polls = self.polls.as_ref().map_or(0, |polls| polls.connection.held_bytes());
+        polls + self.observer.as_ref().map_or(0, |observer| observer.held_bytes())
+    }
+}
+
+impl Pipeline {
+    /// Stops reading the connections that hold most, if all of them hold more than unfinished
+    /// messages may.
+    ///
+    /// Each connection has limits of its own, but a client can open many.
+    pub(super) fn limit_unfinished(
+        &mut self,
+        event: &TapEvent,
+        at: Time,
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        if let TapEvent::Bytes { bytes, .. } = event {
+            self.unchecked_bytes += bytes.len();
+        }
+        if self.unchecked_bytes < CHECK_BYTES {
+            return;
+        }
+        self.unchecked_bytes = 0;
+        let held = self.connections.iter().map(|(id, connection)| (connection.held_bytes(), *id));
+        let mut held: Vec<(usize, ConnId)> = held.filter(|(bytes, _)| *bytes > 0).collect();
+        let (mut sum, max) =
+            (held.iter().map(|(bytes, _)| bytes).sum::<usize>(), self.assembler.max_unfinished());
+        if sum <= max {
+            return;
+        }
+        held.sort_unstable_by_key(|(bytes, _)| Reverse(*bytes));
+        for (bytes, conn) in held {
+            if sum <= max {
+                return;
+            }
+            sum -= bytes;
+            let Some(mut context) = self.context(conn, at, catalog, out) else { continue };
+            let why =
+                || format!("{bytes} B are not complete, and all connections hold more than {max} B of such");
+            context.observe_polls(|polls, out| polls.connection.give_up(why(), out));
+            context.observe(|observer, out| {
+                if !observer.is_opaque() {
+                    observer.give_up(why(), out);
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::FramePayload;
+    use crate::wire::event::Dir;
+
+    const MAX: usize = 8 << 20;
+    const SENT: usize = 900 << 10;
+    const HEADERS: u8 = 1;
+    const CONTINUATION: u8 = 9;
+
+    /// Opens connections that each begin with `start` and then send [`SENT`] bytes in `parts`.
+    fn after(connections: u64, start: &[u8], part: &[u8]) -> (Pipeline, Vec<Frame>) {
+        let schema = crate::schema::Schema::builtin();
+        let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema).with_max_unfinished(MAX);
+        let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+        for conn in (1..=connections).map(ConnId) {
+            let mut handle = |event| {
+                let copy = crate::sources::observe::TapCopy { conn, at: Time::ZERO, event };
+                pipeline.handle(copy, &mut catalog, &mut frames);
+            };
+            handle(TapEvent::Opened { peer: "peer".into(), server: "server".into() });
+            let parts = std::iter::once(start).chain(std::iter::repeat_n(part, SENT / part.len()));
+            for part in parts {
+                handle(TapEvent::Bytes { dir: Dir::Req, bytes: part.to_vec().into() });
+            }
+        }
+        (pipeline, frames)
+    }
+
+    fn check(connections: u64, start: &[u8], part: &[u8]) {
+        let (pipeline, frames) = after(connections, start, part);
+        let held = pipeline.connections.values().map(ObservedConnection::held_bytes);
+        let all: usize = held.sum();
+        assert!((1..=MAX + CHECK_BYTES).contains(&all), "{all}");
+        let given_up = |frame: &&Frame| matches!(&frame.what, FramePayload::Open(open) if open.method.contains("not complete"));
+        assert!(frames.iter().filter(given_up).count() >= connections as usize / 2, "{frames:?}");
+    }
+
+    fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let len = (payload.len() as u32).to_be_bytes();
+        [&len[1..], &[kind, 0, 0, 0, 0, 1], payload].concat()
+    }
+
+    #[test]
+    fn header_blocks_of_many_connections() {
+        let start = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(HEADERS, b"")].concat();
+        check(60, &start, &frame(CONTINUATION, &[0; 16 << 10]));
+    }
+
+    #[test]
+    fn bodies_of_many_connections() {
+        let start = b"POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\ncontent-length: 16000000\r\n\r\n";
+        check(60, start, &[b'{'; 16 << 10]);
+    }
+}
