@@ -31,39 +31,38 @@ pub(super) struct LimitedRedactor {
     state: Mutex<SearchTime>,
 }
 
-/// CPU time that searches may take.
+/// CPU time that searches have taken, less what they may take.
 struct SearchTime {
-    left: Duration,
-    refilled: Instant,
+    used: Duration,
+    at: Instant,
 }
 
 impl LimitedRedactor {
     pub(super) fn new(inner: Arc<dyn Redact>) -> LimitedRedactor {
-        let state = Mutex::new(SearchTime { left: BURST, refilled: Instant::now() });
+        let state = Mutex::new(SearchTime { used: Duration::ZERO, at: Instant::now() });
         LimitedRedactor { inner, state }
     }
 
     /// Runs a search, or returns `None` if there is no time left.
     fn search<T>(&self, search: impl FnOnce(&dyn Redact) -> T) -> Option<T> {
         let lock = || self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !lock().refill(Instant::now()) {
+        if !lock().allows(Instant::now()) {
             return None;
         }
         let begun = thread_time();
         let found = search(&*self.inner);
         let taken = thread_time().saturating_sub(begun);
-        let mut state = lock();
-        state.left = state.left.saturating_sub(taken);
+        lock().used += taken;
         Some(found)
     }
 }
 
 impl SearchTime {
-    /// Adds the time that has passed. Returns whether any is left.
-    fn refill(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.refilled) / TIME_DIVISOR;
-        (self.left, self.refilled) = ((self.left + passed).min(BURST), self.refilled.max(now));
-        !self.left.is_zero()
+    /// Subtracts the time that has passed. Returns whether another search may begin.
+    fn allows(&mut self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at) / TIME_DIVISOR;
+        (self.used, self.at) = (self.used.saturating_sub(passed), self.at.max(now));
+        self.used < BURST
     }
 }
 
@@ -143,17 +142,16 @@ mod tests {
     use crate::schema::redact::Redactor;
     use crate::wire::pb::put_len_field;
 
-    fn limited(left: Duration) -> LimitedRedactor {
+    fn limited(used: Duration) -> LimitedRedactor {
         let redactor = LimitedRedactor::new(Arc::new(Redactor::new(Schema::builtin(), 1)));
         // No time passes for the test.
-        *redactor.state.lock().unwrap() =
-            SearchTime { left, refilled: Instant::now() + Duration::from_secs(3600) };
+        *redactor.state.lock().unwrap() = SearchTime { used, at: Instant::now() + Duration::from_secs(3600) };
         redactor
     }
 
     #[test]
     fn keeps_no_text_without_time_to_search_it() {
-        let redactor = limited(Duration::ZERO);
+        let redactor = limited(BURST);
         let text = "refused: password=hunter2hunter2";
         assert_eq!(redactor.text(text), Some(not_kept(text.len())));
         let mut any = Vec::new();
@@ -172,24 +170,23 @@ mod tests {
 
     #[test]
     fn searches_take_time_that_comes_back() {
-        let redactor = limited(BURST);
+        let redactor = limited(Duration::ZERO);
         let text = "refused: password=hunter2hunter2";
         let clean = redactor.text(text).expect("a secret");
         assert!(clean.starts_with("refused: password=") && !clean.contains("hunter2"), "{clean}");
         let mut state = redactor.state.lock().unwrap();
-        assert!(state.left < BURST);
-        state.left = Duration::ZERO;
-        let then = state.refilled;
-        assert!(!state.refill(then));
-        assert!(state.refill(then + Duration::from_millis(2)));
-        assert_eq!(state.left, Duration::from_millis(1));
-        state.refill(then + Duration::from_secs(3600));
-        assert_eq!(state.left, BURST);
+        assert!(state.used > Duration::ZERO);
+        state.used = 2 * BURST;
+        let then = state.at;
+        assert!(!state.allows(then));
+        assert!(!state.allows(then + 2 * BURST), "what exceeds the limit is not forgotten");
+        assert!(state.allows(then + 2 * BURST + Duration::from_millis(2)));
+        assert_eq!(state.used, BURST - Duration::from_millis(1));
     }
 
     #[test]
     fn searches_the_beginning_of_a_long_text() {
-        let redactor = limited(BURST);
+        let redactor = limited(Duration::ZERO);
         let text = "é".repeat(MAX_TEXT_BYTES);
         let clean = redactor.text(&text).expect("a shorter text");
         assert!(clean.len() < MAX_TEXT_BYTES + 100 && clean.starts_with("éé"), "{}", clean.len());

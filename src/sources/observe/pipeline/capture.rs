@@ -1,4 +1,4 @@
-//! What only the reader of a packet capture knows of a connection.
+//! Facts about a connection that only the reader of a packet capture knows.
 
 use super::Pipeline;
 use crate::sources::observe::ConnId;
