@@ -16,8 +16,11 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
+/// Memory of the metadata of a further stream, in bytes, once all metadata take too much.
+const MIN_METADATA_BYTES: usize = 1 << 10;
+
 /// Types of a stream. Clients use some dozens.
-const MAX_TYPES: usize = 512;
+const MAX_TYPES: usize = 128;
 
 /// Bytes of messages between two checks of that memory.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
@@ -30,8 +33,10 @@ pub struct Assembler {
     opened: u32,
     streams: BTreeMap<StreamId, LiveStream>,
     shared: SharedValues,
-    /// Memory that all unfinished messages may take, in bytes.
+    /// Memory that all unfinished messages may take, in bytes, and the metadata of all streams.
     max_unfinished: usize,
+    /// Memory of the metadata of live streams, in bytes.
+    metadata_bytes: usize,
     /// Bytes of messages since the memory of unfinished messages was checked.
     unchecked_bytes: usize,
 }
@@ -43,6 +48,7 @@ impl Default for Assembler {
             streams: BTreeMap::new(),
             shared: SharedValues::default(),
             max_unfinished: MAX_UNFINISHED_BYTES,
+            metadata_bytes: 0,
             unchecked_bytes: 0,
         }
     }
@@ -54,6 +60,8 @@ struct LiveStream {
     building: [Option<Box<MessageBuilder>>; 2],
     /// The types of its messages, up to [`MAX_TYPES`].
     types: HashSet<TypeUrl>,
+    /// Memory of the metadata, in bytes.
+    metadata_bytes: usize,
     counts: [Count; 2],
     counted: Time,
 }
@@ -90,7 +98,11 @@ impl Assembler {
     }
 
     /// Opens a stream and returns its id.
-    pub fn open(&mut self, at: Time, open: Open, out: &mut Vec<Frame>) -> StreamId {
+    pub fn open(&mut self, at: Time, mut open: Open, out: &mut Vec<Frame>) -> StreamId {
+        let is_full = self.metadata_bytes.saturating_add(open.memory()) > self.max_unfinished;
+        let omitted = if is_full { open.limit_metadata(MIN_METADATA_BYTES) } else { 0 };
+        let metadata_bytes = open.memory();
+        self.metadata_bytes = self.metadata_bytes.saturating_add(metadata_bytes);
         self.opened += 1;
         let id = StreamId(self.opened);
         let method = Method::of_path(&open.method);
@@ -100,11 +112,15 @@ impl Assembler {
                 method,
                 building: [None, None],
                 types: HashSet::new(),
+                metadata_bytes,
                 counts: Default::default(),
                 counted: at,
             },
         );
         out.push(Frame { at, stream: id, what: FramePayload::Open(Box::new(open)) });
+        if omitted > 0 {
+            self.headers_not_kept(at, id, omitted, out);
+        }
         id
     }
 
@@ -157,12 +173,9 @@ impl Assembler {
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| Box::new(MessageBuilder::new(shape)));
                 let what = match building.finish(catalog) {
-                    Ok(message) if !stream.add_type(message.type_url()) => FramePayload::Gap {
-                        dir: Some(dir),
-                        messages: 1,
-                        bytes: message.size,
-                        cause: GapCause::Types,
-                    },
+                    Ok(message) if !stream.add_type(message.type_url()) => {
+                        return further_type(at, id, dir, message.size, out);
+                    }
                     Ok(mut message) => {
                         self.shared.share(&mut message);
                         FramePayload::Message(std::sync::Arc::new(message))
@@ -306,6 +319,7 @@ impl Assembler {
     /// Ends a stream. A message that the end cuts short becomes a gap.
     pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
         let Some(mut stream) = self.streams.remove(&id) else { return };
+        self.metadata_bytes = self.metadata_bytes.saturating_sub(stream.metadata_bytes);
         stream.count(at, id, out);
         for dir in Dir::ALL {
             let Some(building) = &stream.building[side(dir)] else { continue };
@@ -320,6 +334,20 @@ impl Assembler {
     pub fn live(&self) -> impl Iterator<Item = StreamId> {
         self.streams.keys().copied()
     }
+}
+
+/// Reports a message of a further type, together with the one before if that is one too.
+fn further_type(at: Time, id: StreamId, in_dir: Dir, size: u64, out: &mut Vec<Frame>) {
+    if let Some(Frame { stream, what: FramePayload::Gap { dir, messages, bytes, cause }, .. }) =
+        out.last_mut()
+        && (*stream, *dir, *cause) == (id, Some(in_dir), GapCause::Types)
+    {
+        *messages += 1;
+        *bytes = bytes.saturating_add(size);
+        return;
+    }
+    let what = FramePayload::Gap { dir: Some(in_dir), messages: 1, bytes: size, cause: GapCause::Types };
+    out.push(Frame { at, stream: id, what });
 }
 
 impl LiveStream {
@@ -427,6 +455,31 @@ mod tests {
     }
 
     #[test]
+    fn limits_the_metadata_of_all_streams() {
+        let max = 1 << 20;
+        let (mut assembler, mut out) = (Assembler::default().with_max_unfinished(max), Vec::new());
+        let mut with_metadata = || {
+            let metadata = vec![("k".to_owned(), "v".to_owned()), ("long".to_owned(), "v".repeat(60_000))];
+            let id = assembler.open(Time::ZERO, Open { metadata, ..open("/a/b") }, &mut out);
+            (id, assembler.metadata_bytes)
+        };
+        let opened: Vec<_> = (0..40).map(|_| with_metadata()).collect();
+        assert!(opened.iter().all(|(_, bytes)| *bytes <= max + 40 * MIN_METADATA_BYTES), "{opened:?}");
+        let kept = out.iter().filter_map(|frame| match &frame.what {
+            FramePayload::Open(open) => Some(open.metadata.len()),
+            _ => None,
+        });
+        let kept: Vec<usize> = kept.collect();
+        assert_eq!((kept[0], kept[39]), (2, 1));
+        let gaps = out.iter().filter(|frame| matches!(frame.what, FramePayload::Gap { bytes: 60_004, .. }));
+        assert_eq!(gaps.count(), kept.iter().filter(|kept| **kept == 1).count());
+        for (id, _) in opened {
+            assembler.end(Time::ZERO, id, End::default(), &mut out);
+        }
+        assert_eq!(assembler.metadata_bytes, 0);
+    }
+
+    #[test]
     fn keeps_messages_of_the_first_types_of_a_stream() {
         let mut catalog = Catalog::in_memory();
         let (mut assembler, mut out) = (Assembler::default(), Vec::new());
@@ -439,10 +492,13 @@ mod tests {
             assembler.data(id, Dir::Req, &request, &mut catalog);
             assembler.message(Time::ZERO, id, Dir::Req, &mut catalog, &mut out);
         }
-        let is_gap = |frame: &Frame| matches!(frame.what, FramePayload::Gap { cause: GapCause::Types, .. });
-        let gaps: Vec<usize> = (0..out.len()).filter(|at| is_gap(&out[*at])).collect();
-        assert_eq!(gaps, [MAX_TYPES, MAX_TYPES + 1, MAX_TYPES + 2]);
-        assert_eq!(out.len(), MAX_TYPES + 4);
+        let gap = |frame: &Frame| match frame.what {
+            FramePayload::Gap { cause, messages, .. } => Some((cause, messages)),
+            _ => None,
+        };
+        assert_eq!(out.len(), MAX_TYPES + 2);
+        assert_eq!(gap(&out[MAX_TYPES]), Some((GapCause::Types, 3)));
+        assert_eq!(out.iter().filter_map(gap).count(), 1);
     }
 
     #[test]

@@ -144,7 +144,28 @@ pub struct Open {
     pub tls: Tls,
 }
 
+/// Memory of a metadata entry besides its name and value, in bytes.
+const METADATA_OVERHEAD: usize = 64;
+
 impl Open {
+    /// Estimates the memory of the texts, in bytes.
+    pub fn memory(&self) -> usize {
+        let metadata = self.metadata.iter().map(|(name, value)| name.len() + value.len() + METADATA_OVERHEAD);
+        self.method.len() + metadata.sum::<usize>()
+    }
+
+    /// Keeps the first metadata up to `bytes` of memory. Returns the bytes of the rest.
+    pub fn limit_metadata(&mut self, bytes: usize) -> u64 {
+        let mut left = Some(bytes);
+        let kept = self.metadata.iter().take_while(|(name, value)| {
+            left = left.and_then(|left| left.checked_sub(name.len() + value.len() + METADATA_OVERHEAD));
+            left.is_some()
+        });
+        let kept = kept.count();
+        let rest = self.metadata.split_off(kept);
+        rest.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum()
+    }
+
     /// Metadata key of a stream of REST polls: `proto` if its JSON uses the field names of the
     /// .proto files (docs/protocol.md#d-04).
     pub const JSON_NAMES: &str = "xdscope-json-names";

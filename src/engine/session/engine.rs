@@ -42,6 +42,8 @@ pub(crate) struct Engine {
     pub(super) tracks: usize,
     /// Responses that tracks keep.
     pub(super) responses: usize,
+    /// Memory of the metadata of all streams, in bytes.
+    pub(super) metadata_bytes: usize,
     pub(super) runs: NameRuns,
     pub(super) node_digests: NodeDigests,
     specials: Specials,
@@ -327,6 +329,7 @@ impl Engine {
     fn begin(&mut self, id: StreamId, open: Open, at: Time) -> usize {
         let index = self.streams.next_index();
         let (known, is_partial) = (open.node_hint.is_some(), open.partial);
+        self.metadata_bytes += open.memory();
         let mut stream = Stream::new(id, open, at);
         if is_partial {
             stream.lose_messages(Seq(self.messages), at);

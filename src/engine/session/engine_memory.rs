@@ -36,6 +36,7 @@ impl Engine {
         self.streams().iter().len() * STREAM_BYTES
             + self.tracks * TRACK_BYTES
             + self.responses * RESPONSE_BYTES
+            + self.metadata_bytes
     }
 
     /// Drops the ended streams that `is_shown` does not accept, with everything that is known of
@@ -68,6 +69,7 @@ impl Engine {
         });
         self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
+        self.metadata_bytes = self.streams().iter().map(|stream| stream.open.memory()).sum();
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
         let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);
         self.responses = tracks.map(|track| track.responses.len()).sum();
