@@ -14,6 +14,9 @@ const STREAM_BYTES: usize = 2 << 10;
 /// Estimated memory of a type of a stream, without names and contents.
 pub(super) const TRACK_BYTES: usize = 4 << 10;
 
+/// Memory of the metadata of an ended stream, in bytes, after facts were dropped.
+const ENDED_METADATA_BYTES: usize = 1 << 10;
+
 /// Estimated memory of a response that is kept to recognise its nonce.
 const RESPONSE_BYTES: usize = 320;
 
@@ -69,6 +72,9 @@ impl Engine {
         });
         self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
+        for stream in self.streams.iter_mut().filter(|stream| stream.closed.is_some()) {
+            stream.open.limit_metadata(ENDED_METADATA_BYTES);
+        }
         self.metadata_bytes = self.streams().iter().map(|stream| stream.open.memory()).sum();
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
         let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);

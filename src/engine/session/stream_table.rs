@@ -19,6 +19,11 @@ impl StreamTable {
         self.streams.get_mut(&index).map(|stream| &mut **stream)
     }
 
+    /// All streams, in order of their openings.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.streams.values_mut().map(|stream| &mut **stream)
+    }
+
     /// Adds a stream, and returns its index.
     pub(super) fn push(&mut self, stream: Stream) -> usize {
         let index = self.next;

@@ -173,6 +173,31 @@ fn drops_large_contents_of_few_rows() {
 }
 
 #[test]
+fn drops_the_metadata_of_ended_streams() {
+    let budget = 16 << 20;
+    let mut store =
+        Store::new(Catalog::in_memory(), Clock::default(), Options { history: budget, ..Options::default() });
+    let (method, mut most) = ("/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters", 0);
+    for number in 1..=2000 {
+        let metadata =
+            vec![("first".to_owned(), number.to_string()), ("long".to_owned(), "v".repeat(60_000))];
+        let open = Open { method: method.to_owned(), metadata, ..Open::default() };
+        for what in [FramePayload::Open(Box::new(open)), FramePayload::End(Box::default())] {
+            store.handle(Frame { at: Time(number * 1_000_000), stream: StreamId(number as u32), what });
+        }
+        if store.is_over_budget() {
+            store.drop_old_facts(|_| {});
+        }
+        let held: usize = store.engine.streams().iter().map(|stream| stream.open.memory()).sum();
+        assert!(held <= store.memory(), "{held}");
+        most = most.max(held);
+    }
+    assert!(most < 2 * budget, "{most}");
+    let kept = store.engine.streams().iter().last().map(|stream| stream.open.metadata[0].1.clone());
+    assert_eq!(kept.as_deref(), Some("2000"));
+}
+
+#[test]
 fn shows_reason_for_undecodable_message() {
     let mut hand = Hand::new(Options::default());
     hand.request("", "");
