@@ -219,10 +219,13 @@ mod tests {
         known.add(b"Zq8rW2x1y");
         let base64 = |text: String| BASE64_STANDARD.encode(text);
         let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let listed = |text: &str| text.bytes().map(|byte| format!("0x{byte:02x}, ")).collect::<String>();
         let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
         for form in [
             hex(secret),
             hex(secret).to_uppercase(),
+            listed(secret).trim_end_matches(", ").to_owned(),
+            listed(secret).replace("0x", "").replace(',', "").trim_end().to_owned(),
             percent(secret),
             base64(format!("Bearer {secret}")),
             base64(format!("user:{secret}")),

@@ -6,6 +6,12 @@ use std::ops::Range;
 /// Fewest digits or letters of an encoded part that is read.
 const MIN_ENCODED: usize = 11;
 
+/// Fewest bytes of a part that is written as bytes with separators.
+const MIN_SEPARATED: usize = 8;
+
+/// Most separators between two such bytes: a line break and an indent.
+const MAX_SEPARATORS: usize = 64;
+
 /// The decoded bytes of a text, and where each byte comes from.
 #[derive(Default)]
 pub(super) struct TextReading {
@@ -30,7 +36,8 @@ impl TextReading {
     pub(super) fn all(text: &[u8]) -> impl Iterator<Item = TextReading> {
         let encoded =
             (0..2).map(|shift| hexadecimal(text, shift)).chain((0..4).map(|shift| base64(text, shift)));
-        std::iter::once(TextReading::raw(text)).chain(encoded).map(|reading| reading.folded())
+        let whole = [TextReading::raw(text), separated(text)];
+        whole.into_iter().chain(encoded).map(|reading| reading.folded())
     }
 
     /// Returns a text without escapes, line breaks and case.
@@ -84,7 +91,12 @@ fn unescape(text: &[u8]) -> Option<(u8, usize)> {
         }
         b'\\' => match *text.get(1)? {
             b'x' => Some((number(2..4, 16)?, 4)),
+            b'u' if text.get(2) == Some(&b'{') => {
+                let len = text.get(3..).unwrap_or_default().iter().take(7).position(|byte| *byte == b'}')?;
+                Some((number(3..3 + len, 16)?, len + 4))
+            }
             b'u' => Some((number(2..6, 16)?, 6)),
+            b'U' => Some((number(2..10, 16)?, 10)),
             b'0'..=b'3' => Some((number(1..4, 8)?, 4)),
             b'n' => Some((b'\n', 2)),
             b'r' => Some((b'\r', 2)),
@@ -135,6 +147,35 @@ fn hexadecimal(text: &[u8], shift: usize) -> TextReading {
     out
 }
 
+/// Reads bytes of two hexadecimal digits each, with separators: `5a 51` or `0x5a, 0x51`. A zero
+/// ends each part.
+fn separated(text: &[u8]) -> TextReading {
+    let (mut out, mut run, mut at) = (TextReading::default(), Vec::new(), 0);
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let prefix = if rest.starts_with(b"0x") || rest.starts_with(b"0X") { 2 } else { 0 };
+        let word = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let digits = rest.get(prefix..word).filter(|digits| digits.len() == 2);
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        run.extend(value.map(|value| (at, at + word, value)));
+        let is_separator = |byte: &&u8| byte.is_ascii_whitespace() || b",;-".contains(byte);
+        let behind = rest.get(word..).unwrap_or_default().iter().take(MAX_SEPARATORS);
+        let separators = behind.take_while(is_separator).count();
+        if value.is_none() || separators == 0 {
+            let part: Vec<(usize, usize, u8)> = std::mem::take(&mut run);
+            if part.len() >= MIN_SEPARATED {
+                part.iter().for_each(|(from, to, byte)| out.push(*byte, *from, *to));
+                out.push(0, 0, 0);
+            }
+        }
+        if rest.is_empty() {
+            return out;
+        }
+        at += (word + separators).max(1);
+    }
+}
+
 /// Reads base64 parts in either alphabet, each from its letter at `shift` on. A zero ends each
 /// part.
 fn base64(text: &[u8], shift: usize) -> TextReading {
@@ -167,8 +208,8 @@ mod tests {
 
     #[test]
     fn reads_escapes_and_encodings() {
-        let text = "x%41\\x42\\103\\u0044&#69;\n   F";
-        assert_eq!(TextReading::of(text.as_bytes()).bytes, b"xabcdef");
+        let text = "x%41\\x42\\103\\u0044&#69;\n   F\\U00000047\\u{48}";
+        assert_eq!(TextReading::of(text.as_bytes()).bytes, b"xabcdefgh");
         let read = |text: &str, wanted: &str| {
             let found = TextReading::all(text.as_bytes()).find_map(|reading| {
                 let at = memchr::memmem::find(&reading.bytes, wanted.as_bytes())?;
@@ -178,11 +219,19 @@ mod tests {
         };
         assert_eq!(read("id 73656372657431!", "secret1").as_deref(), Some("73656372657431"));
         assert_eq!(read("73:65:63:72:65:74:31", "secret1").as_deref(), Some("73:65:63:72:65:74:31"));
+        let spaced = "73 65 63 72 65 74 31 32";
+        assert_eq!(read(&format!("it is {spaced} so"), "secret12").as_deref(), Some(spaced));
+        let listed = "0x73, 0x65, 0x63, 0x72, 0x65,\n  0x74, 0x31, 0X32";
+        assert_eq!(read(&format!("[{listed}]"), "secret12").as_deref(), Some(listed));
+        assert_eq!(read("73 65 63 72 65 74 3 132", "secret1"), None);
         assert_eq!(read("Basic dXNlcjpzZWNyZXQx", "secret1").as_deref(), Some("cjpzZWNyZXQx"));
         assert_eq!(read("AAdXNlcjpz\nZWNyZXQx", "secret1").as_deref(), Some("cjpz\nZWNyZXQx"));
         assert_eq!(read("an other text", "secret1"), None);
-        for text in ["", "%", "%4", "\\", "\\x", "\\u00", "&#", "&#;", "&#999;", "\\777", "%+1", "é%é"] {
-            assert_eq!(TextReading::all(text.as_bytes()).count(), 7, "{text}");
+        for text in [
+            "", "%", "%4", "\\", "\\x", "\\u00", "&#", "&#;", "&#999;", "\\777", "%+1", "é%é", "\\U1",
+            "\\u{", "\\u{}", "0x", "0x5",
+        ] {
+            assert_eq!(TextReading::all(text.as_bytes()).count(), 8, "{text}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl BodyReader {
 
     /// Memory of the body so far, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.len()
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {

@@ -164,9 +164,8 @@ impl ConnectionObserver {
 
     /// Memory of messages that are not complete, in bytes.
     pub fn held_bytes(&self) -> usize {
-        let of = |half: &Half| {
-            half.buffer.capacity() + half.open.as_ref().map_or(0, |(_, body)| body.held_bytes())
-        };
+        let of =
+            |half: &Half| half.buffer.len() + half.open.as_ref().map_or(0, |(_, body)| body.held_bytes());
         of(&self.requests) + of(&self.responses)
     }
 
