@@ -59,9 +59,10 @@ impl Pipeline {
             let Some(mut context) = self.context(conn, at, catalog, out) else { continue };
             let why =
                 || format!("{bytes} B are not complete, and all connections hold more than {max} B of such");
+            let is_polled = context.connection.polls.is_some();
             context.observe_polls(|polls, out| polls.connection.give_up(why(), out));
             context.observe(|observer, out| {
-                if !observer.is_opaque() {
+                if !is_polled && !observer.is_opaque() {
                     observer.give_up(why(), out);
                 }
             });
