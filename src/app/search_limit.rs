@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::wire::content::Redact;
-use crate::wire::pb::{Value, WireField, rebuild};
+use crate::wire::pb::{WireField, rebuild};
 
 /// CPU time for texts that arrive at once. A recording must not lag behind for more than a second.
 const BURST: Duration = Duration::from_millis(800);
@@ -17,15 +17,14 @@ const TIME_DIVISOR: u32 = 2;
 /// Longest text that is searched, in bytes. No more of an error is kept in memory.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
-/// The field of a node with its id, and that of an `Any` with its value.
-const NODE_ID: u32 = 1;
-const ANY_VALUE: u32 = 2;
+/// The id in a node, and the type URL in an `Any`.
+const IDENTIFYING_FIELD: u32 = 1;
 
-/// A redactor that leaves out texts of peers, once the search for secrets in them takes too long.
+/// A redactor that leaves out texts of peers once the search for secrets takes too long.
 ///
-/// Clients choose how much text they send, in errors, their details and nodes. The search takes up
-/// to a second for a megabyte, and the traffic of all others would wait for it to be recorded. Each
-/// thread has a limit of its own.
+/// Peers choose how much text they send: in errors, their details, nodes and names of control
+/// planes. The search takes up to a second for a megabyte, and delays the recording of all
+/// connections. Each thread has a limit of its own.
 pub(super) struct LimitedRedactor {
     inner: Arc<dyn Redact>,
     state: Mutex<SearchTime>,
@@ -34,6 +33,7 @@ pub(super) struct LimitedRedactor {
 /// CPU time that searches have taken, less what they may take.
 struct SearchTime {
     used: Duration,
+    /// The time up to which `used` is reduced.
     at: Instant,
 }
 
@@ -66,16 +66,22 @@ impl SearchTime {
     }
 }
 
-/// Returns the CPU time of this thread, which other processes do not prolong.
+/// Returns the CPU time of this thread. Other processes do not add to it.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
     Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
 }
 
-/// Returns what stands for a text that is not searched.
+/// Returns the placeholder of a text that is not searched.
 fn not_kept(bytes: usize) -> String {
     format!("[{bytes} B not kept: too much text to search for secrets]")
+}
+
+/// Empties all fields of a node or an `Any`, except for the one that identifies it.
+fn identity(bytes: &[u8]) -> Option<Vec<u8>> {
+    let clean = |field: &WireField<'_>| (field.number != IDENTIFYING_FIELD).then(Vec::new);
+    rebuild(bytes, clean, |_| Some(Vec::new()))
 }
 
 impl Redact for LimitedRedactor {
@@ -91,19 +97,11 @@ impl Redact for LimitedRedactor {
     }
 
     fn detail(&self, any: &[u8]) -> Option<Vec<u8>> {
-        let without_value =
-            || rebuild(any, |field| (field.number == ANY_VALUE).then(Vec::new), |_| Some(Vec::new()));
-        self.search(|redactor| redactor.detail(any)).unwrap_or_else(without_value)
+        self.search(|redactor| redactor.detail(any)).unwrap_or_else(|| identity(any))
     }
 
     fn node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let only_id = || {
-            let clean = |field: &WireField<'_>| {
-                (field.number != NODE_ID && matches!(field.value, Value::Len(_))).then(Vec::new)
-            };
-            rebuild(bytes, clean, |_| Some(Vec::new()))
-        };
-        self.search(|redactor| redactor.node(bytes)).unwrap_or_else(only_id)
+        self.search(|redactor| redactor.node(bytes)).unwrap_or_else(|| identity(bytes))
     }
 
     fn warm(&self) {
@@ -154,18 +152,14 @@ mod tests {
         let redactor = limited(BURST);
         let text = "refused: password=hunter2hunter2";
         assert_eq!(redactor.text(text), Some(not_kept(text.len())));
-        let mut any = Vec::new();
-        put_len_field(&mut any, 1, b"type.googleapis.com/a.B");
-        let mut kept = any.clone();
-        put_len_field(&mut any, 2, text.as_bytes());
-        put_len_field(&mut kept, 2, b"");
-        assert_eq!(redactor.detail(&any), Some(kept));
-        let mut node = Vec::new();
-        put_len_field(&mut node, 1, b"proxy-1");
-        let mut kept = node.clone();
-        put_len_field(&mut node, 3, text.as_bytes());
-        put_len_field(&mut kept, 3, b"");
-        assert_eq!(redactor.node(&node), Some(kept));
+        let message = |last: u32, value: &str| {
+            let mut out = Vec::new();
+            put_len_field(&mut out, 1, b"proxy-1");
+            put_len_field(&mut out, last, value.as_bytes());
+            out
+        };
+        assert_eq!(redactor.detail(&message(2, text)), Some(message(2, "")));
+        assert_eq!(redactor.node(&message(3, text)), Some(message(3, "")));
     }
 
     #[test]

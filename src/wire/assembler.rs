@@ -16,7 +16,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
-/// Memory of the metadata of a further stream, in bytes, once all metadata take too much.
+/// Memory of the metadata of a further stream once those of all streams are at the limit, in bytes.
 const MIN_METADATA_BYTES: usize = 1 << 10;
 
 /// Types of a stream. Clients use some dozens.
@@ -33,7 +33,8 @@ pub struct Assembler {
     opened: u32,
     streams: BTreeMap<StreamId, LiveStream>,
     shared: SharedValues,
-    /// Memory that all unfinished messages may take, in bytes, and the metadata of all streams.
+    /// Memory that all unfinished messages may take, in bytes. The metadata of all streams may take
+    /// as much.
     max_unfinished: usize,
     /// Memory of the metadata of live streams, in bytes.
     metadata_bytes: usize,
@@ -336,7 +337,7 @@ impl Assembler {
     }
 }
 
-/// Reports a message of a further type, together with the one before if that is one too.
+/// Reports a message of a type beyond [`MAX_TYPES`]. Consecutive ones share a gap.
 fn further_type(at: Time, id: StreamId, in_dir: Dir, size: u64, out: &mut Vec<Frame>) {
     if let Some(Frame { stream, what: FramePayload::Gap { dir, messages, bytes, cause }, .. }) =
         out.last_mut()

@@ -154,16 +154,19 @@ impl Open {
         self.method.len() + metadata.sum::<usize>()
     }
 
-    /// Keeps the first metadata up to `bytes` of memory. Returns the bytes of the rest.
+    /// Keeps the metadata that fit into `bytes` of memory. Returns the bytes of the others.
     pub fn limit_metadata(&mut self, bytes: usize) -> u64 {
-        let mut left = Some(bytes);
-        let kept = self.metadata.iter().take_while(|(name, value)| {
-            left = left.and_then(|left| left.checked_sub(name.len() + value.len() + METADATA_OVERHEAD));
-            left.is_some()
+        let (mut left, mut omitted) = (bytes, 0);
+        self.metadata.retain(|(name, value)| {
+            let size = name.len() + value.len();
+            let rest = left.checked_sub(size + METADATA_OVERHEAD);
+            match rest {
+                Some(rest) => left = rest,
+                None => omitted += size as u64,
+            }
+            rest.is_some()
         });
-        let kept = kept.count();
-        let rest = self.metadata.split_off(kept);
-        rest.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum()
+        omitted
     }
 
     /// Metadata key of a stream of REST polls: `proto` if its JSON uses the field names of the

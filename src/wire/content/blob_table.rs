@@ -73,9 +73,9 @@ impl BlobTable {
     pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
         let end = self.end();
         let (mut ids, mut kept) = (KeptIds::default(), Vec::new());
-        let olds = self.older_ids.iter().chain(self.first..);
+        let all_ids = self.older_ids.iter().chain(self.first..);
         let blobs = std::mem::take(&mut self.older).into_iter().chain(std::mem::take(&mut self.newer));
-        for (id, blob) in olds.zip(blobs).filter(|(id, _)| is_used(BlobId(*id))) {
+        for (id, blob) in all_ids.zip(blobs).filter(|(id, _)| is_used(BlobId(*id))) {
             ids.push(id);
             kept.push(blob);
         }

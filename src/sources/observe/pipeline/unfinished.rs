@@ -1,4 +1,4 @@
-//! A limit on what all connections together have begun and not completed.
+//! A limit on the incomplete input of all connections.
 
 use std::cmp::Reverse;
 
@@ -7,6 +7,7 @@ use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::Time;
+use crate::wire::text::size;
 
 /// The least limit, in bytes: more than one body of a REST poll.
 const MIN_LIMIT_BYTES: usize = 20 << 20;
@@ -15,7 +16,7 @@ const MIN_LIMIT_BYTES: usize = 20 << 20;
 const CHECK_BYTES: usize = 4 << 20;
 
 impl ObservedConnection {
-    /// Memory of what is not complete, in bytes: frames, header blocks, bodies, decompressors.
+    /// Memory of incomplete input, in bytes: frames, header blocks, bodies, decompressors.
     fn held_bytes(&self) -> usize {
         let polls = self.polls.as_ref().map_or(0, |polls| polls.connection.held_bytes());
         polls + self.observer.as_ref().map_or(0, |observer| observer.held_bytes())
@@ -23,10 +24,8 @@ impl ObservedConnection {
 }
 
 impl Pipeline {
-    /// Stops reading the connections that hold most, if all of them hold more than unfinished
-    /// messages may.
-    ///
-    /// Each connection has limits of its own, but a client can open many.
+    /// Stops reading the connections with most incomplete input, if that of all connections exceeds
+    /// the limit. Each connection has limits of its own, but a client can open many.
     pub(super) fn limit_unfinished(
         &mut self,
         event: &TapEvent,
@@ -57,15 +56,16 @@ impl Pipeline {
             }
             sum -= bytes;
             let Some(mut context) = self.context(conn, at, catalog, out) else { continue };
-            let why =
-                || format!("{bytes} B are not complete, and all connections hold more than {max} B of such");
-            let is_polled = context.connection.polls.is_some();
-            context.observe_polls(|polls, out| polls.connection.give_up(why(), out));
-            context.observe(|observer, out| {
-                if !is_polled && !observer.is_opaque() {
-                    observer.give_up(why(), out);
-                }
-            });
+            let why = format!(
+                "{} of incomplete input, and {} for all connections",
+                size(bytes as u64),
+                size(max as u64)
+            );
+            if context.connection.polls.is_some() {
+                context.observe_polls(|polls, out| polls.connection.give_up(why, out));
+            } else {
+                context.observe(|observer, out| observer.give_up(why, out));
+            }
         }
     }
 }
@@ -104,7 +104,7 @@ mod tests {
         let held = pipeline.connections.values().map(ObservedConnection::held_bytes);
         let all: usize = held.sum();
         assert!((1..=MIN_LIMIT_BYTES + CHECK_BYTES).contains(&all), "{all}");
-        let given_up = |frame: &&Frame| matches!(&frame.what, FramePayload::Open(open) if open.method.contains("not complete"));
+        let given_up = |frame: &&Frame| matches!(&frame.what, FramePayload::Open(open) if open.method.contains("incomplete input"));
         assert!(frames.iter().filter(given_up).count() >= connections as usize / 2, "{frames:?}");
     }
 
