@@ -16,7 +16,8 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// not count.
 const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
-/// Memory of the metadata of a further stream once those of all streams are at the limit, in bytes.
+/// Memory of the metadata of a further stream, in bytes, once those of all streams are at the
+/// limit.
 const MIN_METADATA_BYTES: usize = 1 << 10;
 
 /// Types of a stream. Clients use some dozens.

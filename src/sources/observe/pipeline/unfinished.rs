@@ -9,9 +9,6 @@ use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 use crate::wire::text::size;
 
-/// The least limit, in bytes: more than one body of a REST poll.
-const MIN_LIMIT_BYTES: usize = 20 << 20;
-
 /// Bytes between two checks.
 const CHECK_BYTES: usize = 4 << 20;
 
@@ -24,8 +21,10 @@ impl ObservedConnection {
 }
 
 impl Pipeline {
-    /// Stops reading the connections with most incomplete input, if that of all connections exceeds
-    /// the limit. Each connection has limits of its own, but a client can open many.
+    /// Stops reading connections with much incomplete input, if that of all connections but the
+    /// largest exceeds the limit.
+    ///
+    /// Each connection has limits of its own, but a client can open many.
     pub(super) fn limit_unfinished(
         &mut self,
         event: &TapEvent,
@@ -42,22 +41,19 @@ impl Pipeline {
         self.unchecked_bytes = 0;
         let held = self.connections.iter().map(|(id, connection)| (connection.held_bytes(), *id));
         let mut held: Vec<(usize, ConnId)> = held.filter(|(bytes, _)| *bytes > 0).collect();
-        let (mut sum, max) = (
-            held.iter().map(|(bytes, _)| bytes).sum::<usize>(),
-            self.assembler.max_unfinished().max(MIN_LIMIT_BYTES),
-        );
-        if sum <= max {
-            return;
-        }
         held.sort_unstable_by_key(|(bytes, _)| Reverse(*bytes));
-        for (bytes, conn) in held {
+        // The largest has the limits of a connection: one body may exceed the limit of all.
+        let others = held.iter().skip(1);
+        let (mut sum, max) =
+            (others.clone().map(|(bytes, _)| bytes).sum::<usize>(), self.assembler.max_unfinished());
+        for (bytes, conn) in others.copied() {
             if sum <= max {
                 return;
             }
             sum -= bytes;
             let Some(mut context) = self.context(conn, at, catalog, out) else { continue };
             let why = format!(
-                "{} of incomplete input, and {} for all connections",
+                "{} of incomplete input, and at most {} for all connections",
                 size(bytes as u64),
                 size(max as u64)
             );
@@ -76,6 +72,7 @@ mod tests {
     use crate::wire::FramePayload;
     use crate::wire::event::Dir;
 
+    const MAX: usize = 8 << 20;
     const SENT: usize = 900 << 10;
     const HEADERS: u8 = 1;
     const CONTINUATION: u8 = 9;
@@ -83,7 +80,7 @@ mod tests {
     /// Opens connections that each begin with `start` and then send [`SENT`] bytes in `parts`.
     fn after(connections: u64, start: &[u8], part: &[u8]) -> (Pipeline, Vec<Frame>) {
         let schema = crate::schema::Schema::builtin();
-        let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema).with_max_unfinished(0);
+        let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema).with_max_unfinished(MAX);
         let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
         for conn in (1..=connections).map(ConnId) {
             let mut handle = |event| {
@@ -103,7 +100,7 @@ mod tests {
         let (pipeline, frames) = after(connections, start, part);
         let held = pipeline.connections.values().map(ObservedConnection::held_bytes);
         let all: usize = held.sum();
-        assert!((1..=MIN_LIMIT_BYTES + CHECK_BYTES).contains(&all), "{all}");
+        assert!((1..=MAX + SENT + CHECK_BYTES).contains(&all), "{all}");
         let given_up = |frame: &&Frame| matches!(&frame.what, FramePayload::Open(open) if open.method.contains("incomplete input"));
         assert!(frames.iter().filter(given_up).count() >= connections as usize / 2, "{frames:?}");
     }
