@@ -165,7 +165,14 @@ impl Track {
             self.resource_state(catalog, *name, slot.as_ref(), now, limits).0 == ResourceState::Expired
         };
         let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_expired(name);
-        let is_kept = |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name);
+        // The client ignores a resource that was sent again after a refused removal, and not requested.
+        let is_ignored = |name: &Sym| {
+            let slot = self.sent.get(catalog, *name);
+            self.is_refusal_superseded(*name, slot.as_ref())
+                && slot.is_some_and(|slot| self.is_ignored(catalog, *name, &slot))
+        };
+        let is_kept =
+            |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name) && !is_ignored(name);
         let is_removed =
             |name: &Sym| self.is_removal_unanswered(catalog, *name, self.sent.get(catalog, *name).as_ref());
         let removed = self.removals_without_verdict().into_iter().filter(is_removed);

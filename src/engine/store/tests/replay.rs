@@ -282,6 +282,37 @@ fn counts_unnamed_resources_after_request_for_empty_name() {
     assert!(run(&ops, false).contains("resources: 12,"));
 }
 
+/// A glob that is also the name of a resource counts once its removal was refused.
+#[test]
+fn counts_resource_named_like_glob_after_refused_removal() {
+    let request = |stream: u8, names: &[u8], other: &[u8], version: u8, nonce: u8| Op::Request {
+        stream,
+        ty: 2,
+        names: names.to_vec(),
+        other: other.to_vec(),
+        version,
+        nonce,
+        nack: false,
+    };
+    let response = |item: (u8, u8, u8), nonce: u8| Op::Response {
+        stream: 2,
+        ty: 2,
+        items: vec![item],
+        removed: Vec::new(),
+        version: 0,
+        nonce,
+    };
+    let ops = [
+        request(1, &[1], &[6], 1, 1),
+        response((6, 0, 5), 1),
+        request(2, &[1, 3], &[], 1, 0),
+        request(2, &[], &[], 0, 2),
+        response((6, 0, 4), 2),
+        request(2, &[], &[], 1, 1),
+    ];
+    run(&ops, false);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
