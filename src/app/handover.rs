@@ -1,11 +1,11 @@
 //! Copies on their way from the recorder to the analysis.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::net::tap::CopyQueue;
-use crate::sources::observe::{StreamEvent, TapCopy, TapEvent};
+use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use crate::wire::event::Time;
 
 use super::spool::{Spool, SpoolReader, SpooledCopies};
@@ -47,15 +47,19 @@ impl Part {
         let PartContent::Memory(content) = &mut self.content else { return };
         match spool.put(std::mem::take(content)) {
             Ok(spooled) => {
+                copies.moved_to_spool(self.bytes - spooled.memory());
                 self.content = PartContent::Spooled(spooled);
-                copies.moved_to_spool(self.bytes);
             }
             Err(back) => *content = back,
         }
     }
 
-    pub(super) fn is_spooled(&self) -> bool {
-        matches!(self.content, PartContent::Spooled(_))
+    /// Returns the memory that the spool has saved, in bytes; `None` if the copies are in memory.
+    pub(super) fn spooled(&self) -> Option<usize> {
+        match &self.content {
+            PartContent::Memory(_) => None,
+            PartContent::Spooled(spooled) => Some(self.bytes - spooled.memory()),
+        }
     }
 
     /// Returns the copies, which stay in the part.
@@ -67,13 +71,41 @@ impl Part {
         }
     }
 
-    /// Returns the copies with their bytes counted as lost. The copies stay in the part.
-    pub(super) fn losses(&self, spool: Option<&mut SpoolReader>) -> Vec<TapCopy> {
+    /// Adds the bytes of each connection to `sizes`.
+    pub(super) fn add_sizes(&self, sizes: &mut BTreeMap<ConnId, u64>) {
+        match &self.content {
+            PartContent::Memory(copies) => {
+                for copy in copies {
+                    *sizes.entry(copy.conn).or_default() += copy.event.size() as u64;
+                }
+            }
+            PartContent::Spooled(spooled) => {
+                for (conn, bytes) in spooled.connections().into_iter().flatten() {
+                    *sizes.entry(conn).or_default() += bytes;
+                }
+            }
+        }
+    }
+
+    /// Returns the copies with their bytes counted as lost, except for those of `kept` connections.
+    /// The copies stay in the part.
+    pub(super) fn losses(&self, spool: Option<&mut SpoolReader>, kept: &BTreeSet<ConnId>) -> Vec<TapCopy> {
+        if let PartContent::Spooled(spooled) = &self.content
+            && let Some(mut connections) = spooled.connections()
+            && !connections.any(|(conn, _)| kept.contains(&conn))
+        {
+            return spooled.losses();
+        }
         let mut losses: Vec<TapCopy> = Vec::new();
-        for TapCopy { conn, at, event } in self.copies(spool) {
-            let lost = event.size() as u64;
-            let event = match event {
-                TapEvent::Bytes { dir, .. } => {
+        for copy in self.copies(spool) {
+            if kept.contains(&copy.conn) {
+                losses.push(copy);
+                continue;
+            }
+            let TapCopy { conn, at, event } = copy;
+            let event = match (event.forwarded(), event) {
+                (Some((dir, size)), event) => {
+                    let more = if let TapEvent::Lost { chunks, .. } = event { chunks } else { 1 };
                     if let Some(TapCopy {
                         conn: last,
                         event: TapEvent::Lost { dir: same, bytes, chunks },
@@ -82,16 +114,17 @@ impl Part {
                         && *last == conn
                         && *same == dir
                     {
-                        *bytes += lost;
-                        *chunks += 1;
+                        *bytes += size;
+                        *chunks += more;
                         continue;
                     }
-                    TapEvent::Lost { dir, bytes: lost, chunks: 1 }
+                    TapEvent::Lost { dir, bytes: size, chunks: more }
                 }
-                TapEvent::Stream { stream, event: StreamEvent::Message { .. } } => {
-                    TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: lost } }
+                (None, TapEvent::Stream { stream, event: StreamEvent::Message { pieces, .. } }) => {
+                    let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+                    TapEvent::Stream { stream, event: StreamEvent::Lost { bytes } }
                 }
-                event => event,
+                (None, event) => event,
             };
             losses.push(TapCopy { conn, at, event });
         }

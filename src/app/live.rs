@@ -230,6 +230,7 @@ impl Live {
             handover: Arc::clone(&handover),
             shared: shared.clone(),
             deadline: Arc::clone(&deadline),
+            late: None,
         };
         let spool = spool.map(SpoolReader::new);
         let work =
@@ -297,7 +298,7 @@ impl AnalysisWorker {
     }
 
     fn part(&mut self, part: Part) {
-        let (size, is_spooled) = (part.bytes, part.is_spooled());
+        let (size, spooled) = (part.bytes, part.spooled());
         let mut rest = part.into_copies(self.spool.as_mut()).into_iter().peekable();
         let (pipeline, frames, copies) = (&mut self.pipeline, &mut self.frames, &*self.copies);
         let (handover, shared) = (&*self.handover, self.keep.shared.clone());
@@ -312,7 +313,7 @@ impl AnalysisWorker {
                 let begun = Instant::now();
                 let (at, bytes) =
                     take_part(&mut rest, || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted(), take);
-                if !is_spooled {
+                if spooled.is_none() {
                     copies.analysed(bytes);
                 }
                 // The clock stays at the last copy while copies remain: an overdue answer may be
@@ -322,8 +323,9 @@ impl AnalysisWorker {
             });
             self.keep.drop_old(|used| pipeline.mark(used));
         }
-        if is_spooled {
-            copies.analysed_from_spool(size);
+        if let Some(spooled) = spooled {
+            copies.analysed_from_spool(spooled);
+            copies.analysed(size - spooled);
         }
     }
 }

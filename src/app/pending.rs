@@ -1,10 +1,10 @@
 //! Copies on their way from the tap to the recorder.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::net::tap::CopyQueue;
-use crate::sources::observe::TapCopy;
+use crate::sources::observe::{ConnId, TapCopy};
 
 use super::handover::Part;
 use super::spool::Spool;
@@ -69,6 +69,20 @@ impl PendingParts {
         self.lock().parts.pop_front()
     }
 
+    /// Returns the connections with the fewest pending bytes, up to `max` bytes together.
+    pub(super) fn smallest_connections(&self, max: u64) -> BTreeSet<ConnId> {
+        let mut sizes = BTreeMap::new();
+        self.lock().parts.iter().for_each(|part| part.add_sizes(&mut sizes));
+        let mut by_size: Vec<(u64, ConnId)> = sizes.into_iter().map(|(conn, size)| (size, conn)).collect();
+        by_size.sort_unstable();
+        let mut sum = 0_u64;
+        let fits = |(size, _): &(u64, ConnId)| {
+            sum = sum.saturating_add(*size);
+            sum <= max
+        };
+        by_size.into_iter().take_while(fits).map(|(_, conn)| conn).collect()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lock().parts.is_empty()
     }
@@ -87,13 +101,46 @@ mod tests {
 
     use super::*;
     use crate::app::spool::SpoolReader;
-    use crate::sources::observe::{ConnId, TapEvent};
+    use crate::sources::observe::TapEvent;
     use crate::wire::event::Dir;
 
     const LIMIT: usize = 1 << 20;
     const CHUNK: usize = 64 << 10;
     /// More than the limit several times.
     const CHUNKS: usize = 64;
+
+    #[test]
+    fn small_connections_stay_known_after_the_deadline() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
+        let copies = Arc::new(CopyQueue::new(LIMIT));
+        let pending = PendingParts::new(copies.clone(), Some(spool.clone()));
+        let push = |conn, size| {
+            let event = TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; size].into() };
+            copies.push(ConnId(conn), copies.now(), event);
+            pending.fill();
+        };
+        (0..20).for_each(|_| push(1, CHUNK));
+        push(2, 100);
+        (0..20).for_each(|_| push(1, CHUNK));
+        push(3, 10);
+        push(1, CHUNK);
+        let kept = pending.smallest_connections(CHUNK as u64);
+        assert_eq!(kept, BTreeSet::from([ConnId(2), ConnId(3)]));
+        let (mut reader, mut known, mut lost, mut spooled) = (SpoolReader::new(spool), Vec::new(), 0, 0);
+        while let Some(part) = pending.pop() {
+            spooled += usize::from(part.spooled().is_some());
+            for copy in part.losses(Some(&mut reader), &kept) {
+                match copy.event {
+                    TapEvent::Bytes { bytes, .. } => known.push((copy.conn.0, bytes.len())),
+                    TapEvent::Lost { bytes, .. } => lost += bytes as usize,
+                    event => panic!("{event:?}"),
+                }
+            }
+        }
+        assert!(spooled > 3, "{spooled} parts are in the spool");
+        assert_eq!((known, lost), (vec![(2, 100), (3, 10)], 41 * CHUNK));
+    }
 
     #[test]
     fn spools_in_order_while_nobody_records() {

@@ -4,10 +4,11 @@
 //! The recorder keeps the priority of the process, so that the recording does not lag on a busy
 //! machine (docs/decisions/0015-record-first.md).
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::sources::observe::{Pipeline, TapCopy};
+use crate::sources::observe::{ConnId, Pipeline, TapCopy};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
@@ -27,6 +28,13 @@ const MIN_DRAINED_BYTES: usize = 4 << 20;
 const DRAINED_DIVISOR: usize = 8;
 /// Drains between two parts at most.
 const MAX_DRAINS: usize = 8;
+
+/// Bytes of the smallest connections that are still recorded after the deadline: one that sends
+/// much must not take the others out of the recording.
+const MAX_LATE_BYTES: u64 = 1 << 20;
+
+/// How long that may take.
+const MAX_LATE_TIME: Duration = Duration::from_millis(200);
 
 /// The session file of a tap, and the decoder of its frames.
 ///
@@ -96,8 +104,10 @@ pub(super) struct RecorderWorker {
     pub(super) spool: Option<SpoolReader>,
     pub(super) handover: Arc<Handover>,
     pub(super) shared: Arc<LiveState>,
-    /// When to stop decoding: what remains then is recorded as lost.
+    /// When to stop decoding: what remains then is recorded as lost, except for small connections.
     pub(super) deadline: Arc<OnceLock<Instant>>,
+    /// The connections that are recorded after the deadline.
+    pub(super) late: Option<BTreeSet<ConnId>>,
 }
 
 impl RecorderWorker {
@@ -136,11 +146,20 @@ impl RecorderWorker {
 
     /// Records the oldest pending part and hands it over.
     fn step(&mut self) {
-        let is_late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
+        let late = self.deadline.get().and_then(|deadline| Instant::now().checked_duration_since(*deadline));
+        if let Some(late) = late {
+            let kept = self.late.get_or_insert_with(|| self.pending.smallest_connections(MAX_LATE_BYTES));
+            if late > MAX_LATE_TIME {
+                kept.clear();
+            }
+        }
         if let Some(mut part) = self.pending.pop() {
             if let Some(recording) = &mut self.recording {
                 let spool = self.spool.as_mut();
-                recording.take(if is_late { part.losses(spool) } else { part.copies(spool) });
+                recording.take(match &self.late {
+                    Some(kept) => part.losses(spool, kept),
+                    None => part.copies(spool),
+                });
             }
             self.pending.spool_beyond(self.pending.copies.limit() / 2, &mut part);
             self.handover.push(part);

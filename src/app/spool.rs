@@ -14,6 +14,7 @@ use bytes::{Buf, BufMut, Bytes};
 
 use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use crate::wire::event::{Dir, Time};
+use crate::wire::h2::SkimmedPart;
 
 /// A spool file.
 pub struct Spool {
@@ -76,8 +77,10 @@ pub(super) struct SpooledCopies {
     place: Range<u64>,
     /// Copies without bytes of traffic, which stay in memory.
     aside: Vec<TapCopy>,
-    /// Bytes of each connection and direction, and their time, in case the file cannot be read.
+    /// Bytes of each connection and direction, and their time, in case the file is not read.
     totals: BTreeMap<(ConnId, Dir), (Time, u64)>,
+    /// Some copies are messages, which are not in `totals`.
+    has_messages: bool,
 }
 
 const REQUEST_BYTES: u8 = 0;
@@ -86,6 +89,8 @@ const REQUEST_MESSAGE: u8 = 2;
 const RESPONSE_MESSAGE: u8 = 3;
 /// The next of the copies that stay in memory.
 const ASIDE: u8 = 4;
+const SKIMMED_REQUEST_BYTES: u8 = 5;
+const SKIMMED_RESPONSE_BYTES: u8 = 6;
 
 fn code(dir: Dir, of: [u8; 2]) -> u8 {
     match dir {
@@ -122,12 +127,16 @@ impl Spool {
         }
         let mut totals = BTreeMap::new();
         for copy in &copies {
-            if let TapEvent::Bytes { dir, bytes } = &copy.event {
-                totals.entry((copy.conn, *dir)).or_insert((copy.at, 0)).1 += bytes.len() as u64;
+            if let Some((dir, bytes)) = copy.event.forwarded() {
+                totals.entry((copy.conn, dir)).or_insert((copy.at, 0)).1 += bytes;
             }
         }
+        let is_message = |copy: &TapCopy| {
+            matches!(copy.event, TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
+        };
+        let has_messages = copies.iter().any(is_message);
         let aside = copies.into_iter().filter(|copy| !is_encoded(copy)).collect();
-        Ok(SpooledCopies { place, aside, totals })
+        Ok(SpooledCopies { place, aside, totals, has_messages })
     }
 
     fn write(&self, copies: &[TapCopy], mut at: u64) -> io::Result<()> {
@@ -196,12 +205,7 @@ impl SpoolReader {
             return copies;
         }
         tracing::warn!("the spool cannot be read: part of the traffic is missing");
-        let lost = from.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
-            conn,
-            at,
-            event: TapEvent::Lost { dir, bytes, chunks: 1 },
-        });
-        lost.chain(from.aside.iter().cloned()).collect()
+        from.losses()
     }
 
     fn bytes(&mut self, place: &Range<u64>) -> io::Result<Bytes> {
@@ -260,8 +264,40 @@ impl Parts {
     }
 }
 
+impl SpooledCopies {
+    /// Returns the memory of the copies that stay in memory, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.aside.iter().map(|copy| copy.event.memory()).sum()
+    }
+
+    /// Returns the connections with forwarded bytes, and the number of those bytes; `None` if there
+    /// are messages too.
+    pub(super) fn connections(&self) -> Option<impl Iterator<Item = (ConnId, u64)>> {
+        let bytes = self.totals.iter().map(|(&(conn, _), &(_, bytes))| (conn, bytes));
+        (!self.has_messages).then_some(bytes)
+    }
+
+    /// Returns the copies with all forwarded bytes counted as lost, and without messages.
+    pub(super) fn losses(&self) -> Vec<TapCopy> {
+        let lost = self.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
+            conn,
+            at,
+            event: TapEvent::Lost { dir, bytes, chunks: 1 },
+        });
+        // A connection begins before bytes are lost.
+        let is_first = |copy: &&TapCopy| matches!(copy.event, TapEvent::Opened { .. });
+        let first = self.aside.iter().filter(is_first).cloned();
+        let rest = self.aside.iter().filter(|copy| !is_first(copy)).cloned();
+        first.chain(lost).chain(rest).collect()
+    }
+}
+
 fn is_encoded(copy: &TapCopy) -> bool {
-    matches!(copy.event, TapEvent::Bytes { .. } | TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
+    match copy.event {
+        TapEvent::Bytes { .. } | TapEvent::Skimmed { .. } => true,
+        TapEvent::Stream { event: StreamEvent::Message { .. }, .. } => true,
+        _ => false,
+    }
 }
 
 /// Bytes of kind, connection and time.
@@ -271,6 +307,7 @@ fn encoded_len(copy: &TapCopy) -> usize {
     match &copy.event {
         TapEvent::Bytes { .. } => HEAD_BYTES + 4 + copy.event.size(),
         TapEvent::Stream { event: StreamEvent::Message { .. }, .. } => HEAD_BYTES + 8 + copy.event.size(),
+        TapEvent::Skimmed { kept, parts, .. } => HEAD_BYTES + 8 + 8 * parts.len() + kept.len(),
         _ => 1,
     }
 }
@@ -296,6 +333,17 @@ fn encode<'a>(copies: &'a [TapCopy], out: &mut Vec<u8>) -> Vec<(usize, &'a [u8])
                 out.put_u32(*stream);
                 out.put_u32(copy.event.size() as u32);
                 pieces
+            }
+            TapEvent::Skimmed { dir, kept, parts } => {
+                head(code(*dir, [SKIMMED_REQUEST_BYTES, SKIMMED_RESPONSE_BYTES]));
+                out.put_u32(kept.len() as u32);
+                out.put_slice(kept);
+                out.put_u32(parts.len() as u32);
+                for part in parts {
+                    out.put_u32(part.kept);
+                    out.put_u32(part.missing);
+                }
+                &[]
             }
             _ => {
                 out.put_u8(ASIDE);
@@ -323,7 +371,8 @@ fn decode(mut bytes: Bytes, aside: &[TapCopy]) -> Option<Vec<TapCopy>> {
             continue;
         }
         let (conn, at) = (ConnId(bytes.try_get_u64().ok()?), Time(bytes.try_get_u64().ok()?));
-        let dir = if matches!(kind, REQUEST_BYTES | REQUEST_MESSAGE) { Dir::Req } else { Dir::Resp };
+        let is_request = matches!(kind, REQUEST_BYTES | REQUEST_MESSAGE | SKIMMED_REQUEST_BYTES);
+        let dir = if is_request { Dir::Req } else { Dir::Resp };
         let stream = match kind {
             REQUEST_MESSAGE | RESPONSE_MESSAGE => Some(bytes.try_get_u32().ok()?),
             _ => None,
@@ -331,6 +380,10 @@ fn decode(mut bytes: Bytes, aside: &[TapCopy]) -> Option<Vec<TapCopy>> {
         let len = bytes.try_get_u32().ok()? as usize;
         let content = (len <= bytes.len()).then(|| bytes.split_to(len))?;
         let event = match stream {
+            None if matches!(kind, SKIMMED_REQUEST_BYTES | SKIMMED_RESPONSE_BYTES) => {
+                let parts = decode_parts(&mut bytes)?;
+                TapEvent::Skimmed { dir, kept: content.into(), parts }
+            }
             None => TapEvent::Bytes { dir, bytes: content },
             Some(stream) => {
                 TapEvent::Stream { stream, event: StreamEvent::Message { dir, pieces: vec![content] } }
@@ -339,6 +392,16 @@ fn decode(mut bytes: Bytes, aside: &[TapCopy]) -> Option<Vec<TapCopy>> {
         copies.push(TapCopy { conn, at, event });
     }
     Some(copies)
+}
+
+fn decode_parts(bytes: &mut Bytes) -> Option<Vec<SkimmedPart>> {
+    let len = bytes.try_get_u32().ok()? as usize;
+    let mut parts = Vec::with_capacity(len.min(bytes.len() / 8));
+    for _ in 0..len {
+        let kept = bytes.try_get_u32().ok()?;
+        parts.push(SkimmedPart { kept, missing: bytes.try_get_u32().ok()? });
+    }
+    Some(parts)
 }
 
 #[cfg(test)]
@@ -358,6 +421,11 @@ mod tests {
                     dir: Dir::Resp,
                     pieces: vec![Bytes::from_static(b"ab"), Bytes::from_static(b"c")],
                 },
+            },
+            TapEvent::Skimmed {
+                dir: Dir::Req,
+                kept: vec![3; size / 10],
+                parts: vec![SkimmedPart { kept: size as u32 / 10, missing: 20 }],
             },
             TapEvent::Closed { by: None, error: None },
         ];
@@ -451,7 +519,7 @@ mod tests {
                 _ => 0,
             })
             .sum();
-        assert_eq!(lost, 750);
+        assert_eq!(lost, 500 + 250 + 50 + 20);
         assert!(matches!(read.last().unwrap().event, TapEvent::Closed { .. }), "the connection still ends");
     }
 }

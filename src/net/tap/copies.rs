@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use crate::wire::Intervention;
 use crate::wire::event::{Clock, Dir, Time};
 use crate::wire::h2::Skimmer;
+
+use super::lane::Lane;
 
 /// Bytes that skimmed copies of one direction collect before a new copy begins.
 const MAX_SKIMMED_BYTES: usize = 64 << 10;
@@ -51,6 +54,8 @@ pub struct CopyQueue {
 #[derive(Debug, Default)]
 struct Queue {
     items: Vec<TapCopy>,
+    /// The items that are the newest one of their direction, and count lost bytes.
+    losses: BTreeMap<(ConnId, Dir), usize>,
     bytes: usize,
     closed: bool,
     /// Another thread took copies since the last [`wait`](CopyQueue::wait).
@@ -106,41 +111,40 @@ impl CopyQueue {
         match what {
             // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
             TapEvent::Stream { stream, .. } if used > 0 && size > 0 && used + memory > self.limit => {
-                let what = TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: size as u64 } };
-                queue.bytes += what.memory();
-                queue.items.push(TapCopy { conn, at, event: what });
+                let event = StreamEvent::Lost { bytes: size as u64 };
+                queue.add(conn, at, TapEvent::Stream { stream, event });
             }
             TapEvent::Intercepted { stream, what } if used + memory > self.limit => {
                 // The fact is small, its messages may not be.
                 let what = Intervention { original: None, sent: None, ..Intervention::clone(&what) };
-                let what = TapEvent::Intercepted { stream, what: Arc::new(what) };
-                queue.bytes += what.memory();
-                queue.items.push(TapCopy { conn, at, event: what });
+                queue.add(conn, at, TapEvent::Intercepted { stream, what: Arc::new(what) });
             }
             TapEvent::Bytes { dir, bytes } if used + memory > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
-            what => {
-                queue.bytes += memory;
-                queue.items.push(TapCopy { conn, at, event: what });
-            }
+            what => queue.add(conn, at, what),
         }
         self.pushed(queue, memory);
     }
 
     /// Adds a copy of relayed bytes. Beyond the limit the bodies of messages are left out; far
-    /// beyond, all bytes.
-    pub fn push_bytes(&self, conn: ConnId, at: Time, dir: Dir, bytes: Bytes, skimmer: &mut Skimmer) {
+    /// beyond, all bytes. Slow directions have room of their own, so that fast ones do not take
+    /// them out of the recording.
+    pub fn push_bytes(&self, lane: &mut Lane, at: Time, bytes: Bytes) {
+        let is_slow = lane.is_slow(at, &bytes);
+        let Lane { conn, dir, ref mut skimmer, .. } = *lane;
         let mut queue = self.lock();
         let (before, used) = (queue.bytes, queue.bytes + self.held());
         let reserve = self.limit / 8;
-        // Requests are small and say what became of the responses.
-        let room = if dir == Dir::Req { self.limit + reserve } else { self.limit };
+        let room = match dir {
+            _ if is_slow => self.limit + 3 * reserve,
+            // Requests are small and say what became of the responses.
+            Dir::Req => self.limit + reserve,
+            Dir::Resp => self.limit,
+        };
         if used + bytes.len() <= room {
             skimmer.pass(&bytes);
-            let event = TapEvent::Bytes { dir, bytes };
-            queue.bytes += event.memory();
-            queue.items.push(TapCopy { conn, at, event });
+            queue.add(conn, at, TapEvent::Bytes { dir, bytes });
         } else if used > room + reserve {
             skimmer.pass(&bytes);
             queue.lost(conn, at, dir, bytes.len() as u64);
@@ -292,6 +296,7 @@ impl CopyQueue {
         self.held.fetch_add(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
         let more = !queue.closed || !queue.items.is_empty();
         std::mem::swap(&mut queue.items, into);
+        queue.losses.clear();
         more
     }
 }
@@ -317,25 +322,33 @@ impl Queue {
         let (mut kept, mut parts) = (Vec::new(), Vec::new());
         let is_http2 = skimmer.skim(bytes, &mut kept, &mut parts);
         if is_http2 {
-            let event = TapEvent::Skimmed { dir, kept, parts };
-            self.bytes += event.memory();
-            self.items.push(TapCopy { conn, at, event });
+            self.add(conn, at, TapEvent::Skimmed { dir, kept, parts });
         }
         is_http2
     }
 
-    /// Counts a lost chunk, together with the loss before it if that has the same direction.
+    fn add(&mut self, conn: ConnId, at: Time, event: TapEvent) {
+        if !self.losses.is_empty() {
+            self.losses.remove(&(conn, Dir::Req));
+            self.losses.remove(&(conn, Dir::Resp));
+        }
+        self.bytes += event.memory();
+        self.items.push(TapCopy { conn, at, event });
+    }
+
+    /// Counts a lost chunk, together with the loss before it if the connection had no other event
+    /// since: while the queue is full, each chunk of several connections is lost.
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
-        if let Some(TapCopy { conn: last, event: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =
-            self.items.last_mut()
-            && *last == conn
-            && *same == dir
+        if let Some(&index) = self.losses.get(&(conn, dir))
+            && let Some(TapCopy { event: TapEvent::Lost { bytes, chunks, .. }, .. }) =
+                self.items.get_mut(index)
         {
             *bytes += size;
             *chunks += 1;
             return;
         }
         let event = TapEvent::Lost { dir, bytes: size, chunks: 1 };
+        self.losses.insert((conn, dir), self.items.len());
         self.bytes += event.memory();
         self.items.push(TapCopy { conn, at, event });
     }

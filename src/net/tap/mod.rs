@@ -19,6 +19,7 @@ mod armed;
 mod buffers;
 mod changes;
 mod copies;
+mod lane;
 mod leg;
 mod relay;
 mod reporter;

@@ -13,6 +13,7 @@ use super::added_delay::is_measured;
 use super::answer::{self, ClientProtocol};
 use super::armed::{self, Armed};
 use super::buffers::Buffers;
+use super::lane::Lane;
 use super::leg::Leg;
 use super::secure::{self, Handshakes, Legs};
 use super::{EventReporter, Tls};
@@ -20,7 +21,7 @@ use crate::net::tls;
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::{Dir, Side};
-use crate::wire::h2::{Changes, Rewrite, Skimmer, Unchanged};
+use crate::wire::h2::{Changes, Rewrite, Unchanged};
 
 /// Bytes of requests that are kept until the server answers.
 ///
@@ -60,7 +61,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         early: None,
         http1_line: None,
         rewrite: None,
-        skimmer: Skimmer::new(dir),
+        lane: Lane::new(conn, dir),
         chunks: 0,
     };
     let armed = shared.armed.clone().filter(|armed| armed.is_active());
@@ -237,8 +238,7 @@ pub(super) struct Pump {
     http1_line: Option<String>,
     /// The rewriter of request headers.
     rewrite: Option<Box<Rewrite>>,
-    /// Follows the copies, to leave out whole messages when the queue is full.
-    skimmer: Skimmer,
+    lane: Lane,
     /// Number of chunks that were sent on.
     chunks: u32,
 }
@@ -284,7 +284,7 @@ impl Pump {
                 counters.added_delay.record(copies.now().since(at));
             }
             self.chunks = self.chunks.wrapping_add(1);
-            copies.push_bytes(self.conn, at, self.dir, bytes, &mut self.skimmer);
+            copies.push_bytes(&mut self.lane, at, bytes);
         }
         Ok(())
     }
@@ -308,7 +308,7 @@ impl Pump {
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if let Some(copies) = copies.as_ref().filter(|_| !bytes.is_empty()) {
-            copies.push_bytes(self.conn, copies.now(), self.dir, bytes, &mut self.skimmer);
+            copies.push_bytes(&mut self.lane, copies.now(), bytes);
         }
     }
 

@@ -36,7 +36,24 @@ pub struct TapCopy {
 impl TapEvent {
     /// Returns the memory of the event in a queue, in bytes.
     pub fn memory(&self) -> usize {
-        self.size() + std::mem::size_of::<TapCopy>()
+        let head = match self {
+            TapEvent::Stream { event: StreamEvent::Open(head), .. } => head.memory(),
+            _ => 0,
+        };
+        self.size() + head + std::mem::size_of::<TapCopy>()
+    }
+
+    /// Returns the direction of forwarded bytes and their number, with those that are missing.
+    pub fn forwarded(&self) -> Option<(Dir, u64)> {
+        match self {
+            TapEvent::Bytes { dir, bytes } => Some((*dir, bytes.len() as u64)),
+            TapEvent::Skimmed { dir, parts, .. } => {
+                let bytes = parts.iter().map(|part| u64::from(part.kept) + u64::from(part.missing)).sum();
+                Some((*dir, bytes))
+            }
+            TapEvent::Lost { dir, bytes, .. } => Some((*dir, *bytes)),
+            _ => None,
+        }
     }
 
     /// Returns how many bytes the event carries.

@@ -191,6 +191,15 @@ impl Head {
         head
     }
 
+    /// Returns the memory of the fields, in bytes.
+    pub fn memory(&self) -> usize {
+        let field = |(name, value): &(String, String)| {
+            name.len() + value.len() + std::mem::size_of::<(String, String)>()
+        };
+        let fields = self.metadata.iter().map(field).sum::<usize>();
+        self.method.len() + self.path.len() + self.authority.len() + fields
+    }
+
     /// Whether the request is a gRPC call.
     pub fn is_grpc(&self) -> bool {
         let mut types = self.metadata.iter().filter(|(name, _)| name == "content-type");

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
+use super::lane::Lane;
 use super::*;
 use crate::sources::observe::{ConnId, ConnectStep, TapCopy, TapEvent};
 use crate::wire::event::{Dir, Time};
@@ -163,6 +164,27 @@ fn counts_lost_copies_and_relays_all_bytes() {
     }
     assert!(lost > 0, "the queue was too small for this");
     assert_eq!(lost + kept, 2 * sent.len() as u64, "every byte is either kept or counted");
+}
+
+#[test]
+fn queue_filled_by_others_takes_copies_of_slow_connection() {
+    let copies = CopyQueue::new(1 << 20);
+    let mut fast = [1, 2].map(|conn| Lane::new(ConnId(conn), Dir::Req));
+    for _ in 0..1000 {
+        for lane in &mut fast {
+            copies.push_bytes(lane, Time::ZERO, vec![0; 16 << 10].into());
+        }
+    }
+    let mut slow = Lane::new(ConnId(3), Dir::Req);
+    copies.push_bytes(&mut slow, Time::ZERO, vec![1; 1000].into());
+    let mut all = Vec::new();
+    copies.drain(&mut all, TIMEOUT);
+    let last = all.last().unwrap();
+    assert!(matches!(&last.event, TapEvent::Bytes { bytes, .. } if bytes.len() == 1000), "{last:?}");
+    let losses = all.iter().filter(|copy| matches!(copy.event, TapEvent::Lost { .. })).count();
+    assert!((1..=2).contains(&losses), "{losses} events for the losses of two directions");
+    let sent: u64 = all.iter().filter_map(|copy| copy.event.forwarded()).map(|(_, bytes)| bytes).sum();
+    assert_eq!(sent, 2 * 1000 * (16 << 10) + 1000, "every byte is either kept or counted");
 }
 
 #[test]
