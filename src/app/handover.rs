@@ -96,39 +96,22 @@ impl Part {
         {
             return spooled.losses();
         }
-        let mut losses: Vec<TapCopy> = Vec::new();
-        for copy in self.copies(spool) {
-            if kept.contains(&copy.conn) {
-                losses.push(copy);
-                continue;
+        let loss = |TapCopy { conn, at, event }| {
+            if kept.contains(&conn) {
+                return TapCopy { conn, at, event };
             }
-            let TapCopy { conn, at, event } = copy;
             let event = match (event.forwarded(), event) {
-                (Some((dir, size)), event) => {
-                    let more = if let TapEvent::Lost { chunks, .. } = event { chunks } else { 1 };
-                    if let Some(TapCopy {
-                        conn: last,
-                        event: TapEvent::Lost { dir: same, bytes, chunks },
-                        ..
-                    }) = losses.last_mut()
-                        && *last == conn
-                        && *same == dir
-                    {
-                        *bytes += size;
-                        *chunks += more;
-                        continue;
-                    }
-                    TapEvent::Lost { dir, bytes: size, chunks: more }
-                }
+                (_, event @ TapEvent::Lost { .. }) => event,
+                (Some((dir, bytes)), _) => TapEvent::Lost { dir, bytes, chunks: 1 },
                 (None, TapEvent::Stream { stream, event: StreamEvent::Message { pieces, .. } }) => {
                     let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
                     TapEvent::Stream { stream, event: StreamEvent::Lost { bytes } }
                 }
                 (None, event) => event,
             };
-            losses.push(TapCopy { conn, at, event });
-        }
-        losses
+            TapCopy { conn, at, event }
+        };
+        self.copies(spool).into_iter().map(loss).collect()
     }
 
     /// Returns the copies and releases their room in the spool.

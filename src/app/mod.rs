@@ -11,6 +11,7 @@ pub mod editor;
 mod feed_error;
 pub mod files;
 mod handover;
+mod late;
 pub mod limits;
 pub mod live;
 mod named_recording;

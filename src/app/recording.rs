@@ -14,6 +14,7 @@ use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
 
 use super::handover::Handover;
+use super::late::LateLosses;
 use super::live::LiveState;
 use super::pending::PendingParts;
 use super::recorder::Recorder;
@@ -106,8 +107,8 @@ pub(super) struct RecorderWorker {
     pub(super) shared: Arc<LiveState>,
     /// When to stop decoding: what remains then is recorded as lost, except for small connections.
     pub(super) deadline: Arc<OnceLock<Instant>>,
-    /// The connections that are recorded after the deadline.
-    pub(super) late: Option<BTreeSet<ConnId>>,
+    /// The connections that are recorded after the deadline, and the losses of the others.
+    pub(super) late: Option<(BTreeSet<ConnId>, LateLosses)>,
 }
 
 impl RecorderWorker {
@@ -133,6 +134,7 @@ impl RecorderWorker {
         }
         let now = copies.now();
         if let Some(mut recording) = self.recording.take() {
+            recording.take(self.late.take().map_or_else(Vec::new, |(_, losses)| losses.finish()));
             recording.flush(now, &self.shared);
             recording.finish(&self.shared);
         }
@@ -148,7 +150,8 @@ impl RecorderWorker {
     fn step(&mut self) {
         let late = self.deadline.get().and_then(|deadline| Instant::now().checked_duration_since(*deadline));
         if let Some(late) = late {
-            let kept = self.late.get_or_insert_with(|| self.pending.smallest_connections(MAX_LATE_BYTES));
+            let smallest = || self.pending.smallest_connections(MAX_LATE_BYTES);
+            let (kept, _) = self.late.get_or_insert_with(|| (smallest(), LateLosses::default()));
             if late > MAX_LATE_TIME {
                 kept.clear();
             }
@@ -156,8 +159,8 @@ impl RecorderWorker {
         if let Some(mut part) = self.pending.pop() {
             if let Some(recording) = &mut self.recording {
                 let spool = self.spool.as_mut();
-                recording.take(match &self.late {
-                    Some(kept) => part.losses(spool, kept),
+                recording.take(match &mut self.late {
+                    Some((kept, losses)) => losses.add(part.losses(spool, kept)),
                     None => part.copies(spool),
                 });
             }

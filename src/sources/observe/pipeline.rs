@@ -4,12 +4,14 @@
 //! across all connections.
 
 mod capture;
+mod standing_gaps;
 mod unfinished;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::standing_gaps::StandingGaps;
 use super::first_end::FirstEnd;
 use super::pings::UnansweredPings;
 use super::rest::{PollConnection, PollOutput, RestTracks};
@@ -68,6 +70,7 @@ struct ObservedConnection {
     pings: UnansweredPings,
     /// Messages whose bodies did not fit into the queue, by HTTP/2 stream number and direction.
     skimmed: BTreeMap<(u32, Dir), MissedPart>,
+    standing_gaps: StandingGaps,
 }
 
 /// Messages and bytes of a stream that are missing and not reported yet.
@@ -141,6 +144,7 @@ impl Pipeline {
                 last_pings_at: [at; 2],
                 pings: UnansweredPings::default(),
                 skimmed: BTreeMap::new(),
+                standing_gaps: StandingGaps::default(),
             };
             self.connections.insert(conn, connection);
             return;
@@ -305,6 +309,13 @@ impl ConnectionContext<'_> {
 
     fn event(&mut self, event: Event<'_>) {
         let stream_id = |connection: &ObservedConnection, number| connection.streams.get(&number).copied();
+        if let Event::Data { stream, .. }
+        | Event::Message { stream, .. }
+        | Event::Lost { stream, .. }
+        | Event::End { stream, .. } = &event
+        {
+            self.connection.standing_gaps.note_event(*stream);
+        }
         match event {
             Event::Open { stream, head } => self.opened(stream, head),
             Event::Begun { stream } => {
@@ -401,10 +412,14 @@ impl ConnectionContext<'_> {
 
     /// Counts missing bytes of unknown streams.
     fn missing_anywhere(&mut self, dir: Dir, mut bytes: u64) {
-        self.connection.unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
+        let ObservedConnection { unidentified, streams, standing_gaps, .. } = &mut *self.connection;
+        unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
+        let is_all = standing_gaps.len(dir) == streams.len();
         // Any stream may have lost some of the bytes; count them once.
-        for id in self.connection.streams.values() {
-            self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
+        for (number, id) in streams.iter().take(if is_all { 1 } else { usize::MAX }) {
+            if standing_gaps.add(*number, dir) || bytes > 0 {
+                self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
+            }
         }
     }
 

@@ -183,3 +183,35 @@ fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     let (store, ..) = cut_in_response(2, 5_000_000);
     assert!(store.failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
 }
+
+/// Losses that name no stream cost one gap each, however many streams are open.
+#[test]
+fn streams_without_events_since_a_loss_have_one_gap() {
+    const STREAMS: u32 = 500;
+    let mut request =
+        headers(0, &[(":method", "POST"), (":path", ADS), ("content-type", "application/grpc")]);
+    let opened = (1..STREAMS).map(|n| {
+        request[5..9].copy_from_slice(&(1 + 2 * n).to_be_bytes());
+        bytes(Dir::Req, request.clone())
+    });
+    let opened: Vec<TapEvent> = opened.collect();
+    let lost = |dir| TapEvent::Lost { dir, bytes: 5, chunks: 1 };
+    let events = start().into_iter().chain(opened);
+    // A response of one stream makes a second gap of that stream necessary.
+    let events = events.chain([lost(Dir::Req), lost(Dir::Req), message(Dir::Resp, 0, b""), lost(Dir::Req)]);
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    let mut pipeline = Pipeline::new(|_, _| None);
+    let gaps = events.map(|event| {
+        let copy = TapCopy { conn: ConnId(1), at: Time::ZERO, event };
+        pipeline.handle(copy, &mut catalog, &mut frames);
+        let gap = |frame: Frame| match frame.what {
+            FramePayload::Gap { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        let gaps: Vec<u64> = frames.drain(..).filter_map(gap).collect();
+        (gaps.len(), gaps.iter().sum())
+    });
+    let gaps: Vec<(usize, u64)> = gaps.collect();
+    let [first, second, .., third] = gaps[gaps.len() - 4..] else { panic!("{gaps:?}") };
+    assert_eq!([first, second, third], [(STREAMS as usize, 5), (1, 5), (1, 5)]);
+}
