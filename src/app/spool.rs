@@ -78,7 +78,7 @@ pub(super) struct SpooledCopies {
     /// Copies without bytes of traffic, which stay in memory.
     aside: Vec<TapCopy>,
     /// Bytes of each connection and direction, and their time, in case the file is not read.
-    totals: BTreeMap<(ConnId, Dir), (Time, u64)>,
+    totals: Box<[((ConnId, Dir), (Time, u64))]>,
     /// Some copies are messages, which are not in `totals`.
     has_messages: bool,
 }
@@ -135,7 +135,10 @@ impl Spool {
             matches!(copy.event, TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
         };
         let has_messages = copies.iter().any(is_message);
-        let aside = copies.into_iter().filter(|copy| !is_encoded(copy)).collect();
+        let totals = totals.into_iter().collect();
+        // The memory of the other copies would stay with them.
+        let mut aside: Vec<TapCopy> = copies.into_iter().filter(|copy| !is_encoded(copy)).collect();
+        aside.shrink_to_fit();
         Ok(SpooledCopies { place, aside, totals, has_messages })
     }
 
@@ -273,13 +276,13 @@ impl SpooledCopies {
     /// Returns the connections with forwarded bytes, and the number of those bytes; `None` if there
     /// are messages too.
     pub(super) fn connections(&self) -> Option<impl Iterator<Item = (ConnId, u64)>> {
-        let bytes = self.totals.iter().map(|(&(conn, _), &(_, bytes))| (conn, bytes));
+        let bytes = self.totals.iter().map(|&((conn, _), (_, bytes))| (conn, bytes));
         (!self.has_messages).then_some(bytes)
     }
 
     /// Returns the copies with all forwarded bytes counted as lost, and without messages.
     pub(super) fn losses(&self) -> Vec<TapCopy> {
-        let lost = self.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
+        let lost = self.totals.iter().map(|&((conn, dir), (at, bytes))| TapCopy {
             conn,
             at,
             event: TapEvent::Lost { dir, bytes, chunks: 1 },
