@@ -59,6 +59,10 @@ const UNFINISHED_DIVISOR: usize = 8;
 /// The least limit of unfinished messages, in bytes.
 const MIN_UNFINISHED_BYTES: usize = 8 << 20;
 
+/// Connections with several streams get no more once one stream is open for this many bytes of the
+/// memory. An open stream takes about 3 kB in recorder and analysis together.
+const STREAM_DIVISOR: usize = 8 << 10;
+
 /// The analysis has at least one part in this many of the memory.
 const ANALYSIS_DIVISOR: usize = 8;
 
@@ -351,6 +355,10 @@ fn unfinished_bytes(memory: usize) -> usize {
     (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
 }
 
+fn bounded_pipeline(pipeline: Pipeline, memory: usize) -> Pipeline {
+    pipeline.with_max_unfinished(unfinished_bytes(memory)).with_max_streams(memory / STREAM_DIVISOR)
+}
+
 /// Creates the catalog of a thread, with a limit on its search for secrets.
 fn new_catalog(seed: u64, redact: Option<Arc<dyn Redact>>) -> Catalog {
     let redact = redact.map(|redact| Arc::new(LimitedRedactor::new(redact)) as Arc<dyn Redact>);
@@ -398,7 +406,7 @@ impl Running {
         let new_pipeline = || {
             let redactor = redactor.clone();
             let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
-            pipeline.with_max_unfinished(unfinished_bytes(memory)).with_rest(options.schema.clone())
+            bounded_pipeline(pipeline, memory).with_rest(options.schema.clone())
         };
         let clock = copies.clock();
         let budget = (counted / RECORDER_DIVISOR).max(least / RECORDER_DIVISOR);

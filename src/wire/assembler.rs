@@ -23,7 +23,7 @@ const MIN_METADATA_BYTES: usize = 1 << 10;
 /// Types of a stream. Clients use some dozens.
 const MAX_TYPES: usize = 128;
 
-/// Bytes of messages between two checks of that memory.
+/// Bytes of messages between two checks of that memory at most.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
 
 /// Turns the traffic of live streams into frames.
@@ -39,6 +39,8 @@ pub struct Assembler {
     max_unfinished: usize,
     /// Memory of the metadata of live streams, in bytes.
     metadata_bytes: usize,
+    /// Streams that may be open before connections with several are limited.
+    max_streams: usize,
     /// Bytes of messages since the memory of unfinished messages was checked.
     unchecked_bytes: usize,
 }
@@ -51,6 +53,7 @@ impl Default for Assembler {
             shared: SharedValues::default(),
             max_unfinished: MAX_UNFINISHED_BYTES,
             metadata_bytes: 0,
+            max_streams: usize::MAX,
             unchecked_bytes: 0,
         }
     }
@@ -85,6 +88,16 @@ impl Assembler {
     /// Gives all unfinished messages `bytes` of memory, or the default of 34 MB if that is less.
     pub(crate) fn with_max_unfinished(self, bytes: usize) -> Assembler {
         Assembler { max_unfinished: bytes.min(MAX_UNFINISHED_BYTES), ..self }
+    }
+
+    /// Limits connections that have several streams once `streams` are open.
+    pub(crate) fn with_max_streams(self, streams: usize) -> Assembler {
+        Assembler { max_streams: streams, ..self }
+    }
+
+    /// Whether so many streams are open that only connections with few may open more.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.streams.len() >= self.max_streams
     }
 
     /// Returns the memory that all unfinished messages may take, in bytes.
@@ -139,7 +152,7 @@ impl Assembler {
             }
             None => stream.counts[side(dir)].bytes += bytes.len() as u64,
         }
-        if self.unchecked_bytes >= UNFINISHED_CHECK_BYTES {
+        if self.unchecked_bytes >= UNFINISHED_CHECK_BYTES.min(self.max_unfinished / 8) {
             self.unchecked_bytes = 0;
             self.limit_unfinished();
         }
@@ -454,6 +467,18 @@ mod tests {
         let causes: Vec<Option<GapCause>> = causes.collect();
         assert!(causes[0].is_none() && causes[4].is_none(), "{causes:?}");
         assert_eq!(causes[3], Some(GapCause::Names), "{causes:?}");
+    }
+
+    #[test]
+    fn shortens_long_paths_once_the_metadata_take_their_memory() {
+        let max = 1 << 20;
+        let (mut assembler, mut out) = (Assembler::default().with_max_unfinished(max), Vec::new());
+        for _ in 0..100 {
+            assembler.open(Time::ZERO, open(&"ö".repeat(30_000)), &mut out);
+        }
+        assert!(assembler.metadata_bytes <= max + 100 * MIN_METADATA_BYTES, "{}", assembler.metadata_bytes);
+        let gaps = out.iter().filter(|frame| matches!(frame.what, FramePayload::Gap { bytes: 59_800, .. }));
+        assert_eq!(gaps.count(), 100 - max / 60_000);
     }
 
     #[test]

@@ -147,6 +147,9 @@ pub struct Open {
 /// Memory of a metadata entry besides its name and value, in bytes.
 const METADATA_OVERHEAD: usize = 64;
 
+/// Longest path that is kept whole when memory is short, in bytes. Paths of xDS are shorter.
+const MAX_LIMITED_METHOD_BYTES: usize = 200;
+
 impl Open {
     /// Estimates the memory of the texts, in bytes.
     pub fn memory(&self) -> usize {
@@ -154,9 +157,15 @@ impl Open {
         self.method.len() + metadata.sum::<usize>()
     }
 
-    /// Keeps the metadata that fit into `bytes` of memory. Returns the bytes of the others.
+    /// Keeps the metadata that fit into `bytes` of memory, and the start of a long path. Returns
+    /// the bytes of the rest.
     pub fn limit_metadata(&mut self, bytes: usize) -> u64 {
         let (mut left, mut omitted) = (bytes, 0);
+        if self.method.len() > MAX_LIMITED_METHOD_BYTES {
+            let kept = self.method.floor_char_boundary(MAX_LIMITED_METHOD_BYTES);
+            omitted += (self.method.len() - kept) as u64;
+            self.method = format!("{}…", &self.method[..kept]);
+        }
         self.metadata.retain(|(name, value)| {
             let size = name.len() + value.len();
             let rest = left.checked_sub(size + METADATA_OVERHEAD);

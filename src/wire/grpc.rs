@@ -54,7 +54,7 @@ pub struct MissedMessage {
 pub struct UnpackBudget(Arc<AtomicUsize>);
 
 /// Memory of all open decompressors of a budget, in bytes.
-const MAX_UNPACKING_BYTES: usize = 8 << 20;
+const MAX_UNPACKING_BYTES: usize = 5 << 20;
 
 /// Memory of a decompressor for gzip and deflate, in bytes.
 const INFLATE_BYTES: usize = 80 << 10;
@@ -124,8 +124,8 @@ struct Current {
 
 enum Unpack {
     Not,
-    Gzip(flate2::write::GzDecoder<Vec<u8>>),
-    Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
+    Gzip(Box<flate2::write::GzDecoder<Vec<u8>>>),
+    Deflate(Box<flate2::write::ZlibDecoder<Vec<u8>>>),
     Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
     Lost(GapCause, String),
     /// Part of the message is missing, which was reported already.
@@ -157,8 +157,8 @@ impl Encoding {
             Encoding::Identity => {
                 Unpack::Lost(GapCause::Encoding, "compressed, but no grpc-encoding was announced".into())
             }
-            Encoding::Gzip => Unpack::Gzip(flate2::write::GzDecoder::new(Vec::new())),
-            Encoding::Deflate => Unpack::Deflate(flate2::write::ZlibDecoder::new(Vec::new())),
+            Encoding::Gzip => Unpack::Gzip(Box::new(flate2::write::GzDecoder::new(Vec::new()))),
+            Encoding::Deflate => Unpack::Deflate(Box::new(flate2::write::ZlibDecoder::new(Vec::new()))),
             Encoding::Zstd => match zstd_decoder() {
                 Ok(decoder) => Unpack::Zstd(decoder),
                 Err(error) => Unpack::Lost(GapCause::Compression, format!("zstd: {error}")),

@@ -9,6 +9,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A buffer with less room than this counts as full.
 const MIN_FREE_BYTES: usize = 16 << 10;
 
+/// Buffers without copies that are kept although others take all memory.
+const MIN_EMPTY_BUFFERS: usize = 2;
+
 /// The read buffers of all connections.
 ///
 /// All reads fill one buffer, chunk after chunk: an idle connection holds no buffer, and a queue of
@@ -70,6 +73,12 @@ impl Buffers {
 
 impl Inner {
     fn next(&mut self) {
+        if self.full.len() + self.empty.len() > self.kept {
+            self.reclaim();
+            // Buffers with copies are needed anyway, so only those without are given back.
+            let kept = self.kept.saturating_sub(self.full.len());
+            self.empty.truncate(kept.max(MIN_EMPTY_BUFFERS));
+        }
         if self.current.try_reclaim(BUFFER_BYTES) {
             return;
         }
@@ -78,8 +87,6 @@ impl Inner {
         }
         let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
         self.full.push_back(std::mem::replace(&mut self.current, next));
-        // Buffers with copies are needed anyway, so only those without are given back.
-        self.empty.truncate(self.kept.saturating_sub(self.full.len()));
     }
 
     /// Empties the full buffers whose copies are gone. Copies that went to the spool are gone

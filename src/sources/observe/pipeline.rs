@@ -113,6 +113,11 @@ impl Pipeline {
         self.assembler.mark(used);
     }
 
+    /// Limits connections that have several streams once `streams` are open in all connections.
+    pub fn with_max_streams(self, streams: usize) -> Self {
+        Pipeline { assembler: self.assembler.with_max_streams(streams), ..self }
+    }
+
     /// Gives all unfinished messages `bytes` of memory, 34 MB at most.
     pub fn with_max_unfinished(self, bytes: usize) -> Self {
         Pipeline { assembler: self.assembler.with_max_unfinished(bytes), ..self }
@@ -302,6 +307,7 @@ impl ConnectionContext<'_> {
     /// Runs the HTTP/2 observer and handles its events.
     fn observe(&mut self, run: impl FnOnce(&mut ConnectionObserver, &mut dyn FnMut(Event<'_>))) {
         if let Some(mut observer) = self.connection.observer.take() {
+            observer.set_crowded(self.assembler.is_crowded());
             run(&mut observer, &mut |event| self.event(event));
             self.connection.observer = Some(observer);
         }

@@ -215,3 +215,38 @@ fn streams_without_events_since_a_loss_have_one_gap() {
     let [first, second, .., third] = gaps[gaps.len() - 4..] else { panic!("{gaps:?}") };
     assert_eq!([first, second, third], [(STREAMS as usize, 5), (1, 5), (1, 5)]);
 }
+
+/// Returns the streams that each of two connections gets followed, of `wanted` of the first one and
+/// 5 of the second one.
+fn followed(max_streams: usize, wanted: u32) -> [usize; 2] {
+    let mut request =
+        headers(0, &[(":method", "POST"), (":path", ADS), ("content-type", "application/grpc")]);
+    let mut requests = |conn, streams: u32| {
+        let opened = (1..streams).map(|n| {
+            request[5..9].copy_from_slice(&(1 + 2 * n).to_be_bytes());
+            bytes(Dir::Req, request.clone())
+        });
+        let events = start().into_iter().chain(opened);
+        events.map(|event| TapCopy { conn: ConnId(conn), at: Time::ZERO, event }).collect::<Vec<_>>()
+    };
+    let copies = [requests(1, wanted), requests(2, 5)].concat();
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    let mut pipeline = Pipeline::new(|_, _| None).with_max_streams(max_streams);
+    let opened = |frames: &mut Vec<Frame>| {
+        frames.drain(..).filter(|frame| matches!(frame.what, FramePayload::Open(_))).count()
+    };
+    let mut counts = [0; 2];
+    for copy in copies {
+        let conn = copy.conn.0 as usize - 1;
+        pipeline.handle(copy, &mut catalog, &mut frames);
+        counts[conn] += opened(&mut frames);
+    }
+    counts
+}
+
+#[test]
+fn only_connections_with_few_streams_get_more_once_all_have_too_many() {
+    assert_eq!(followed(usize::MAX, 200), [200, 5]);
+    assert_eq!(followed(100, 200), [100, 5]);
+    assert_eq!(followed(0, 200), [16, 5]);
+}

@@ -8,11 +8,13 @@ mod error;
 mod frames;
 mod headers;
 mod literal;
+mod reset;
 mod rewrite;
 mod skim;
 mod splice;
 
 pub use headers::{Head, Trailers};
+pub use reset::reset_words;
 pub use rewrite::{Changes, Rewrite, Unchanged};
 pub use skim::{SkimmedPart, Skimmer};
 pub use splice::{SpliceError, SpliceEvent, SplicedMessage, Splicer};
@@ -156,13 +158,15 @@ pub enum Event<'a> {
 /// The state of one connection.
 pub struct ConnectionObserver {
     halves: [Half; 2],
-    streams: BTreeMap<u32, StreamState>,
+    streams: BTreeMap<u32, Box<StreamState>>,
     /// Bytes of the client preface that were seen; `None` once the preface is complete.
     preface: Option<usize>,
     opaque: bool,
     /// Streams may exist whose beginning was not seen: the observation began in the middle, or part
     /// of the copy is missing.
     midway: bool,
+    /// All connections together have too many streams.
+    is_crowded: bool,
     /// Streams that were not followed.
     omitted_streams: u64,
     /// Limits the decompressors that are open at once.
@@ -171,6 +175,10 @@ pub struct ConnectionObserver {
 
 /// Streams of a connection that are followed at once.
 const MAX_OPEN_STREAMS: usize = 2048;
+
+/// Streams of a connection that are followed although all connections have too many. A client of
+/// xDS has one for each type at most.
+const MAX_CROWDED_STREAMS: usize = 16;
 
 struct Half {
     frames: Frames,
@@ -210,32 +218,6 @@ impl StreamState {
 /// Bytes of a body that is not gRPC that are quoted.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Names of the error codes of HTTP/2 (RFC 9113, "Error Codes").
-const ERROR_NAMES: [&str; 14] = [
-    "NO_ERROR",
-    "PROTOCOL_ERROR",
-    "INTERNAL_ERROR",
-    "FLOW_CONTROL_ERROR",
-    "SETTINGS_TIMEOUT",
-    "STREAM_CLOSED",
-    "FRAME_SIZE_ERROR",
-    "REFUSED_STREAM",
-    "CANCEL",
-    "COMPRESSION_ERROR",
-    "CONNECT_ERROR",
-    "ENHANCE_YOUR_CALM",
-    "INADEQUATE_SECURITY",
-    "HTTP_1_1_REQUIRED",
-];
-
-/// Returns the words for a stream that was reset with this error code: `RST_STREAM CANCEL`.
-pub fn reset_words(code: u32) -> String {
-    match usize::try_from(code).ok().and_then(|code| ERROR_NAMES.get(code)) {
-        Some(name) => format!("RST_STREAM {name}"),
-        None => format!("RST_STREAM with code {code}"),
-    }
-}
-
 fn index(dir: Dir) -> usize {
     match dir {
         Dir::Req => 0,
@@ -259,6 +241,7 @@ impl Default for ConnectionObserver {
             preface: Some(0),
             opaque: false,
             midway: false,
+            is_crowded: false,
             omitted_streams: 0,
             unpacking: UnpackBudget::default(),
         }
@@ -377,6 +360,17 @@ impl ConnectionObserver {
         }
     }
 
+    /// Notes whether all connections together have too many streams: then a connection with several
+    /// ones gets no more.
+    pub fn set_crowded(&mut self, is_crowded: bool) {
+        self.is_crowded = is_crowded;
+    }
+
+    fn is_full(&self) -> bool {
+        let max = if self.is_crowded { MAX_CROWDED_STREAMS } else { MAX_OPEN_STREAMS };
+        self.streams.len() >= max
+    }
+
     /// Counts a stream that is not followed, and reports the number now and then.
     fn omit_stream(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         self.omitted_streams += 1;
@@ -388,7 +382,7 @@ impl ConnectionObserver {
     /// Notes a stream whose beginning may not have been seen.
     fn begun(&mut self, number: u32, out: &mut dyn FnMut(Event<'_>)) {
         if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
-            if self.streams.len() >= MAX_OPEN_STREAMS {
+            if self.is_full() {
                 return self.omit_stream(out);
             }
             let messages = || Messages::new(true, None).within(self.unpacking.clone());
@@ -396,7 +390,7 @@ impl ConnectionObserver {
             messages.iter_mut().for_each(Messages::seek);
             let stream =
                 StreamState { messages, grpc: true, half_closed: false, status: None, other_body: None };
-            self.streams.insert(number, stream);
+            self.streams.insert(number, Box::new(stream));
             out(Event::Begun { stream: number });
         }
     }
@@ -497,7 +491,7 @@ impl ConnectionObserver {
             // The head refers to table entries that were not seen.
             self.begun(number, out);
         }
-        let is_full = self.streams.len() >= MAX_OPEN_STREAMS;
+        let is_full = self.is_full();
         match (dir, self.streams.get_mut(&number)) {
             (Dir::Req, None) if is_full => self.omit_stream(out),
             (Dir::Req, None) => {
@@ -511,7 +505,7 @@ impl ConnectionObserver {
                     status: None,
                     other_body: None,
                 };
-                self.streams.insert(number, stream);
+                self.streams.insert(number, Box::new(stream));
                 out(Event::Open { stream: number, head });
             }
             (Dir::Resp, Some(stream)) => {
@@ -548,7 +542,7 @@ impl ConnectionObserver {
         }
         let half_closed = stream.half_closed;
         stream.report_cut(number, out);
-        let status = self.streams.remove(&number).and_then(StreamState::into_status);
+        let status = self.streams.remove(&number).and_then(|stream| stream.into_status());
         let by = if half_closed { Side::Client } else { Side::Server };
         let end = End { by: Some(by), status, reset: None, note: None };
         out(Event::End { stream: number, end });

@@ -165,7 +165,8 @@ impl Track {
             self.resource_state(catalog, *name, slot.as_ref(), now, limits).0 == ResourceState::Expired
         };
         let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_expired(name);
-        // The client ignores a resource that was sent again after a refused removal, and not requested.
+        // The client ignores a resource that was sent again after a refused removal, and not
+        // requested.
         let is_ignored = |name: &Sym| {
             let slot = self.sent.get(catalog, *name);
             self.is_refusal_superseded(*name, slot.as_ref())
