@@ -110,6 +110,28 @@ mod tests {
     const CHUNKS: usize = 64;
 
     #[test]
+    fn copies_that_stay_in_memory_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
+        let copies = Arc::new(CopyQueue::new(LIMIT));
+        let pending = PendingParts::new(copies.clone(), Some(spool));
+        let skimmed = || TapEvent::Skimmed { dir: Dir::Req, kept: vec![0; CHUNK], parts: Vec::new() };
+        let opened = || TapEvent::Opened { peer: "a".to_owned(), server: "b".to_owned() };
+        for _ in 0..CHUNKS {
+            copies.push(ConnId(1), copies.now(), opened());
+            copies.push(ConnId(1), copies.now(), skimmed());
+            pending.fill();
+        }
+        // The first parts fit into memory.
+        let in_memory = copies.spool_above() + CHUNK + CHUNKS * opened().memory();
+        assert!(copies.held() <= in_memory, "{} of {in_memory}", copies.held());
+        let mut parts = std::iter::from_fn(|| pending.pop()).collect::<Vec<_>>();
+        parts.retain(|part| part.spooled().is_some());
+        assert!(parts.len() > CHUNKS / 2, "{} parts in the spool", parts.len());
+        assert!(parts.iter().all(|part| part.spooled() == Some(skimmed().memory())));
+    }
+
+    #[test]
     fn small_connections_stay_known_after_the_deadline() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());

@@ -110,6 +110,40 @@ fn references_in_many_streams() {
     check(&bytes, Some("headers"));
 }
 
+/// A flood beyond the spool costs no more memory than the queue, and the tap ends in time with the
+/// requests of others.
+#[test]
+fn header_blocks_beyond_the_spool() {
+    const BLOCKS: u32 = 12_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, reader) = sink();
+    let limits = ["--memory", "64MB", "--spool", "20MB", "--drain", "3s"];
+    let tap = Tap::start(folder.path(), server, &limits);
+    let idle = tap.peak_memory();
+    let connect = || TcpStream::connect(tap.address()).expect("a connection");
+    let (mut client, mut other) = (connect(), connect());
+    let start = [PREFACE, &frame(4, 0, 0, &[])].concat();
+    let mut block = ads_headers(None);
+    put_field(&mut block, true, "x-long", &"v".repeat(3_900));
+    client.write_all(&[&start[..], &frame(1, 4, 1, &block)].concat()).expect("the tap reads");
+    let references = [ads_headers(None), vec![0xbe; 15_000]].concat();
+    for n in 1..=BLOCKS {
+        let stream = 1 + 2 * n;
+        let reset = frame(3, 0, stream, &[0, 0, 0, 8]);
+        client.write_all(&[frame(1, 4, stream, &references), reset].concat()).expect("the tap reads");
+    }
+    let request =
+        [field(2, &String::from_utf8(field(1, "other-client")).unwrap()), field(4, CLUSTER)].concat();
+    let request = [&start[..], &frame(1, 4, 1, &ads_headers(None)), &message(1, false, &request)].concat();
+    other.write_all(&request).expect("the tap reads");
+    drop((client, other));
+    reader.join().expect("the server gets all bytes");
+    let used = tap.peak_memory().saturating_sub(idle);
+    assert!(used < BUDGET + MAX_EXTRA, "the flood costs {used}");
+    let info = tap.stop().text("info", &["-o", "jsonl"]);
+    assert!(info.contains("other-client"), "{info}");
+}
+
 #[test]
 fn streams_that_stay_open() {
     check(&bombs::open_streams(), Some("streams"));
