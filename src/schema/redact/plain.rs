@@ -1,5 +1,5 @@
 //! Texts without invisible characters, with letters of full width as plain letters, and with plain
-//! letters for their escapes.
+//! letters and quotes for their escapes.
 
 use std::ops::Range;
 
@@ -22,15 +22,21 @@ impl PlainText {
         let text = std::str::from_utf8(text).ok()?;
         let mut out = PlainText { bytes: Vec::new(), parts: Vec::new() };
         let is_unusual = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | b'%' | b'&');
-        // The ends of what was read, and of what was copied.
-        let (mut at, mut copied) = (0, 0);
+        // The ends of what was read, of what was copied, and of the newest escaped quote.
+        let (mut at, mut copied, mut quote) = (0, 0, None);
         while let Some(next) = text.as_bytes()[at..].iter().position(is_unusual) {
             at += next;
             let Some(c) = text[at..].chars().next() else { break };
-            let (plain, len) = match escaped_letter(&text.as_bytes()[at..]) {
+            // A colon belongs to a name if it follows the quote of the name.
+            let escaped =
+                escaped(&text.as_bytes()[at..]).filter(|(letter, _)| *letter != b':' || quote == Some(at));
+            let (plain, len) = match escaped {
                 Some((letter, len)) => (Some(char::from(letter)), len),
                 None => (plain_char(c), c.len_utf8()),
             };
+            if escaped.is_some_and(|(letter, _)| letter == b'"') {
+                quote = Some(at + len);
+            }
             if plain != Some(c) {
                 out.push(text, copied, at);
                 out.push_part(at);
@@ -74,9 +80,9 @@ impl PlainText {
     }
 }
 
-/// Returns the letter, digit, `_`, `-` or `.` that an escape stands for, and the length of the
-/// escape.
-fn escaped_letter(text: &[u8]) -> Option<(u8, usize)> {
+/// Returns the letter, digit, `_`, `-`, `.`, `:` or `"` that an escape stands for, and the
+/// length of the escape.
+fn escaped(text: &[u8]) -> Option<(u8, usize)> {
     let number = |at: usize, len: usize, radix: u32| {
         let digits = text.get(at..at + len).filter(|digits| digits.iter().all(u8::is_ascii_alphanumeric))?;
         let number = u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?;
@@ -101,6 +107,7 @@ fn escaped_letter(text: &[u8]) -> Option<(u8, usize)> {
             let again = text[1..].chunks_exact(2).take(MAX_REPEATS).take_while(|pair| *pair == b"25").count();
             number(1 + 2 * again, 2, 16)?
         }
+        b'&' if text.starts_with(b"&quot;") => (b'"', b"&quot;".len()),
         b'&' if text.get(1) == Some(&b'#') => {
             let len = text.get(2..)?.iter().take(8).position(|byte| *byte == b';')?;
             let (letter, end) = match text.get(2)? {
@@ -111,7 +118,7 @@ fn escaped_letter(text: &[u8]) -> Option<(u8, usize)> {
         }
         _ => return None,
     };
-    (letter.is_ascii_alphanumeric() || b"_-.".contains(&letter)).then_some((letter, len))
+    (letter.is_ascii_alphanumeric() || b"_-.:\"".contains(&letter)).then_some((letter, len))
 }
 
 #[cfg(test)]
@@ -139,8 +146,22 @@ mod tests {
             assert_eq!(plain.place(&(0..2)), Some(0..escaped.len()));
             assert_eq!(plain.place(&(1..2)), Some(escaped.len() - 1..escaped.len()));
         }
-        for text in ["pw", "\\n", "\\u0022", "%3D", "&#", "&#;", "%", "\\", "\\u", "%7", "\\u{}", "é"] {
+        for text in ["pw", "\\n", "\\u0020", "%3D", "%3A", "&#", "&#;", "%", "\\", "\\u", "%7", "\\u{}", "é"]
+        {
             assert!(PlainText::of(text.as_bytes()).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn spells_escaped_quotes() {
+        for escaped in [
+            "%7B%22pw%22%3A%22a",
+            "%7B%2522pw%2522%253A%2522a",
+            "%7B&quot;pw&quot;:&quot;a",
+            "%7B\\u0022pw&#34;:&#x22;a",
+        ] {
+            let plain = PlainText::of(escaped.as_bytes()).unwrap_or_else(|| panic!("{escaped}"));
+            assert_eq!(String::from_utf8_lossy(&plain.bytes), "%7B\"pw\":\"a", "{escaped}");
         }
     }
 }

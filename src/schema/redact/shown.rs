@@ -20,8 +20,9 @@ const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie
 const UNUSUAL: &str =
     r"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1[\x85\x9e\xa0]|\xe2[\x80\x81]|\xe3\x85\xa4|\xef[\xb8\xbb-\xbf]|\xf3\xa0";
 
-/// Escapes of letters.
-const ESCAPES: &str = r"\\(?:u\{?0{0,6}[4-7]|U0{0,6}[4-7]|x[4-7]|1)|%(?:25)*[4-7]|&#";
+/// Escapes of letters and quotes.
+const ESCAPES: &str =
+    r"\\(?:u\{?0{0,6}(?:[4-7]|22)|U0{0,6}(?:[4-7]|22)|x(?:[4-7]|22)|1)|%(?:25)*(?:[4-7]|22)|&(?:#|quot;)";
 
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;

@@ -95,6 +95,10 @@ fn redacts_all_forms_of_a_key_in_texts() {
         format!("cut short: {}", &KEY[..45]),
         "private_key { inline_string: \"MIIEvQIBADANBg".to_owned(),
         "{\\\"private_key\\\":{\\\"inline_string\\\":\\\"MIIEvQIBADANBg\\\"}}".to_owned(),
+        "?json=%7B%22password%22%3A%22MIIEvQIBADANBg%22%7D".to_owned(),
+        "?json=%257B%2522password%2522%253A%2522MIIEvQIBADANBg%2522%257D".to_owned(),
+        "<td>{&quot;password&quot;: &quot;MIIEvQIBADANBg&quot;}</td>".to_owned(),
+        "{\\u0022client_secret\\u0022:\\u0022MIIEvQIBADANBg\\u0022}".to_owned(),
         "password: MIIEvQIBADANBg rest".to_owned(),
     ];
     for text in texts {
