@@ -23,10 +23,10 @@ pub fn content(store: &Store) -> String {
     format!("{}, {}", plural(totals.blobs, "distinct resource"), size(totals.bytes))
 }
 
-/// Describes the redaction: `none taken out`, `taken out of 2 resources`.
+/// Describes the redaction of resources: `none taken out of resources`, `taken out of 2 resources`.
 pub fn secrets(store: &Store) -> String {
     match store.catalog().totals().redacted {
-        0 => "none taken out".to_owned(),
+        0 => "none taken out of resources".to_owned(),
         redacted => format!("taken out of {}", plural(redacted, "resource")),
     }
 }

@@ -44,10 +44,13 @@ pub(super) struct RelayContext {
 }
 
 /// Relays between a client and its upstream until either is gone.
+///
+/// Rare or short parts are boxed: the task of each of thousands of connections has room for all
+/// others.
 pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: RelayContext) {
     shared.reporter.report(conn, TapEvent::Opened { peer, server: upstream.to_string() });
     let handshakes = Handshakes { conn, upstream: &upstream, shared: &shared };
-    let Some(Legs { client, server, server_tls }) = handshakes.legs(client).await else { return };
+    let Some(Legs { client, server, server_tls }) = Box::pin(handshakes.legs(client)).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
     let phase = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
@@ -70,7 +73,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = match &armed {
-        Some(armed) => armed::run(&mut requests, &mut responses, armed).await,
+        Some(armed) => Box::pin(armed::run(&mut requests, &mut responses, armed)).await,
         None => pass(&mut requests, &mut responses).await,
     };
     if matches!(result, Ok(true)) {
@@ -114,10 +117,10 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         },
     );
     match (early, words) {
-        (Some(_), Some(_)) if last_phase == RelayPhase::Hello => answer::alert(client).await,
+        (Some(_), Some(_)) if last_phase == RelayPhase::Hello => Box::pin(answer::alert(client)).await,
         (Some(early), Some(words)) => {
             let client = Leg::Again(early.into(), Box::new(client));
-            answer::refuse(client, &format!("xdscope tap: {upstream}: {words}")).await;
+            Box::pin(answer::refuse(client, &format!("xdscope tap: {upstream}: {words}"))).await;
         }
         (_, Some(_)) => client.reset(),
         _ => {}
@@ -131,7 +134,7 @@ async fn pass(requests: &mut Pump, responses: &mut Pump) -> Result<bool, (Side, 
     let (shared, conn) = (requests.shared.clone(), requests.conn);
     let both = async { tokio::try_join!(requests.run(), responses.run()) };
     let Some(idle) = &shared.armed else { return both.await.map(|_| false) };
-    match idle.pass(both).await {
+    match Box::pin(idle.pass(both)).await {
         Some(result) => result.map(|_| false),
         None => {
             let error = Some(CLOSED_BY_HAND.to_owned());
