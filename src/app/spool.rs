@@ -72,13 +72,21 @@ impl AsRef<[u8]> for SharedBuffer {
     }
 }
 
+/// The forwarded bytes of a direction of a connection, with the time of the first ones.
+struct Total {
+    conn: ConnId,
+    dir: Dir,
+    at: Time,
+    bytes: u64,
+}
+
 /// Copies in the spool.
 pub(super) struct SpooledCopies {
     place: Range<u64>,
     /// Copies without bytes of traffic, which stay in memory.
     aside: Vec<TapCopy>,
-    /// Bytes of each connection and direction, and their time, in case the file is not read.
-    totals: Box<[((ConnId, Dir), (Time, u64))]>,
+    /// The bytes of each connection and direction, in case the file is not read.
+    totals: Box<[Total]>,
     /// Some copies are messages, which are not in `totals`.
     has_messages: bool,
 }
@@ -131,11 +139,9 @@ impl Spool {
                 totals.entry((copy.conn, dir)).or_insert((copy.at, 0)).1 += bytes;
             }
         }
-        let is_message = |copy: &TapCopy| {
-            matches!(copy.event, TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
-        };
         let has_messages = copies.iter().any(is_message);
-        let totals = totals.into_iter().collect();
+        let total = |((conn, dir), (at, bytes))| Total { conn, dir, at, bytes };
+        let totals = totals.into_iter().map(total).collect();
         // The memory of the other copies would stay with them.
         let mut aside: Vec<TapCopy> = copies.into_iter().filter(|copy| !is_encoded(copy)).collect();
         aside.shrink_to_fit();
@@ -276,13 +282,13 @@ impl SpooledCopies {
     /// Returns the connections with forwarded bytes, and the number of those bytes; `None` if there
     /// are messages too.
     pub(super) fn connections(&self) -> Option<impl Iterator<Item = (ConnId, u64)>> {
-        let bytes = self.totals.iter().map(|&((conn, _), (_, bytes))| (conn, bytes));
+        let bytes = self.totals.iter().map(|total| (total.conn, total.bytes));
         (!self.has_messages).then_some(bytes)
     }
 
     /// Returns the copies with all forwarded bytes counted as lost, and without messages.
     pub(super) fn losses(&self) -> Vec<TapCopy> {
-        let lost = self.totals.iter().map(|&((conn, dir), (at, bytes))| TapCopy {
+        let lost = self.totals.iter().map(|&Total { conn, dir, at, bytes }| TapCopy {
             conn,
             at,
             event: TapEvent::Lost { dir, bytes, chunks: 1 },
@@ -296,11 +302,11 @@ impl SpooledCopies {
 }
 
 fn is_encoded(copy: &TapCopy) -> bool {
-    match copy.event {
-        TapEvent::Bytes { .. } | TapEvent::Skimmed { .. } => true,
-        TapEvent::Stream { event: StreamEvent::Message { .. }, .. } => true,
-        _ => false,
-    }
+    is_message(copy) || matches!(copy.event, TapEvent::Bytes { .. } | TapEvent::Skimmed { .. })
+}
+
+fn is_message(copy: &TapCopy) -> bool {
+    matches!(copy.event, TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
 }
 
 /// Bytes of kind, connection and time.
