@@ -19,6 +19,7 @@ mod armed;
 mod buffers;
 mod changes;
 mod copies;
+mod early;
 mod lane;
 mod leg;
 mod relay;
@@ -148,7 +149,8 @@ impl Tap {
                         }
                     }
                 };
-                let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes, armed };
+                let early = early::EarlyBudget::default();
+                let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes, armed, early };
                 let relay = move |accepted| relay::relay(accepted, shared.clone());
                 accept(listeners.into_iter().zip(upstreams), counters, (stopped, release), relay)
             },

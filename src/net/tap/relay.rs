@@ -13,6 +13,7 @@ use super::added_delay::is_measured;
 use super::answer::{self, ClientProtocol};
 use super::armed::{self, Armed};
 use super::buffers::Buffers;
+use super::early::{EarlyBudget, EarlyBytes};
 use super::lane::Lane;
 use super::leg::Leg;
 use super::secure::{self, Handshakes, Legs};
@@ -22,12 +23,6 @@ use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::{Dir, Side};
 use crate::wire::h2::{Changes, Rewrite, Unchanged};
-
-/// Bytes of requests that are kept until the server answers.
-///
-/// A client that sends more before the first byte of an answer gets no error message if the server
-/// never answers.
-const MAX_EARLY_BYTES: usize = 128 << 10;
 
 /// State that all connections of a tap share.
 #[derive(Clone)]
@@ -41,6 +36,7 @@ pub(super) struct RelayContext {
     pub(super) changes: Option<Arc<Changes>>,
     /// The faults and held messages of armed connections.
     pub(super) armed: Option<Arc<Armed>>,
+    pub(super) early: EarlyBudget,
 }
 
 /// Relays between a client and its upstream until either is gone.
@@ -54,6 +50,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
     let phase = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
+    let early = Arc::new(EarlyBytes::new(shared.early.clone()));
     let pump = |from, to, dir| Pump {
         from,
         to,
@@ -61,7 +58,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         conn,
         shared: shared.clone(),
         phase: phase.clone(),
-        early: None,
+        early: early.clone(),
         http1_line: None,
         rewrite: None,
         lane: Lane::new(conn, dir),
@@ -88,7 +85,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let http1_line = responses.http1_line.take();
     let last_phase = phase.get();
     let unanswered = by == Some(Side::Server) && last_phase.owes_answer();
-    let early = unanswered.then(|| requests.early.take().unwrap_or_default());
+    let early = unanswered.then(|| early.take());
     let unchanged = error.as_ref().is_some_and(is_unchanged);
     let words = error.map(|error| match server_tls.as_deref().and_then(|seen| tls::broken(&error, seen)) {
         Some(words) => words,
@@ -236,7 +233,7 @@ pub(super) struct Pump {
     /// The phase of the connection, shared by both directions.
     phase: SharedPhase,
     /// The requests so far, until there is an answer.
-    early: Option<Vec<u8>>,
+    early: Arc<EarlyBytes>,
     /// The first line of a response in HTTP/1 to a client that speaks HTTP/2.
     http1_line: Option<String>,
     /// The rewriter of request headers.
@@ -299,9 +296,6 @@ impl Pump {
         if self.phase.get() != RelayPhase::Talking {
             return self.begin(bytes);
         }
-        if self.early.is_some() {
-            self.early = None;
-        }
         Ok(())
     }
 
@@ -324,10 +318,8 @@ impl Pump {
             |error: &'static str| Err((Side::Server, io::Error::new(io::ErrorKind::InvalidData, error)));
         match self.dir {
             Dir::Req => {
-                let early = self.early.get_or_insert_default();
-                let goes_on = early.len() + bytes.len() <= MAX_EARLY_BYTES && !bytes.is_empty();
-                early.extend_from_slice(if goes_on { bytes } else { &[] });
-                let next = match (answer::client_protocol(early), phase) {
+                let goes_on = !bytes.is_empty() && self.early.add(bytes);
+                let next = match (self.early.with(answer::client_protocol), phase) {
                     (ClientProtocol::Tls, _) if goes_on => RelayPhase::Hello,
                     (
                         ClientProtocol::Http2,
@@ -360,6 +352,9 @@ impl Pump {
                 self.phase.set(if bytes.is_empty() { RelayPhase::Talking } else { RelayPhase::Greeted });
             }
             Dir::Resp => self.phase.set(RelayPhase::Talking),
+        }
+        if !self.phase.get().owes_answer() {
+            self.early.take();
         }
         Ok(())
     }
