@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// never answers.
 const MAX_BYTES: usize = 128 << 10;
 
-/// The same of all connections.
+/// Bytes that all connections keep together at most.
 const MAX_TOTAL_BYTES: usize = 4 << 20;
 
 /// The bytes that all connections keep.
