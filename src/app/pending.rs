@@ -109,12 +109,16 @@ mod tests {
     /// More than the limit several times.
     const CHUNKS: usize = 64;
 
-    #[test]
-    fn copies_that_stay_in_memory_count() {
+    fn new() -> (PendingParts, Arc<Spool>) {
         let folder = tempfile::tempdir().unwrap();
         let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
-        let copies = Arc::new(CopyQueue::new(LIMIT));
-        let pending = PendingParts::new(copies.clone(), Some(spool));
+        (PendingParts::new(Arc::new(CopyQueue::new(LIMIT)), Some(spool.clone())), spool)
+    }
+
+    #[test]
+    fn copies_that_stay_in_memory_count() {
+        let (pending, _) = new();
+        let copies = &pending.copies;
         let skimmed = || TapEvent::Skimmed { dir: Dir::Req, kept: vec![0; CHUNK], parts: Vec::new() };
         let opened = || TapEvent::Opened { peer: "a".to_owned(), server: "b".to_owned() };
         for _ in 0..CHUNKS {
@@ -133,10 +137,8 @@ mod tests {
 
     #[test]
     fn small_connections_stay_known_after_the_deadline() {
-        let folder = tempfile::tempdir().unwrap();
-        let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
-        let copies = Arc::new(CopyQueue::new(LIMIT));
-        let pending = PendingParts::new(copies.clone(), Some(spool.clone()));
+        let (pending, spool) = new();
+        let copies = &pending.copies;
         let push = |conn, size| {
             let event = TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; size].into() };
             copies.push(ConnId(conn), copies.now(), event);
@@ -166,10 +168,8 @@ mod tests {
 
     #[test]
     fn spools_in_order_while_nobody_records() {
-        let folder = tempfile::tempdir().unwrap();
-        let spool = Arc::new(Spool::create(folder.path(), 1 << 30).unwrap());
-        let copies = Arc::new(CopyQueue::new(LIMIT));
-        let pending = PendingParts::new(copies.clone(), Some(spool.clone()));
+        let (pending, spool) = new();
+        let copies = &pending.copies;
         let deadline = Instant::now() + Duration::from_secs(60);
         std::thread::scope(|scope| {
             scope.spawn(|| pending.fill_when_nearly_full());

@@ -30,11 +30,11 @@ const DRAINED_DIVISOR: usize = 8;
 /// Drains between two parts at most.
 const MAX_DRAINS: usize = 8;
 
-/// Bytes of the smallest connections that are still recorded after the deadline: one that sends
-/// much must not take the others out of the recording.
+/// Bytes that are recorded after the deadline, of the connections with the fewest pending bytes: a
+/// flood on one connection must not keep the others out of the recording.
 const MAX_LATE_BYTES: u64 = 1 << 20;
 
-/// How long that may take.
+/// Longest time after the deadline in which bytes are recorded.
 const MAX_LATE_TIME: Duration = Duration::from_millis(200);
 
 /// The session file of a tap, and the decoder of its frames.

@@ -355,6 +355,7 @@ fn unfinished_bytes(memory: usize) -> usize {
     (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
 }
 
+/// Limits the memory of unfinished messages and open streams.
 fn bounded_pipeline(pipeline: Pipeline, memory: usize) -> Pipeline {
     pipeline.with_max_unfinished(unfinished_bytes(memory)).with_max_streams(memory / STREAM_DIVISOR)
 }

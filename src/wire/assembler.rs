@@ -23,7 +23,7 @@ const MIN_METADATA_BYTES: usize = 1 << 10;
 /// Types of a stream. Clients use some dozens.
 const MAX_TYPES: usize = 128;
 
-/// Bytes of messages between two checks of that memory at most.
+/// Most bytes of messages between two checks of the memory of unfinished messages.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
 
 /// Turns the traffic of live streams into frames.

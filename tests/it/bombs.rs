@@ -110,8 +110,8 @@ fn references_in_many_streams() {
     check(&bytes, Some("headers"));
 }
 
-/// A flood beyond the spool costs no more memory than the queue, and the tap ends in time with the
-/// requests of others.
+/// A flood beyond the spool costs a bounded amount of memory, and does not keep the request of another
+/// client out of the recording.
 #[test]
 fn header_blocks_beyond_the_spool() {
     const BLOCKS: u32 = 12_000;

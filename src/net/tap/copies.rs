@@ -54,7 +54,7 @@ pub struct CopyQueue {
 #[derive(Debug, Default)]
 struct Queue {
     items: Vec<TapCopy>,
-    /// The items that are the newest one of their direction, and count lost bytes.
+    /// Indexes of the items that count lost bytes and are the newest ones of their connection.
     losses: BTreeMap<(ConnId, Dir), usize>,
     bytes: usize,
     closed: bool,

@@ -420,9 +420,9 @@ impl ConnectionContext<'_> {
     fn missing_anywhere(&mut self, dir: Dir, mut bytes: u64) {
         let ObservedConnection { unidentified, streams, standing_gaps, .. } = &mut *self.connection;
         unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
-        let is_all = standing_gaps.len(dir) == streams.len();
+        let have_all_gaps = standing_gaps.len(dir) == streams.len();
         // Any stream may have lost some of the bytes; count them once.
-        for (number, id) in streams.iter().take(if is_all { 1 } else { usize::MAX }) {
+        for (number, id) in streams.iter().take(if have_all_gaps { 1 } else { usize::MAX }) {
             if standing_gaps.add(*number, dir) || bytes > 0 {
                 self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
             }

@@ -184,19 +184,23 @@ fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     assert!(store.failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
 }
 
-/// Losses that name no stream cost one gap each, however many streams are open.
-#[test]
-fn streams_without_events_since_a_loss_have_one_gap() {
-    const STREAMS: u32 = 500;
+/// Returns the events that begin a connection with this many streams.
+fn start_with(streams: u32) -> Vec<TapEvent> {
     let mut request =
         headers(0, &[(":method", "POST"), (":path", ADS), ("content-type", "application/grpc")]);
-    let opened = (1..STREAMS).map(|n| {
+    let more = (1..streams).map(|n| {
         request[5..9].copy_from_slice(&(1 + 2 * n).to_be_bytes());
         bytes(Dir::Req, request.clone())
     });
-    let opened: Vec<TapEvent> = opened.collect();
+    start().into_iter().chain(more).collect()
+}
+
+/// A second loss that names no stream is no gap of streams without events since the first one.
+#[test]
+fn streams_without_events_since_a_loss_have_one_gap() {
+    const STREAMS: u32 = 500;
     let lost = |dir| TapEvent::Lost { dir, bytes: 5, chunks: 1 };
-    let events = start().into_iter().chain(opened);
+    let events = start_with(STREAMS).into_iter();
     // A response of one stream makes a second gap of that stream necessary.
     let events = events.chain([lost(Dir::Req), lost(Dir::Req), message(Dir::Resp, 0, b""), lost(Dir::Req)]);
     let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
@@ -219,14 +223,8 @@ fn streams_without_events_since_a_loss_have_one_gap() {
 /// Returns the streams that each of two connections gets followed, of `wanted` of the first one and
 /// 5 of the second one.
 fn followed(max_streams: usize, wanted: u32) -> [usize; 2] {
-    let mut request =
-        headers(0, &[(":method", "POST"), (":path", ADS), ("content-type", "application/grpc")]);
-    let mut requests = |conn, streams: u32| {
-        let opened = (1..streams).map(|n| {
-            request[5..9].copy_from_slice(&(1 + 2 * n).to_be_bytes());
-            bytes(Dir::Req, request.clone())
-        });
-        let events = start().into_iter().chain(opened);
+    let requests = |conn, streams| {
+        let events = start_with(streams).into_iter();
         events.map(|event| TapCopy { conn: ConnId(conn), at: Time::ZERO, event }).collect::<Vec<_>>()
     };
     let copies = [requests(1, wanted), requests(2, 5)].concat();

@@ -282,9 +282,10 @@ fn counts_unnamed_resources_after_request_for_empty_name() {
     assert!(run(&ops, false).contains("resources: 12,"));
 }
 
-/// A glob that is also the name of a resource counts once its removal was refused.
+/// A resource that the client ignores does not count, although the client has refused its removal
+/// before.
 #[test]
-fn counts_resource_named_like_glob_after_refused_removal() {
+fn ignored_resource_does_not_count_after_refused_removal() {
     let request = |stream: u8, names: &[u8], other: &[u8], version: u8, nonce: u8| Op::Request {
         stream,
         ty: 2,
