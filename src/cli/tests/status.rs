@@ -101,6 +101,24 @@ fn counts_differences_to_the_applied_configuration_as_problems() {
     assert_eq!((&object["problem"], &object["text"]), (&"not_applied".into(), &problem.into()));
 }
 
+/// Endpoints in a config dump have no versions.
+#[test]
+fn healthy_config_dump_is_no_problem() {
+    let dump = "tests/fixtures/cli/healthy_dump.json";
+    let status = run(&["status", dump]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::Yes, Some("no problems")), "{}", status.out);
+    let findings = run(&["lint", dump]);
+    assert!(!findings.out.contains("delta-version-empty"), "{}", findings.out);
+}
+
+/// docs/protocol.md#f-02
+#[test]
+fn missing_versions_are_no_problem() {
+    let script = "tests/fixtures/lint/delta-version-empty.bad.xds";
+    let status = run(&["status", script]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::Yes, Some("no problems")), "{}", status.out);
+}
+
 /// A CSDS response of a client that refuses a cluster and the newest version of a listener.
 fn refusing_dump() -> String {
     let url = |name: &str| format!("type.googleapis.com/envoy.config.{name}");

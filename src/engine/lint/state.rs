@@ -1,6 +1,6 @@
 //! Bounded memory of rules, beyond the state of the engine.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -302,6 +302,8 @@ pub(super) struct SourceState {
     pub(super) plane_contents: HashMap<SessionResource, PlaneContents>,
     /// Ages at which a server ended streams, by its address.
     pub(super) stream_ages: HashMap<String, StreamAges>,
+    /// Addresses of servers that sent delta resources without a version.
+    pub(super) servers_without_versions: HashSet<String>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
     pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>,
     /// The last list of each type whose references and constraints were read.

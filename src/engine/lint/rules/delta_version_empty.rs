@@ -1,7 +1,8 @@
-//! A delta resource has a payload but no version.
+//! A server sends delta resources without a version.
 //!
 //! Why: Delta tracks each resource by version. Without a version the client cannot state after a
-//! reconnect what it holds, and receives the resource again.
+//! reconnect which content it has, and receives the resource again. Clients accept such resources,
+//! and Istio sends no others.
 //!
 //! Example:
 //! ```text
@@ -9,22 +10,32 @@
 //! < n=1 [a]
 //! ```
 //!
-//! Advice: Give each resource a version, for example a hash of its content.
+//! Advice: If the control plane is yours, give each resource a version, for example a hash of its
+//! content. xdscope reports the first such response of each server.
 //!
 //! Reference: API reference, `Resource.version`.
 
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
+    Rule::new(Severity::Info, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
         .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use super::super::state::MAX_SOURCE_ENTRIES;
+use crate::wire::event::Variant;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.unversioned;
-    if !names.is_empty() {
-        let text = "payload without a version".to_owned();
+    // A dump states no versions of delta resources.
+    if names.is_empty() || ctx.stream.variant() == Some(Variant::Dump) {
+        return;
+    }
+    let servers = &mut ctx.source_state.servers_without_versions;
+    let server = ctx.stream.open.server.clone().unwrap_or_default();
+    if servers.len() < MAX_SOURCE_ENTRIES && servers.insert(server) {
+        let text = "the server sends resources without a version".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }
