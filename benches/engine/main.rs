@@ -17,8 +17,8 @@ mod small;
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdscope::app::analysis::{Analysis, bounded, rules};
 use xdscope::app::tap::meaning;
+use xdscope::engine::analysis::{Analysis, bounded, rules};
 use xdscope::engine::lint;
 use xdscope::engine::store::{Options, Store};
 use xdscope::schema::Schema;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use xdscope::app::analysis;
 use xdscope::app::replay::{Cursor, Reading};
+use xdscope::engine::analysis;
 use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
 use xdscope::sources::{self, SchemaCodec, Spec};

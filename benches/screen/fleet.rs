@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::live::{Live, LiveState};
 use xdscope::app::tap::meaning;
+use xdscope::engine::analysis::{Analysis, bounded};
 use xdscope::engine::store::{Options, Store};
 use xdscope::net::tap::CopyQueue;
 use xdscope::schema::Schema;

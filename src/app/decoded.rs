@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::engine::filter::ContentLookup;
 use crate::engine::store::{MessageFact, Store};
+use crate::present::bodies;
 use crate::schema::{self, FieldNames, Schema};
-use crate::sources::bodies;
 use crate::tui::{BodyFormat, BodyRenderer};
 use crate::wire::content::BlobId;
 use crate::wire::event::Seq;

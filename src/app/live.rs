@@ -17,12 +17,12 @@ use crate::wire::content::UsedContent;
 use crate::wire::event::Time;
 use crate::wire::{Frame, FramePayload};
 
-use super::analysis::Analysis;
 use super::handover::{Handed, Handover, Part};
 use super::pending::PendingParts;
 use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
 use super::spool::{Spool, SpoolReader};
+use crate::engine::analysis::Analysis;
 
 /// How often the clock moves on without traffic, so that ages and overdue answers show up.
 /// Timers of rules move the clock too.

@@ -2,7 +2,6 @@
 //! meet.
 
 pub mod allocator;
-pub mod analysis;
 pub mod applied;
 pub mod client;
 pub mod decoded;

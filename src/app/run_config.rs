@@ -12,11 +12,11 @@ use crate::sources::record::Header;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Time};
 
-use super::analysis::{Analysis, bounded};
 use super::live::{LiveSink, Sink};
 use super::recorder::Recorder;
 use super::recording_file::SessionFile;
 use super::tap::{StartError, meaning};
+use crate::engine::analysis::{Analysis, bounded};
 
 /// The settings of a run.
 pub(super) struct RunConfig {

@@ -9,9 +9,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use crate::engine::hold::HeldFact;
+use crate::engine::hold::HoldCommand;
+use crate::engine::hold::edit;
 use crate::net::tap::HoldDesk;
 use crate::peers::client::Ruling;
-use crate::peers::intercept::{HoldCommand, edit};
 use crate::sources::record::{Loaded, RecordReadError};
 use crate::tui::{
     ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData,
@@ -21,7 +22,6 @@ use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
 use crate::wire::text::{display_safe, type_label};
 
-use super::analysis::Analysis;
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::decoded::{Decoded, save_copy};
@@ -32,6 +32,7 @@ use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 use super::tap::{Budgets, TapMeter};
+use crate::engine::analysis::Analysis;
 
 /// The facts about a run that the screens show beside its data.
 pub struct RunInfo {

@@ -11,9 +11,9 @@ use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{
-    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap,
-    Tls,
+    Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap, Tls,
 };
+use crate::net::transport::Address;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
@@ -22,13 +22,13 @@ use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::h2::Changes;
 use crate::wire::text::plural;
 
-use super::analysis::{Analysis, bounded};
 use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
 use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::search_limit::LimitedRedactor;
 use super::spool::Spool;
+use crate::engine::analysis::{Analysis, bounded};
 
 /// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
 /// messages.

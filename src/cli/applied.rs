@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::engine::applied::{self, AppliedState, DumpError};
 use crate::present::applied::dump_notice;
+use crate::present::text::shell_word;
 use crate::schema::Schema;
-use crate::wire::text::shell_word;
 
 use super::error::CliError;
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::analysis::{self, Analysis};
 use crate::app::client::Running;
+use crate::engine::analysis;
+use crate::engine::analysis::Analysis;
 use crate::schema::Schema;
 use crate::sources;
 use crate::sources::record::Loaded;

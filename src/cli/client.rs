@@ -6,18 +6,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::app::analysis;
 use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Running};
+use crate::engine::analysis;
 use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
-use crate::peers::bootstrap::BootstrapConfig;
 use crate::peers::client::{self, BadName, FallbackServer, Refused, Unrequested};
 use crate::present::json as words;
+use crate::present::text::shell_word;
+use crate::schema::bootstrap::BootstrapConfig;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
 use crate::wire::NodeInfo;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
-use crate::wire::text::{display_safe, shell_word, type_label};
+use crate::wire::text::{display_safe, type_label};
+use crate::wire::xdstp;
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -244,7 +246,7 @@ impl ClientSetup<'_> {
     /// it plain text.
     fn name_of(&self, text: &str, name: &str) -> Result<String, CliError> {
         match text.find("xdstp:").and_then(|at| text.get(at..)) {
-            Some(url) if client::parse_subscription(url).is_none() => {
+            Some(url) if xdstp::parse_subscription(url).is_none() => {
                 let error = CliError::usage(format!("not a structured name: `{url}`"));
                 Err(error.next("xdstp://AUTHORITY/TYPE/ID?PARAMETERS"))
             }

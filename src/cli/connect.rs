@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
-use crate::net::tap::{Address, Tls};
+use crate::net::tap::Tls;
 use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOptions};
 use crate::net::token::Token;
+use crate::net::transport::Address;
 
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;

@@ -5,8 +5,9 @@ use clap::parser::ValueSource;
 
 use crate::present::json::StepOf;
 use crate::present::json::{DoctorOf, ServerOf, SettingOf, doctor};
+use crate::present::text::shell_word;
 use crate::wire::event::Variant;
-use crate::wire::text::{display_safe, shell_word};
+use crate::wire::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
 use super::connect::OwnSecrets;

@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _};
 
+use crate::present::text::shell_word;
 use crate::sources::SourceFormat;
-use crate::wire::text::shell_word;
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
 use super::command_line;

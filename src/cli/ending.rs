@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::app::analysis::Analysis;
 use crate::app::recording_file::{self, Replaces};
 use crate::app::signals;
+use crate::engine::analysis::Analysis;
 use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::Store;
 use crate::net::tap::SharedFaults;

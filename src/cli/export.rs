@@ -6,14 +6,17 @@ use std::ops::Range;
 
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{self, Store};
+use crate::present::bodies::Contents;
+use crate::present::text::shell_word;
+use crate::sources;
 use crate::sources::{
-    self, BoundedCatalog, DecodingGaps, Folded, FrameSink, Limit, Passes, ReplayPosition, RowSink,
-    SchemaCodec, bodies::Contents, record,
+    BoundedCatalog, DecodingGaps, Folded, FrameSink, Limit, Passes, ReplayPosition, RowSink, SchemaCodec,
+    record,
 };
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Seq, Time};
-use crate::wire::text::{plural, shell_word};
+use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::engine::graph::{self, Graph};
 use crate::present::graph::{dot, mermaid};
 use crate::present::report;
+use crate::present::text::shell_word;
 use crate::sources::ReplayPosition;
 use crate::wire::event::StreamId;
-use crate::wire::text::{plural, shell_word};
+use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};

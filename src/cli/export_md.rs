@@ -6,17 +6,18 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use crate::app::analysis::Analysis;
+use crate::engine::analysis::Analysis;
 use crate::engine::nack::{RefusedResource, nack_groups, nack_report};
 use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use crate::present::body_comparison::BodyComparison;
+use crate::present::text::shell_word;
 use crate::present::{node, report};
 use crate::schema::Schema;
 use crate::sources::ReplayPosition;
 use crate::sources::record::Loaded;
 use crate::wire::event::StreamId;
-use crate::wire::text::{count, display_safe, plural, shell_word, size, type_label};
+use crate::wire::text::{count, display_safe, plural, size, type_label};
 
 use super::args::{ExportArgs, Global, TimeFormat};
 use super::error::{CliError, Exit};

@@ -7,13 +7,15 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::engine::store::{ResourceFact, Store};
-use crate::peers::bootstrap::{self, ResourcesByKind};
 use crate::peers::server::Snapshot;
 use crate::present::json;
+use crate::present::text::shell_word;
+use crate::schema::bootstrap;
+use crate::schema::bootstrap::ResourcesByKind;
 use crate::schema::{self, Schema};
 use crate::sources::ReplayPosition;
 use crate::wire::event::{ApiVersion, Kind, TypeUrl};
-use crate::wire::text::{display_safe, plural, shell_word};
+use crate::wire::text::{display_safe, plural};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};

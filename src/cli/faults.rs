@@ -6,7 +6,7 @@ use super::args::{FaultFlags, Global, ServeArgs};
 use super::error::CliError;
 use super::io::Io;
 use super::{offline, select};
-use crate::net::tap::Address;
+use crate::net::transport::Address;
 use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::sources::{self, SourceFormat, script};

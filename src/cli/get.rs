@@ -7,19 +7,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::app::analysis;
+use crate::engine::analysis;
 use crate::engine::constraints::BrokenConstraints;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::graph::{self, NodeState};
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::engine::structured::StructuredNames;
+use crate::present::bodies;
+use crate::present::bodies::Contents;
 use crate::present::json;
 use crate::present::report::{self, Role};
+use crate::present::text::shell_word;
 use crate::schema::{FieldNames, Schema, links};
-use crate::sources::bodies::{self, Contents};
 use crate::sources::{Folded, ReplayPosition};
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, shell_word, size, type_label};
+use crate::wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::changes::PrintedFacts;

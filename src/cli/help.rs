@@ -13,7 +13,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{command_line, explain, suggest, topics};
 use crate::present::report;
-use crate::wire::text::shell_word;
+use crate::present::text::shell_word;
 
 /// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\

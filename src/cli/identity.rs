@@ -8,13 +8,14 @@ use serde_json::Value;
 use crate::app::client::InitialSubscription;
 use crate::engine::store::{Store, StreamFact, Wildcard};
 use crate::net::client::Server;
-use crate::net::tap::Address;
 use crate::net::tls;
-use crate::peers::bootstrap::{self, BootstrapConfig, XdsServer};
+use crate::net::transport::Address;
+use crate::present::text::shell_word;
+use crate::schema::bootstrap;
+use crate::schema::bootstrap::{BootstrapConfig, XdsServer};
 use crate::schema::{Schema, read_json, yaml_error};
 use crate::sources;
 use crate::wire::event::{StreamId, Variant};
-use crate::wire::text::shell_word;
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
 use super::connect::not_loaded;

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::engine::store::{MessageFact, Store};
+use crate::present::bodies;
 use crate::schema::{self, FieldNames, Schema};
-use crate::sources::bodies;
 use crate::wire::event::Seq;
 use crate::wire::text::{display_safe, json_safe};
 

@@ -6,8 +6,9 @@ use jiff::tz::TimeZone;
 
 use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use crate::present::report;
+use crate::present::text::{pad, pad_left, width};
 use crate::wire::event::{Dir, StreamId};
-use crate::wire::text::{display_safe, latency, pad, pad_left, time_of_day, width};
+use crate::wire::text::{display_safe, latency, time_of_day};
 
 use super::error::CliError;
 use super::io::Style;

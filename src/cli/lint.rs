@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use crate::app::analysis;
+use crate::engine::analysis;
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
 use crate::engine::problems::{self, FindingGroup, ProblemFact};
 use crate::engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::sources::{self, SchemaCodec, script};
+
+use crate::present::text::shell_word;
 use crate::wire::Profile;
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
-use crate::wire::text::{plural, shell_word};
+use crate::wire::text::plural;
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
 use super::error::{CliError, Exit};

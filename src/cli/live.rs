@@ -14,10 +14,11 @@ use crate::app::signals::{self, Signal};
 use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
 use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
-use crate::net::tap::{Address, HoldDesk, SharedFaults, Tls};
-use crate::peers::bootstrap;
+use crate::net::tap::{HoldDesk, SharedFaults, Tls};
+use crate::net::transport::Address;
 use crate::present::json;
 use crate::schema::Schema;
+use crate::schema::bootstrap;
 use crate::sources;
 use crate::wire::event::Seq;
 use crate::wire::text;
@@ -479,7 +480,7 @@ impl Run<'_> {
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
-                rules: crate::app::analysis::bounded(&schema),
+                rules: crate::engine::analysis::bounded(&schema),
                 idle: REWIND_IDLE_LIMIT,
                 speed: crate::tui::Speed::new(1.0),
                 source: source.clone(),
@@ -527,7 +528,10 @@ pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global:
     }
     if let Some((path, size)) = kept.filter(|_| !global.quiet) {
         let (path, size) = (path.display().to_string(), text::size(size));
-        io.say(&format!("session kept: {path} ({size}); xdscope replay {}", text::shell_word(&path)));
+        io.say(&format!(
+            "session kept: {path} ({size}); xdscope replay {}",
+            crate::present::text::shell_word(&path)
+        ));
     }
 }
 

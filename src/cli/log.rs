@@ -8,17 +8,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::app::analysis::{self, Analysis};
+use crate::engine::analysis;
+use crate::engine::analysis::Analysis;
 
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{MessageFact, Store};
+use crate::present::bodies;
+use crate::present::bodies::Contents;
 use crate::present::json;
 use crate::present::report::{self, Role};
+use crate::present::text::shell_word;
 use crate::schema::{FieldNames, Schema};
-use crate::sources::bodies::{self, Contents};
 use crate::sources::{self, ReplayPosition, RowSink, StoreUntil, Timeline as _};
 use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::text::{latency, plural, shell_word, size, time_of_day, type_label};
+use crate::wire::text::{latency, plural, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::error::{CliError, Exit};

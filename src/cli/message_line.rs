@@ -8,11 +8,11 @@ use jiff::tz::TimeZone;
 
 use crate::engine::store::{LineFact, MessageFact, Store};
 use crate::present::report::Role;
+use crate::present::text::cut_name;
+use crate::present::text::{Keep, cut, pad, pad_left, width, wrap};
 use crate::present::{json, report};
 use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::text::{
-    Keep, cut, cut_name, display_safe, latency, pad, pad_left, size, time_of_day, type_label, width, wrap,
-};
+use crate::wire::text::{display_safe, latency, size, time_of_day, type_label};
 
 use super::args::TimeFormat;
 use super::io::{Style, sgr};

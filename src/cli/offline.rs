@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::app::{recording_file, session_dir};
 use crate::engine::store::Options;
+use crate::present::text::shell_word;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
 use crate::wire::event::Kind;
-use crate::wire::text::shell_word;
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crossterm::event::KeyCode;
 
-use crate::app::analysis;
 use crate::app::decoded::Decoded;
 use crate::app::replay::{Options, ReplayFeed};
+use crate::engine::analysis;
 use crate::sources::ReplayPosition;
 use crate::tui::{self, ColorDepth, Feed as _, NamedTheme, PictureOptions, Seek, SvgColors, Theme};
 use crate::wire::text::{display_safe, size};

@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 
-use crate::app::analysis::{self, Analysis};
+use crate::engine::analysis;
+use crate::engine::analysis::Analysis;
 use crate::present::page::{self, PageSource};
 use crate::present::report;
+use crate::present::text::shell_word;
 use crate::sources::{self, DecodingGaps};
-use crate::wire::text::{display_safe, shell_word, size};
+use crate::wire::text::{display_safe, size};
 
 use super::args::{Global, ReportArgs};
 use super::error::{CliError, Exit};

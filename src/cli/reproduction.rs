@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use crate::app::analysis::{self, Analysis};
+use crate::engine::analysis;
+use crate::engine::analysis::Analysis;
 use crate::engine::problems::{ProblemFact, ProblemKind, problems};
 use crate::present::report;
 use crate::schema::Schema;

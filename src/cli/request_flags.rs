@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::net::client::Server;
-use crate::net::tap::Address;
 use crate::net::tls;
-use crate::peers::bootstrap::{BootstrapConfig, ConfigSource};
-use crate::peers::client::{self, FallbackServer, ServerProfile};
+use crate::net::transport::Address;
+use crate::peers::client::{FallbackServer, ServerProfile};
+use crate::schema::bootstrap::{BootstrapConfig, ConfigSource};
 use crate::wire::event::{Kind, Variant};
+use crate::wire::xdstp;
 
 use super::args::VariantWord;
 use super::client::ClientSetup;
@@ -48,7 +49,7 @@ impl ClientSetup<'_> {
         };
         let own = self.server.is_none();
         let wire =
-            |url: &str| client::parse_subscription(url).map_or_else(|| url.to_owned(), |(_, name)| name);
+            |url: &str| xdstp::parse_subscription(url).map_or_else(|| url.to_owned(), |(_, name)| name);
         let beside = bootstrap.locator_sources.iter().filter(|_| own);
         let mut out = ServerPlan {
             profile: profile(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),

@@ -9,11 +9,13 @@ use jiff::tz::TimeZone;
 
 use crate::app::tap::Front;
 use crate::net::serve::{Control, Say};
-use crate::net::tap::{Address, SharedFaults};
+use crate::net::tap::SharedFaults;
+use crate::net::transport::Address;
 use crate::peers::intercept::FaultSet;
+use crate::present::text::shell_word;
 use crate::schema::Schema;
 use crate::sources::{self, Passes, ReadProgress, SourceFormat};
-use crate::wire::text::{display_safe, plural, shell_word};
+use crate::wire::text::{display_safe, plural};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
 use super::ending::Ending;

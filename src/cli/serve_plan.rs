@@ -9,12 +9,13 @@ use crate::engine::store::{Store, StreamFact};
 use crate::peers::client;
 use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, ScriptsReader, Snapshot, TooLarge};
 use crate::present::report;
+use crate::present::text::shell_word;
 use crate::sources::{
     self, BoundedCatalog, Folded, FrameSink, Limit, Passes, ReadProgress, SourceFormat, StoreUntil,
 };
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, plural, shell_word, size, type_label};
+use crate::wire::text::{count, plural, size, type_label};
 use crate::wire::{Frame, FramePayload};
 
 use super::args::{ServeArgs, ServeMode};

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::app::session_dir::{self, KeptSession};
 use crate::present::json::SCHEMA;
 use crate::present::report::Role;
+use crate::present::text::shell_word;
 use crate::sources::record::Header;
-use crate::wire::text::{display_safe, plural, shell_word, size};
+use crate::wire::text::{display_safe, plural, size};
 
 use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};

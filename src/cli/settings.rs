@@ -8,8 +8,8 @@ use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command};
 use toml::de::{DeTable, DeValue};
 
+use crate::present::text::shell_word;
 use crate::schema::redact::{NameError, SecretNames};
-use crate::wire::text::shell_word;
 
 use super::command_line;
 use super::error::CliError;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::app::analysis::{self, Analysis};
+use crate::engine::analysis;
+use crate::engine::analysis::Analysis;
 use crate::engine::lint;
 use crate::engine::store::Store;
 use crate::schema::Schema;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::app::analysis;
+use crate::engine::analysis;
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::lint::Finding;

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use crate::present::report::Role;
-use crate::wire::text::{display_safe, pad, pad_left, width};
+use crate::present::text::{pad, pad_left, width};
+use crate::wire::text::display_safe;
 
 use super::io::{Style, sgr};
 

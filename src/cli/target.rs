@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::session::glob_matches;
 use crate::engine::store::{ResourceFact, Store};
 use crate::wire::event::{Kind, TypeUrl};
+use crate::wire::xdstp::glob_matches;
 
 use super::suggest;
 
 /// Parses a structured name, which contains its type. The result is as requested: parameters in
 /// order, without directives (docs/protocol.md#k-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
-    text.starts_with("xdstp:").then(|| crate::peers::client::parse_subscription(text)).flatten()
+    text.starts_with("xdstp:").then(|| crate::wire::xdstp::parse_subscription(text)).flatten()
 }
 
 /// Joins a type and the names after it, as kubectl does: `cds reviews` is `cds/reviews`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::peers::intercept::{ACTION_DOCS, ACTION_FORMS, LIBRARY};
+use crate::present::text;
 use crate::schema::{BUILT_IN_PACKAGES, Schema};
 use crate::wire::text::count;
 
@@ -111,7 +112,7 @@ push. Findings and problems of that time blame xdscope.
 /// Lists the keys of the screens: context, key, command, description.
 pub(super) fn keys() -> String {
     use crate::tui::{Context, Keymap};
-    use crate::wire::text::wrap;
+    use text::wrap;
     let keymap = Keymap::default();
     let mut out = String::new();
     for context in Context::ALL {

@@ -6,19 +6,19 @@ use std::io::Write;
 
 use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, InlineEntry, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
-use crate::engine::session::is_structured;
 use crate::engine::store::{ResourceFact, ResourceState};
 use crate::engine::structured::StructuredNames;
 use crate::present::authority::authority_text;
+use crate::present::bodies;
 use crate::present::graph::other_source;
 use crate::present::report;
 use crate::present::structured;
 use crate::schema::FieldNames;
 use crate::schema::links;
-use crate::sources::bodies;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, TypeUrl};
 use crate::wire::text::{display_safe, shown_name, type_label};
+use crate::wire::xdstp::is_structured;
 
 use super::error::CliError;
 use super::folders::{Item, folders};

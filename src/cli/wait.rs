@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::app::analysis::Analysis;
 use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
+use crate::engine::analysis::Analysis;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ResourceState, StateFact, TypeState};
+use crate::present::text::shell_word;
 use crate::sources::record::UNFINISHED;
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::StreamId;
-use crate::wire::text::shell_word;
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};

@@ -11,8 +11,8 @@ use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
 use super::{offline, replay, schema_flags, watch_files};
+use crate::present::text::shell_word;
 use crate::sources::ReplayPosition;
-use crate::wire::text::shell_word;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;

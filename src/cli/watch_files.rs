@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::app::files::{Options, Running};
 use crate::app::signals;
+use crate::present::text::shell_word;
 use crate::schema::Schema;
 use crate::sources::{self, SourceFormat};
-use crate::wire::text::shell_word;
 
 use super::args::{Global, WatchArgs};
 use super::error::{CliError, Exit};

@@ -5,6 +5,7 @@
 //! facts.
 
 pub mod activity;
+pub mod analysis;
 pub mod applied;
 pub mod constraints;
 pub mod diff;

@@ -16,9 +16,9 @@ use super::dial::{self, Dial};
 pub use super::dial::{DialError, HeaderError};
 use super::sniff::Sniffed;
 use super::stream::{self, Carry, WINDOW_BYTES};
-use super::tap::Address;
 use super::tls;
 use super::token::{Token, TokenError};
+use crate::net::transport::Address;
 use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 

@@ -9,11 +9,11 @@ use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 
 use super::sniff::{FirstBytes, NotHttp2, Sniffed};
-use super::tap::{Address, Leg};
 use super::tls;
+use crate::net::transport::{Address, Leg};
+use crate::present::text::shell_word;
 use crate::sources::observe::ConnectStep;
 use crate::wire::Secured;
-use crate::wire::text::shell_word;
 
 /// A server and the settings of connections to it.
 pub(super) struct Dial<'a> {

@@ -14,3 +14,4 @@ mod stream;
 pub mod tap;
 pub mod tls;
 pub mod token;
+pub mod transport;

@@ -11,8 +11,8 @@ use tonic::{Code, Status, Streaming};
 
 use super::dial::{self, Dial, DialError};
 use super::rpc;
-use super::tap::Address;
 use super::tls;
+use crate::net::transport::Address;
 use crate::wire::pb::{Fields, put_len_field};
 use crate::wire::text::display_safe;
 

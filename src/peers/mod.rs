@@ -2,7 +2,6 @@
 
 #![warn(missing_docs)]
 
-pub mod bootstrap;
 pub mod client;
 pub mod intercept;
 pub mod server;

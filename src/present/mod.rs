@@ -4,6 +4,7 @@
 
 pub mod applied;
 pub mod authority;
+pub mod bodies;
 pub mod body_comparison;
 pub mod body_lines;
 pub mod explanation;
@@ -19,3 +20,4 @@ pub mod partial_use;
 pub mod report;
 pub mod source_facts;
 pub mod structured;
+pub mod text;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::analysis::Analysis;
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::sources::evidence::Evidence;
@@ -44,6 +45,21 @@ impl FrameSink for Store {
     }
     fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
         self.is_over_budget().then(|| self.drop_old_facts(mark))
+    }
+}
+
+impl FrameSink for Analysis {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        Store::catalog_mut(self)
+    }
+    fn handle(&mut self, frame: Frame) {
+        self.handle(frame);
+    }
+    fn advance(&mut self, now: Time) {
+        self.advance(now);
+    }
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        Analysis::drop_old(self, mark)
     }
 }
 

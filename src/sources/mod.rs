@@ -6,7 +6,6 @@
 
 #![warn(missing_docs)]
 
-pub mod bodies;
 mod evidence;
 mod fold;
 mod frame_reader;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::engine::analysis::Analysis;
 use crate::engine::store::Store;
 use crate::sources::FrameSink;
 use crate::wire::Frame;
@@ -29,6 +30,20 @@ impl Timeline for Store {
 
     fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
         Store::drop_unused(self, mark)
+    }
+}
+
+impl Timeline for Analysis {
+    fn store(&self) -> &Store {
+        self.store()
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
+        Analysis::drop_unused(self, mark)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod pb;
 mod shared;
 pub mod text;
 mod tls;
+pub mod xdstp;
 
 pub use assembler::Assembler;
 pub use builder::{MessageBuilder, Oversized};

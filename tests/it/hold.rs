@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use xdscope::engine::hold::HoldCommand;
 use xdscope::net::tap::{Arms, Config, HoldDesk, SharedFaults, Tls};
-use xdscope::peers::intercept::{HoldCommand, HoldOptions};
+use xdscope::peers::intercept::HoldOptions;
 use xdscope::schema::Schema;
 
 use crate::intercept::{CLUSTER_DUMP, ENDPOINT_DUMP, dump, interventions};

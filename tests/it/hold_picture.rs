@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use xdscope::app::decoded::Decoded;
 use xdscope::engine::hold::{HeldFact, HeldId};
+use xdscope::engine::hold::{HeldRow, HoldStatus};
 use xdscope::engine::store::{Options, SchemaSemantics, Store};
-use xdscope::peers::intercept::{HeldRow, HoldStatus};
 use xdscope::schema::Schema;
 use xdscope::sources::{SchemaCodec, script};
 use xdscope::tui::{

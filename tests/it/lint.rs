@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, net::SocketAddr};
 
 use serde_json::{Value, json};
 use xdscope::app::demo::{Demo, Scenario};
-use xdscope::net::tap::Address;
+use xdscope::net::transport::Address;
 
 use crate::support::{
     bootstrap::{self, Variant},

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use xdscope::app::analysis;
+use xdscope::engine::analysis;
 use xdscope::engine::lint::{self, Finding, Lint};
 use xdscope::engine::store::{SchemaSemantics, Store};
 use xdscope::sources::observe::Pipeline;

@@ -20,9 +20,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tonic::transport::Endpoint;
 
-use super::analysis;
+use crate::engine::analysis;
 use crate::net::serve::{self, Control};
-use crate::net::tap::{Address, ListenError, Tap};
+use crate::net::tap::{ListenError, Tap};
+use crate::net::transport::Address;
 use crate::schema::Schema;
 
 pub use mesh::MeshError;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::marks::OverdueSampler;
 use super::reading::Reading;
-use crate::app::analysis::{Analysis, Checkpoint};
+use crate::engine::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{Options, Store};
 use crate::sources::record::Loaded;
-use crate::sources::{SourceError, StartedSource, Timeline};
+use crate::sources::{SourceError, StartedSource};
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::analysis::Analysis;
+use crate::engine::analysis::Analysis;
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::problems::{Problem, ProblemFact, ProblemKind, problems as list_problems};
 use crate::engine::session::MessageKind;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cursor::CursorBuilder;
-use crate::app::analysis::Analysis;
+use crate::engine::analysis::Analysis;
 use crate::engine::lint;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::Options;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use crate::present::text::shell_word;
 use crate::tui::Themes;
-use crate::wire::text::shell_word;
 
 use super::ClientFlags;
 use super::values::*;

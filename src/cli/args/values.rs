@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::engine::{filter, lint};
-use crate::net::tap::Address;
-use crate::wire::text::without_credentials;
+use crate::engine::lint;
+use crate::net::transport::Address;
+use crate::wire::text::{parse_bytes, parse_duration, without_credentials};
 
 /// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -140,7 +140,7 @@ pub(super) fn screen_size(text: &str) -> Result<(u16, u16), ValueError> {
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, ValueError> {
-    filter::bytes(text).ok_or(ValueError::Size)
+    parse_bytes(text).ok_or(ValueError::Size)
 }
 
 /// A limit of a session file.
@@ -152,8 +152,8 @@ pub enum RecordMax {
 
 /// Parses `100MB` or `1h`.
 pub(super) fn record_max(text: &str) -> Result<RecordMax, ValueError> {
-    let age = filter::duration(text).filter(|age| !age.is_zero()).map(RecordMax::Age);
-    let size = || filter::bytes(text).filter(|bytes| *bytes > 0).map(RecordMax::Bytes);
+    let age = parse_duration(text).filter(|age| !age.is_zero()).map(RecordMax::Age);
+    let size = || parse_bytes(text).filter(|bytes| *bytes > 0).map(RecordMax::Bytes);
     age.or_else(size).ok_or(ValueError::SizeOrAge)
 }
 
@@ -180,7 +180,7 @@ pub(super) fn speed(text: &str) -> Result<f64, ValueError> {
 }
 
 pub(super) fn time(text: &str) -> Result<Duration, ValueError> {
-    filter::duration(text).ok_or(ValueError::Time)
+    parse_duration(text).ok_or(ValueError::Time)
 }
 
 /// Parses a time above zero.

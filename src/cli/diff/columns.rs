@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use crate::engine::diff::{DiffSide, LineDiff, LinePart, SideBySideRow, emphasis, fold_unchanged};
 use crate::present::report::Role;
-use crate::wire::text::{display_safe, pad_left, plural, width as cells, wrap_parts};
+use crate::present::text::{pad_left, width as cells, wrap_parts};
+use crate::wire::text::{display_safe, plural};
 
 use super::super::io::{Io, Style, sgr};
 

@@ -18,11 +18,12 @@ use std::sync::Arc;
 use crate::engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets};
 use crate::present::json;
 use crate::present::report::type_order;
+use crate::present::text::shell_word;
 use crate::schema::Schema;
 use crate::sources::{self, BoundedCatalog, Limit, Passes};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{display_safe, plural, shell_word};
+use crate::wire::text::{display_safe, plural};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};

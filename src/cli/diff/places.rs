@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use crate::engine::diff::{ResourceVersion, extend_versions};
 use crate::engine::filter::quoted_word;
 use crate::engine::store::Store;
+use crate::present::text::shell_word;
 use crate::sources::{BoundedCatalog, FrameSink, Limit};
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Method, Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::{display_safe, shell_word};
+use crate::wire::text::display_safe;
 use crate::wire::{Frame, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;

@@ -1,9 +1,9 @@
 //! Arguments of `diff` after SOURCE.
 
 use crate::cli::offline;
+use crate::present::text::shell_word;
 use crate::sources::ReplayPosition;
 use crate::wire::event::Seq;
-use crate::wire::text::shell_word;
 
 use super::super::error::CliError;
 use super::super::io::Io;

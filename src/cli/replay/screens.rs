@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
-use crate::app::analysis::bounded;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::Decoded;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
@@ -17,6 +16,7 @@ use crate::app::signals;
 use crate::cli::args::{Global, ReplayArgs, SourceArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
+use crate::engine::analysis::bounded;
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
 use crate::sources::{self, PositionError, ReplayPosition, SchemaCodec};

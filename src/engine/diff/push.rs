@@ -180,7 +180,7 @@ pub fn contents_around(
     against: Option<Seq>,
     name: &str,
 ) -> (Option<BlobId>, Option<BlobId>) {
-    let Some(name) = crate::engine::session::named(store.catalog(), name) else {
+    let Some(name) = crate::wire::xdstp::named(store.catalog(), name) else {
         // Content without a name differs from all other content.
         return (None, nameless_content(store, n, name));
     };

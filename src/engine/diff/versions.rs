@@ -76,7 +76,7 @@ pub fn extend_versions(
     is_type: impl Fn(&TypeUrl) -> bool,
     name: &str,
 ) {
-    let Some(name) = crate::engine::session::named(store.catalog(), name) else { return };
+    let Some(name) = crate::wire::xdstp::named(store.catalog(), name) else { return };
     // Fingerprint of the previous response's list, and the resource in the list.
     let mut seen = None;
     for row in rows {

@@ -8,7 +8,7 @@ use jiff::{Timestamp, ToSpan, Zoned};
 
 use crate::wire::event::{Clock, Seq, Time};
 
-use super::units;
+use crate::wire::text::{parse_duration, parse_time_of_day};
 
 /// A point in time of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +45,9 @@ impl FilterTime {
             return number.parse().ok().map(|n| FilterTime::Message(Seq(n)));
         }
         if let Some(offset) = text.strip_prefix('+') {
-            return units::duration(offset).map(FilterTime::Offset);
+            return parse_duration(offset).map(FilterTime::Offset);
         }
-        units::time_of_day(text)
-            .map(FilterTime::TimeOfDay)
-            .or_else(|| text.parse().ok().map(FilterTime::Date))
+        parse_time_of_day(text).map(FilterTime::TimeOfDay).or_else(|| text.parse().ok().map(FilterTime::Date))
     }
 
     /// Returns the time in a source whose clock is at `now`, or zero for a time before the start of

@@ -22,7 +22,6 @@ mod pattern;
 mod term;
 #[cfg(test)]
 mod tests;
-mod units;
 mod unknown;
 mod wire;
 
@@ -35,7 +34,6 @@ pub use content::{ContentLookup, NoContent};
 pub use filter_time::FilterTime;
 pub use lexer::quoted_word;
 pub use term::FilterField;
-pub use units::{bytes, duration};
 pub use unknown::{KnownValues, UnknownValue};
 pub use wire::{OTHER_TYPE, WIRE_KINDS, WireStream};
 

@@ -10,7 +10,8 @@ use super::content::ContentPath;
 use super::filter_time::FilterTime;
 use super::lexer::Char;
 use super::pattern::{Extent, Pattern};
-use super::{FilterError, RowKind, units};
+use super::{FilterError, RowKind};
+use crate::wire::text::{parse_bytes, parse_duration};
 
 /// A field of the filter language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,11 +298,11 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
             Predicate::Stream(StreamId(digits.parse().map_err(|_| wrong("the number of a stream"))?))
         }
         FilterField::Size => {
-            Predicate::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
+            Predicate::Bytes(compare, parse_bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
         }
         FilterField::Lat | FilterField::Age => Predicate::Time(
             compare,
-            units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?,
+            parse_duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?,
         ),
         FilterField::Res | FilterField::Number => {
             Predicate::Count(compare, text.parse().map_err(|_| wrong("a count"))?)

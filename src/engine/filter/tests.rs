@@ -7,6 +7,7 @@ use super::*;
 use crate::engine::store::{MessageKind, Options, Origin, ResourceState, RowFact, TypeState, Wildcard};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
+use crate::wire::text::parse_duration;
 
 fn arcs(texts: &[&str]) -> Vec<Arc<str>> {
     texts.iter().map(|text| Arc::from(*text)).collect()
@@ -442,7 +443,7 @@ fn parses_durations_and_sizes() {
         ("1e3s", None),
         ("s", None),
     ] {
-        assert_eq!(duration(text).map(|d| d.as_secs_f64()), expected, "{text}");
+        assert_eq!(parse_duration(text).map(|d| d.as_secs_f64()), expected, "{text}");
     }
 }
 

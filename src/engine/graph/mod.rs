@@ -25,13 +25,13 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::{is_structured, resource_type, respelled};
 use crate::engine::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
 use crate::schema::links::{Link, OtherSource, fetches_clusters};
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use crate::wire::xdstp::{is_structured, resource_type, respelled};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;

@@ -3,11 +3,12 @@
 
 use serde_json::Value;
 
-use crate::engine::session::locators::{self, LOCATOR, ListEntry, Locator};
-use crate::engine::session::resource_type;
 use crate::schema::Schema;
 use crate::schema::links::{self, AuthorityLookup, Link};
 use crate::wire::event::Kind;
+use crate::wire::xdstp::lists;
+use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
+use crate::wire::xdstp::resource_type;
 
 /// Inline entries of a list that have nodes of their own.
 const MAX_INLINE_ENTRIES: usize = 10_000;
@@ -19,13 +20,13 @@ const MAX_INLINE_ENTRIES: usize = 10_000;
 pub fn links_of(schema: &Schema, any: &[u8], body: &Value) -> Vec<Link> {
     let type_url = body.get("@type").and_then(Value::as_str).unwrap_or_default();
     if type_url == LOCATOR {
-        let target = Locator::read(locators::value(any)).and_then(|locator| link("redirect", &locator));
+        let target = Locator::read(lists::value(any)).and_then(|locator| link("redirect", &locator));
         return target.into_iter().collect();
     }
     if !type_url.ends_with("Collection") {
         return links::links_of(schema, body);
     }
-    let entries = locators::entries(locators::value(any)).into_iter().enumerate();
+    let entries = lists::entries(lists::value(any)).into_iter().enumerate();
     let mut out: Vec<Link> = entries
         .filter_map(|(at, entry)| match entry {
             ListEntry::Locator(locator) => link(&format!("entries[{at}].locator"), &locator),
@@ -68,7 +69,7 @@ pub fn inline_entries(any: &[u8], body: &Value) -> Vec<InlineEntry> {
     if !type_url.ends_with("Collection") {
         return Vec::new();
     }
-    let entries = locators::entries(locators::value(any)).into_iter().enumerate();
+    let entries = lists::entries(lists::value(any)).into_iter().enumerate();
     let inline = entries.filter_map(|(at, entry)| match entry {
         ListEntry::Inline { name, version } => {
             Some(InlineEntry { path: format!("entries[{at}].inline_entry"), name, version })
@@ -82,7 +83,7 @@ pub fn inline_entries(any: &[u8], body: &Value) -> Vec<InlineEntry> {
 ///
 /// `list` is the JSON of the list with the original field names.
 pub fn lacks_entry(list: &Value, uri: &str) -> bool {
-    let Some(entry) = locators::selected_entry(uri) else { return false };
+    let Some(entry) = lists::selected_entry(uri) else { return false };
     let entries = list.get("entries").and_then(Value::as_array);
     let inline = entries.into_iter().flatten().filter_map(|of| of.get("inline_entry")?.get("name")?.as_str());
     !inline.into_iter().any(|name| name == entry)

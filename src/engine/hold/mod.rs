@@ -2,7 +2,9 @@
 
 #![warn(missing_docs)]
 
+mod command;
 mod compare;
+pub mod edit;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use crate::wire::MessageShape;
 use crate::wire::event::{Dir, TypeUrl};
 
+pub use command::{HeldRow, HoldCommand, HoldStatus, parse_filter};
 pub use compare::{HeldDiff, HeldResource, compare_held, without_secrets};
 
 /// The number of a held message in a run, shown as `h1`.

@@ -15,10 +15,11 @@ use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
 use super::structured_names::{delivered_names, requested_names};
-use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed, locator, respelled};
+use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, Time, Variant};
+use crate::wire::xdstp::{locator, respelled};
 use crate::wire::{Frame, Message};
 
 /// All rules over one source.

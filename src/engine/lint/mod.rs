@@ -45,7 +45,7 @@ mod targets;
 mod tests;
 mod traffic_gaps;
 
-use crate::engine::session::locators as structured;
+use crate::wire::xdstp::lists as structured;
 
 pub use bootstrap::Bootstrap;
 #[cfg(test)]

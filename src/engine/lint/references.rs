@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::{DroppedStreams, canonical_name};
+use crate::engine::session::DroppedStreams;
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
+use crate::wire::xdstp::canonical_name;
 
 /// A reference to a resource by its canonical name, and its stated source:
 /// `docs/protocol.md#i-06`.

@@ -3,8 +3,8 @@
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::structured::ParsedName;
-use crate::engine::session::Name;
 use crate::wire::event::{Kind, Sym};
+use crate::wire::xdstp::Name;
 
 /// Parses the structured names among `names`.
 pub(super) fn structured_names<'a>(ctx: &RuleContext<'a>, names: &[Sym]) -> Vec<ParsedName<'a>> {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use crate::engine::lint::Blame;
 use crate::engine::nack::is_name_in;
-use crate::engine::session::{
-    NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track, named,
-};
+use crate::engine::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
 use crate::engine::store::{RefusedBy, Store, TypeState};
 use crate::wire::event::{Seq, Time, Variant};
+use crate::wire::xdstp::named;
 
 use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
 use super::states::{Start, fact, sorted};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{locators, xdstp};
+use crate::wire::xdstp::{self, lists};
 
 /// Alternatives of all clients that are kept.
 const MAX_ALTERNATIVES: usize = 1 << 14;
@@ -41,7 +41,7 @@ impl Alternatives {
 
     /// Records the alternative that a reference states.
     pub(super) fn note(&mut self, client: &Arc<str>, reference: &str) {
-        let Some(alternative) = locators::alternative(reference) else { return };
+        let Some(alternative) = lists::alternative(reference) else { return };
         let names = xdstp::Name::parse(reference).zip(xdstp::Name::parse(&alternative));
         let Some((primary, alternative)) = names.filter(|_| self.size < MAX_ALTERNATIVES) else { return };
         let (primary, alternative) = (primary.canonical(), alternative.canonical());

@@ -1,8 +1,8 @@
 //! Authorities of the names that streams request.
 
-use super::xdstp::{Name, is_structured};
 use crate::wire::content::Catalog;
 use crate::wire::event::Sym;
+use crate::wire::xdstp::{Name, is_structured};
 
 /// Authorities of a track that are remembered.
 const MAX_AUTHORITIES: usize = 16;

@@ -4,11 +4,11 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time};
 
 use super::compare::nameless;
-use super::locators::LOCATOR;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, Owed};
 use super::track::Track;
 use super::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
+use crate::wire::xdstp::lists::LOCATOR;
 
 /// Time limits of states; none for sources without timestamps.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,7 +15,8 @@ use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::NameRequest;
 use super::track::Track;
-use super::{Context, MessageKind, Wildcard, is_glob};
+use super::{Context, MessageKind, Wildcard};
+use crate::wire::xdstp::is_glob;
 
 impl Track {
     /// Handles a delta request (docs/protocol.md#f-04 and following).
@@ -414,7 +415,7 @@ fn first_spellings<'a>(ctx: &mut Context<'_>, request: &'a DeltaRequest) -> Cow<
         let claimed = request.initial_resource_versions.keys();
         let names = request.subscribe.iter().chain(&*request.unsubscribe).chain(claimed);
         let locators = request.locators_subscribe.iter().chain(&request.locators_unsubscribe);
-        super::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
+        crate::wire::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
     }
     let catalog = &*ctx.catalog;
     if !catalog.has_spellings() {

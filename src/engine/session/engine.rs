@@ -20,7 +20,8 @@ use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
-use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits, xdstp};
+use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits};
+use crate::wire::xdstp;
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
 pub(super) const MAX_EARLIER_STREAMS: usize = 64;

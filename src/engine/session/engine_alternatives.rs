@@ -6,9 +6,11 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::Sym;
 
 use super::engine::Engine;
-use super::locators::{self, LOCATOR, ListEntry, Locator};
 use super::stream::Stream;
-use super::{DynSemantics, ResponseOutcome, is_structured, named};
+use super::{DynSemantics, ResponseOutcome};
+use crate::wire::xdstp::lists;
+use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
+use crate::wire::xdstp::{is_structured, named};
 
 /// Larger contents are not searched for alternatives.
 const MAX_SEARCHED_BYTES: usize = 1 << 20;
@@ -71,10 +73,10 @@ impl Engine {
         let type_url = catalog.text(catalog.entry(content).type_url);
         let Some(any) = catalog.bytes(content) else { return };
         if type_url == LOCATOR {
-            let locator = Locator::read(locators::value(&any));
+            let locator = Locator::read(lists::value(&any));
             locator.into_iter().for_each(|locator| self.needs().note_alternative(client, &locator.uri));
         } else if type_url.ends_with("Collection") {
-            for entry in locators::entries(locators::value(&any)) {
+            for entry in lists::entries(lists::value(&any)) {
                 if let ListEntry::Locator(locator) = entry {
                     self.needs().note_alternative(client, &locator.uri);
                 }

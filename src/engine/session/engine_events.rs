@@ -9,7 +9,8 @@ use crate::wire::{Message, NodeInfo};
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
 use super::node::differences;
-use super::{PushFact, RequestOutcome, Track, Wildcard, is_structured};
+use super::{PushFact, RequestOutcome, Track, Wildcard};
+use crate::wire::xdstp::is_structured;
 
 impl Engine {
     /// Adds the events of a request. `changed_by`: the earlier request that changed the

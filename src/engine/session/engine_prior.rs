@@ -6,6 +6,7 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
 use crate::wire::{Message, MessageBody};
 
+use super::Context;
 use super::compare::key;
 use super::divergence::Divergence;
 use super::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
@@ -17,7 +18,7 @@ use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::visits;
-use super::{Context, is_malformed};
+use crate::wire::xdstp::is_malformed;
 
 /// Longest time between the ends of streams that end for one reason.
 const MAX_JOINT_END: Duration = Duration::from_secs(1);

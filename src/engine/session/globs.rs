@@ -8,8 +8,8 @@ use crate::wire::event::Sym;
 
 use super::events::EventKind;
 use super::resource_set::Change;
-use super::xdstp::{is_glob, respelled};
 use super::{Context, Track};
+use crate::wire::xdstp::{is_glob, respelled};
 
 /// The subscribed glob collections of a track, found by the paths above a name.
 #[derive(Clone, Debug, Default)]

@@ -32,8 +32,6 @@ mod file;
 mod globs;
 pub(crate) mod interventions;
 mod keepalive;
-pub(crate) mod locator;
-pub(crate) mod locators;
 mod name_map;
 mod names;
 mod needs;
@@ -63,7 +61,6 @@ mod warming_batches;
 mod warming_content;
 mod warming_track;
 mod words;
-mod xdstp;
 
 pub use claims::{ClaimOutcome, ReconnectCounts};
 pub use divergence::Divergence;
@@ -72,7 +69,6 @@ pub use end_series::EndCause;
 pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::{CutResponses, EndKind};
 pub use keepalive::Keepalive;
-pub use locator::LocatorError;
 pub use not_kept::{NotKept, NotKeptPart};
 pub use pushed::PushedVersion;
 pub use words::{
@@ -105,10 +101,6 @@ pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use warming_batches::WarmingCause;
-pub(crate) use xdstp::{
-    Name, canonical_name, glob_matches, is_glob, is_malformed, is_structured, named, resource_type,
-    respelled, with_other_context,
-};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,9 +8,11 @@ use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Sym};
 use crate::wire::pb::{Fields, Value};
 
+use super::DynSemantics;
 use super::alternatives::Alternatives;
-use super::locators::{self, Locator};
-use super::{DynSemantics, is_structured};
+use crate::wire::xdstp::is_structured;
+use crate::wire::xdstp::lists;
+use crate::wire::xdstp::lists::Locator;
 
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;
@@ -155,7 +157,7 @@ impl Needs {
     /// (docs/protocol.md#k-27).
     pub(super) fn read_redirect(&self, catalog: &mut Catalog, kind: Kind, payload: BlobId) {
         let any = catalog.bytes(payload).unwrap_or_default();
-        let Some(target) = Locator::read(locators::value(&any)).map(|locator| locator.target()) else {
+        let Some(target) = Locator::read(lists::value(&any)).map(|locator| locator.target()) else {
             return;
         };
         let key = ResourceKey { kind, name: catalog.intern(&target) };
@@ -199,7 +201,7 @@ fn without_directives(name: &str) -> &str {
 
 /// Whether a field of a resource is set: a message, or a number other than zero.
 fn has_field(any: &[u8], number: u32) -> bool {
-    let fields = Fields::new(locators::value(any)).map_while(Result::ok);
+    let fields = Fields::new(lists::value(any)).map_while(Result::ok);
     let field = fields.filter(|field| field.number == number).last();
     field.is_some_and(|field| matches!(field.value, Value::Len(_)) || field.varint() != 0)
 }

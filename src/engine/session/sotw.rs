@@ -128,7 +128,7 @@ impl Track {
             return;
         }
         if ctx.specials.structured {
-            super::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
+            crate::wire::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
         }
         let star = raw.contains(&ctx.star);
         self.subscription.was_named |= !raw.is_empty();

@@ -12,8 +12,9 @@ use super::keepalive::{Keepalive, Pings};
 use super::not_kept::{NotKept, NotKeptPart};
 use super::outcome::{GapFact, SessionEvent};
 use super::track::Track;
+use super::visits;
 use super::words::PlaneFact;
-use super::{visits, xdstp};
+use crate::wire::xdstp;
 
 /// Types of a stream up to which they are searched one by one.
 const MAX_SEARCHED_TYPES: usize = 16;

@@ -6,7 +6,8 @@ use super::needs::is_needed;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
-use super::{MessageKind, Wildcard, is_malformed};
+use super::{MessageKind, Wildcard};
+use crate::wire::xdstp::is_malformed;
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {

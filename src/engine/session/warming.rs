@@ -9,7 +9,6 @@ use std::cell::OnceCell;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, Sym, Time};
 
-use super::locators::LOCATOR;
 use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
@@ -19,7 +18,8 @@ use super::subscription::NameRequest;
 use super::track::Track;
 use super::warming_batches::{WarmingBatch, WarmingCause, WarmingProgress};
 use super::warming_content::WarmingContent;
-use super::{is_structured, named};
+use crate::wire::xdstp::lists::LOCATOR;
+use crate::wire::xdstp::{is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;

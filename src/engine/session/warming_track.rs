@@ -3,12 +3,12 @@
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, Sym, Time};
 
-use super::locators::LOCATOR;
 use super::needs::Needs;
 use super::responses::Status;
 use super::track::Track;
 use super::warming_batches::MAX_NAMES;
 use super::{DynSemantics, ResponseOutcome};
+use crate::wire::xdstp::lists::LOCATOR;
 
 impl Track {
     /// Reads the needs that the scopes or routes of a response pass on to listeners.

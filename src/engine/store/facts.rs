@@ -11,8 +11,9 @@ pub use crate::engine::session::{
     AbsentBy, ClaimOutcome, Divergence, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact,
     PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
-use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout, is_malformed};
+use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout};
 use crate::wire::InterventionFacts;
+use crate::wire::xdstp::is_malformed;
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::engine::nack::RestUse;
@@ -480,7 +481,7 @@ impl StreamFact {
 impl ResourceFact {
     /// Whether this is a glob collection, which stands for its members.
     pub fn is_glob(&self) -> bool {
-        crate::engine::session::is_glob(&self.name)
+        crate::wire::xdstp::is_glob(&self.name)
     }
 
     /// Whether the client ignores the resource, which it has not requested

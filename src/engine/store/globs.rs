@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{Name, ResourceState, named, nameless};
+use crate::engine::session::{ResourceState, nameless};
 use crate::wire::event::{StreamId, Sym, TypeUrl};
+use crate::wire::xdstp::{Name, named};
 
 use super::{ResourceFact, Store};
 

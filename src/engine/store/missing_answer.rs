@@ -117,7 +117,7 @@ impl Store {
     ) -> Option<MissingAnswerCause> {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
-        let name = crate::engine::session::named(&self.catalog, name)?;
+        let name = crate::wire::xdstp::named(&self.catalog, name)?;
         if let Some(request) = track.waiting.get(name) {
             return Look::new(&self.catalog, stream, track).reason(name, &request);
         }

@@ -163,7 +163,7 @@ impl Store {
         let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
         let (Some(track), Some(refused)) = (track, nack.refused) else { return false };
         let is_later = |name: &Arc<str>| {
-            let name = crate::engine::session::named(&self.catalog, name)?;
+            let name = crate::wire::xdstp::named(&self.catalog, name)?;
             let entry = track.accepted.get(&self.catalog, name)?;
             Some(track.responses.get(entry.order)?.seq > refused)
         };

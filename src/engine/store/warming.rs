@@ -275,7 +275,7 @@ impl Store {
         let Some((stream, track)) = track.filter(|(_, track)| !track.warming.is_empty()) else {
             return Vec::new();
         };
-        let wanted = names.iter().filter_map(|name| crate::engine::session::named(&self.catalog, name));
+        let wanted = names.iter().filter_map(|name| crate::wire::xdstp::named(&self.catalog, name));
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
         let unrequested = self.not_yet_requested(&view, stream, track);

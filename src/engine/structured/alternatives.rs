@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::session::Name;
-use crate::engine::session::locators::{self, LOCATOR, ListEntry, Locator, alternative};
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::schema::links;
 use crate::wire::content::BlobId;
 use crate::wire::event::StreamId;
+use crate::wire::xdstp::Name;
+use crate::wire::xdstp::lists;
+use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator, alternative};
 
 use super::MAX_CHAIN;
 
@@ -56,9 +57,9 @@ impl Alternatives {
         }
         let Some(any) = catalog.bytes(payload) else { return };
         if type_url == LOCATOR {
-            self.add_locator(Locator::read(locators::value(&any)));
+            self.add_locator(Locator::read(lists::value(&any)));
         } else if type_url.ends_with("Collection") {
-            for entry in locators::entries(locators::value(&any)) {
+            for entry in lists::entries(lists::value(&any)) {
                 if let ListEntry::Locator(locator) = entry {
                     self.add_locator(Some(locator));
                 }

@@ -4,9 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::engine::relay::is_upstream;
-use crate::engine::session::{Stream, named};
+use crate::engine::session::Stream;
 use crate::engine::store::{ResourceFact, ResourceState, Store};
 use crate::wire::event::StreamId;
+use crate::wire::xdstp::named;
 
 use super::MAX_CHAIN;
 

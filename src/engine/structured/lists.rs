@@ -1,7 +1,7 @@
 //! The members of a list collection (docs/protocol.md#k-12).
 
-use crate::engine::session::locators::{ListEntry, alternative};
 use crate::engine::store::{ResourceFact, ResourceState};
+use crate::wire::xdstp::lists::{ListEntry, alternative};
 
 /// Members that are listed by name. Further members are only counted.
 pub const MAX_LISTED_MEMBERS: usize = 100;

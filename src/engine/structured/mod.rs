@@ -17,11 +17,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::session::locators::{self, LOCATOR, Locator};
-use crate::engine::session::{Name, is_glob, is_structured};
 use crate::engine::store::{GlobMembers, ResourceFact, ResourceState, Store};
 use crate::schema::Schema;
 use crate::wire::event::{StreamId, TYPE_PREFIX, TypeUrl};
+use crate::wire::xdstp::lists::{self as wire_lists, LOCATOR, Locator};
+use crate::wire::xdstp::{Name, is_glob, is_structured};
 
 use alternatives::Alternatives;
 pub use hops::HopFact;
@@ -142,7 +142,7 @@ impl<'a> StructuredNames<'a> {
             return None;
         }
         let any = self.content_of(fact, |type_url| type_url.ends_with("Collection"))?;
-        let entries = locators::entries(locators::value(&any));
+        let entries = wire_lists::entries(wire_lists::value(&any));
         Some(Members::List(lists::members(&entries, |name| self.find(fact.stream, name))))
     }
 
@@ -172,7 +172,7 @@ impl<'a> StructuredNames<'a> {
     /// Returns the locator that a resource has in place of content.
     fn locator_of(&self, fact: &ResourceFact) -> Option<Locator> {
         let any = self.content_of(fact, |type_url| type_url == LOCATOR)?;
-        Locator::read(locators::value(&any))
+        Locator::read(wire_lists::value(&any))
     }
 
     /// Returns the newest content of a resource if its type is wanted.

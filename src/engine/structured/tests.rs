@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::engine::session::locator;
 use crate::engine::store::Options;
 use crate::sources::script;
 use crate::wire::pb::put_len_field;
+use crate::wire::xdstp::locator;
 
 const LISTENER: &str = "envoy.config.listener.v3.Listener";
 
@@ -110,7 +110,7 @@ fn long_lists_are_bounded() {
         put_len_field(&mut bytes, 1, &entry);
     }
     let looked_up = std::cell::Cell::new(0);
-    let members = lists::members(&locators::entries(&bytes), |_| {
+    let members = lists::members(&wire_lists::entries(&bytes), |_| {
         looked_up.set(looked_up.get() + 1);
         None
     });

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::dial::{self, Dial};
 use super::reflection;
-use super::tap::{Address, Leg};
 use super::tls;
+use crate::net::transport::{Address, Leg};
 use crate::sources::observe::ConnectStep as Reached;
 use crate::wire::discovery::encode::NodeFields;
 use crate::wire::{Certificate, Secured, date};

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 
 use super::gather::Gather;
 use super::{HANDSHAKE_TIMEOUT, ServeContext, rest, stream};
-use crate::net::tap::{Accepted, ClientProtocol, Leg, alert, client_protocol, refuse};
 use crate::net::tls::{Failure, Server};
+use crate::net::transport::{Accepted, ClientProtocol, Leg, alert, client_protocol, refuse};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;

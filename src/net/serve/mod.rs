@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
-use super::tap::{Address, BatchPolicy, EventReporter, ListenError, Listener, Tap, accept};
+use super::tap::{BatchPolicy, EventReporter, ListenError, Tap};
 use super::tls;
+use crate::net::transport::{Address, Listener, accept};
 use crate::peers::server::{Plan, PollAnswer, RestPolls};
 use crate::schema::Schema;
 use crate::sources::observe::rest::RestCodec;

@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ServeContext;
-use crate::net::tap::Leg;
+use crate::net::transport::Leg;
 use crate::peers::server::{PollAnswer, rest_method};
 use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::event::Dir;

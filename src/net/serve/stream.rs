@@ -11,7 +11,7 @@ use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::ServeContext;
-use crate::net::tap::percent;
+use crate::net::transport::percent;
 use crate::peers::server::{Next, ServerStream};
 use crate::sources::observe::{ConnId, StreamEvent, TapEvent};
 use crate::wire::event::{Code, Dir, Side};

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
 
-use super::leg::Leg;
 use super::relay::{Pump, read};
+use crate::net::transport::Leg;
 use crate::sources::observe::TapEvent;
 use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;

@@ -11,23 +11,18 @@
 //! TLS ends at the tap on each side, with the server name and protocol that the client asked for.
 //! The tap answers by itself only where the server cannot answer at all, to tell the client why.
 
-mod accept;
 mod added_delay;
-mod address;
-mod answer;
 mod armed;
 mod buffers;
 mod changes;
 mod copies;
 mod early;
 mod lane;
-mod leg;
 mod relay;
 mod reporter;
 mod secure;
 
 pub use added_delay::AddedDelay;
-pub use address::{Address, AddressError};
 pub use armed::{Arms, DeskWaker, HoldDesk, SharedFaults};
 pub use changes::{NoChange, changes};
 pub use copies::CopyQueue;
@@ -41,14 +36,12 @@ use std::time::Duration;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tracing::error;
 
-pub(super) use accept::{Accepted, accept};
-pub(super) use answer::{ClientProtocol, alert, client_protocol, percent, refuse};
 use buffers::Buffers;
 pub(super) use copies::BatchPolicy;
-pub(super) use leg::{Leg, Listener};
 pub(super) use reporter::EventReporter;
 
 use super::tls;
+use super::transport::{Address, Listener, accept};
 use crate::wire::h2::Changes;
 
 /// The addresses of a tap and its settings.

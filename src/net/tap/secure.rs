@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::{self, ClientProtocol};
 use super::relay::RelayContext;
-use super::{Address, Leg};
 use crate::net::tls::{self, Failure};
+use crate::net::transport::ClientProtocol;
+use crate::net::transport::answer;
+use crate::net::transport::{Address, Leg};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;

@@ -7,7 +7,7 @@ mod load;
 mod verify;
 mod words;
 
-pub use crate::peers::bootstrap::{ClientOptions, Pem};
+pub use crate::schema::bootstrap::{ClientOptions, Pem};
 pub use load::LoadError;
 pub use words::Failure;
 pub(crate) use words::broken;

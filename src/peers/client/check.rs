@@ -1,9 +1,10 @@
 use std::collections::HashSet;
 
-use crate::engine::session::{content_faults, is_glob};
+use crate::engine::session::content_faults;
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Sym, TypeUrl};
+use crate::wire::xdstp::is_glob;
 use crate::wire::{ErrorDetail, Message, ResponseView};
 
 /// The verdict on a response.

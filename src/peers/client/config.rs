@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::wire::event::{ApiVersion, Kind, TypeUrl, Variant};
 
 use super::Links;
-use super::structured::BadName;
+use crate::wire::xdstp::BadName;
 
 /// The identity and the behavior of a client.
 #[derive(Clone)]

@@ -59,12 +59,12 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
 use crate::wire::{Message, Open};
 
+pub use crate::wire::xdstp::BadName;
+use crate::wire::xdstp::StructuredName;
 use backoff::Backoff;
 use encode::Request;
 use poll::Poll;
 use references::{Finder, References, is_pattern};
-use structured::StructuredName;
-pub use structured::{BadName, parse_subscription};
 use track::{Changes, Pending, Track};
 
 /// A stream that is reopened when it ends. Lanes are numbered from 0 in order of creation.

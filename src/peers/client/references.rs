@@ -5,9 +5,10 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Sym, Variant};
 
 use super::Links;
-use super::structured::{self, LeadsTo, MAX_REDIRECTS, StructuredName};
+use super::structured::{self, LeadsTo, MAX_REDIRECTS};
 use super::track::Changes;
 use crate::engine::lint::Reference;
+use crate::wire::xdstp::StructuredName;
 
 /// The kinds of references that are followed.
 #[derive(Clone, Default)]

@@ -6,10 +6,11 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time, TypeUrl};
 
 use super::references::OwnSource;
-use super::structured::{self, BadName, StructuredName};
+use super::structured;
 use super::track::{Changes, Track};
 use super::{Client, FallbackServer, Lane, Refused, TrackKey, Unrequested};
-use crate::engine::session::is_glob;
+use crate::wire::xdstp::is_glob;
+use crate::wire::xdstp::{BadName, StructuredName};
 
 /// Names without a server that are remembered.
 const MAX_UNMAPPED_NAMES: usize = 1000;

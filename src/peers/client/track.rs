@@ -8,9 +8,8 @@ use crate::wire::{ErrorDetail, Message};
 
 use super::encode::Request;
 use super::poll::Poll;
-use super::structured;
 use super::{Lane, Ruling, ServerProfile, Trivial};
-use crate::engine::session::{Name, glob_matches, is_glob};
+use crate::wire::xdstp::{Name, glob_matches, is_glob};
 
 /// Longest delay of a NACK for a response that repeats a rejected one (docs/protocol.md#e-30).
 const MAX_REPEATED_NACK_DELAY: Duration = Duration::from_secs(30);
@@ -237,7 +236,7 @@ impl Track {
     /// Returns the subscribed spelling of a name: structured names have sorted parameters
     /// (docs/protocol.md#k-08).
     fn spelled(&self, name: Sym, catalog: &mut Catalog) -> Sym {
-        let own = Name::parse(catalog.text(name)).map(|name| structured::wire(&name));
+        let own = Name::parse(catalog.text(name)).map(|name| crate::wire::xdstp::wire_name(&name));
         own.map_or(name, |own| catalog.intern(&own))
     }
 

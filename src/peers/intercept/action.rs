@@ -3,10 +3,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::FaultError;
-use crate::engine::filter::{WIRE_KINDS, bytes, duration};
+use crate::engine::filter::WIRE_KINDS;
 use crate::engine::store::MessageKind;
 use crate::wire::event::{CODE_NAMES, Code, Dir};
 use crate::wire::text::near::nearest;
+use crate::wire::text::{parse_bytes, parse_duration};
 
 /// The effect of a fault on a message or its stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,14 +172,14 @@ impl Action {
         let wrong = || FaultError::Arguments { form };
         Ok(match (word.as_str(), args.as_slice()) {
             ("drop", []) => Action::Drop,
-            ("delay", [time]) => Action::Delay(duration(time).ok_or_else(wrong)?),
-            ("hold", [time]) => Action::Hold(duration(time).ok_or_else(wrong)?),
+            ("delay", [time]) => Action::Delay(parse_duration(time).ok_or_else(wrong)?),
+            ("hold", [time]) => Action::Hold(parse_duration(time).ok_or_else(wrong)?),
             ("duplicate", []) => Action::Duplicate,
             ("reorder", []) => Action::Reorder,
             ("truncate", []) => Action::Truncate,
             ("corrupt", []) => Action::Corrupt,
             ("throttle", [rate]) => {
-                let rate = bytes(rate.strip_suffix("/s").unwrap_or(rate)).filter(|rate| *rate > 0);
+                let rate = parse_bytes(rate.strip_suffix("/s").unwrap_or(rate)).filter(|rate| *rate > 0);
                 Action::Throttle(rate.ok_or_else(wrong)?)
             }
             ("reset", []) => Action::Reset,
@@ -190,7 +191,7 @@ impl Action {
                 Action::Status(found, text.join(" "))
             }
             ("goaway", []) => Action::GoAway(None),
-            ("goaway", [time]) => Action::GoAway(Some(duration(time).ok_or_else(wrong)?)),
+            ("goaway", [time]) => Action::GoAway(Some(parse_duration(time).ok_or_else(wrong)?)),
             ("bounce", text @ [_, ..]) => Action::Bounce(text.join(" ")),
             ("drop-ack", []) => Action::DropAck,
             ("stale-nonce", []) => Action::StaleNonce,
@@ -212,7 +213,7 @@ impl Action {
             ("omit", [name]) => Action::Omit((*name).to_owned()),
             ("repeat", [name]) => Action::Repeat((*name).to_owned()),
             ("pad", [size]) => {
-                let size = bytes(size).ok_or_else(wrong)?;
+                let size = parse_bytes(size).ok_or_else(wrong)?;
                 if size > MAX_PAD_BYTES {
                     return Err(FaultError::LargePad(MAX_PAD_BYTES));
                 }

@@ -5,9 +5,10 @@ use super::contents::WireContents;
 use super::error::FaultError;
 use super::library::{expand, named};
 use super::possible;
-use crate::engine::filter::{Filter, WireStream, duration};
+use crate::engine::filter::{Filter, WireStream};
 use crate::engine::store::MessageFact;
 use crate::wire::event::Time;
+use crate::wire::text::parse_duration;
 
 /// Which of the matching messages a fault acts on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -120,7 +121,7 @@ impl Trigger {
             "nth" => self.nth = self.nth.or(Some(count()?)),
             "every" => self.every = self.every.or(Some(count()?)),
             "times" => self.times = self.times.or(Some(count()?)),
-            "after" => self.after = self.after.or(Some(duration(value).ok_or_else(wrong)?)),
+            "after" => self.after = self.after.or(Some(parse_duration(value).ok_or_else(wrong)?)),
             _ => {
                 let p = value.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
                 let p = p.ok_or_else(wrong)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::engine::filter::{Filter, FilterError, WireStream};
-use crate::engine::hold::{HeldFact, HeldId};
+use crate::engine::hold::{self, HeldFact, HeldId, HeldRow, HoldCommand, HoldStatus};
 use crate::engine::store::MessageFact;
 use crate::wire::event::{Time, TypeUrl};
 
@@ -29,29 +29,6 @@ impl Default for HoldOptions {
     fn default() -> HoldOptions {
         HoldOptions { timeout: Duration::from_secs(30), max_messages: 200, max_bytes: 64 << 20 }
     }
-}
-
-/// A command of the person who intercepts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HoldCommand {
-    /// Hold messages that match this expression, instead of those before.
-    Arm(String),
-    /// Send everything that is held unmodified, and hold nothing more.
-    Disarm,
-    /// Close the connections on which nothing can be held, because they were accepted before.
-    Reconnect,
-    /// Send a message as it is.
-    Allow(HeldId),
-    /// Do not send a message.
-    Drop(HeldId),
-    /// Answer the server with a NACK of this text in the name of the client.
-    Bounce(HeldId, String),
-    /// Send these bytes instead.
-    Replace(HeldId, Bytes),
-    /// Do not release a message while it is edited.
-    BeginEdit(HeldId),
-    /// The message is not edited any more: its time begins anew.
-    EndEdit(HeldId),
 }
 
 /// A command that cannot be followed.
@@ -127,45 +104,6 @@ pub struct HoldQueue {
     released: u64,
 }
 
-/// A held message, for display.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldRow {
-    /// The message.
-    pub fact: Arc<HeldFact>,
-    /// Time since it is held.
-    pub age: Duration,
-    /// Time until it is sent unmodified.
-    pub left: Duration,
-    /// The message of its stream and type that must go first.
-    pub waits_for: Option<HeldId>,
-    /// Whether it is open in an editor.
-    pub is_edited: bool,
-}
-
-/// The state of a queue, for display.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HoldStatus {
-    /// The expression of messages to hold; `None`: nothing is held.
-    pub armed: Option<Arc<str>>,
-    /// Time after which a message is sent unmodified.
-    pub timeout: Duration,
-    /// Open streams whose messages can be held.
-    pub streams: u64,
-    /// Open connections on which nothing can be held, because they were accepted before.
-    pub passing: u64,
-    /// Messages that were sent unmodified because nobody decided.
-    pub released: u64,
-    /// The messages, the oldest first.
-    pub held: Vec<HeldRow>,
-}
-
-impl HoldStatus {
-    /// Whether connections exist that would be armed if their clients connected again.
-    pub fn can_cover_more(&self) -> bool {
-        self.armed.is_some() && self.passing > 0
-    }
-}
-
 impl HoldQueue {
     /// Creates a queue that holds nothing until it is armed.
     pub fn new(options: HoldOptions) -> HoldQueue {
@@ -181,18 +119,6 @@ impl HoldQueue {
             passing: 0,
             released: 0,
         }
-    }
-
-    /// Checks an expression of messages to hold.
-    ///
-    /// # Errors
-    ///
-    /// The expression cannot be read, or not be decided while a message passes.
-    pub fn check(text: &str) -> Result<Filter, FilterError> {
-        let filter = Filter::parse(text.trim())?;
-        filter.check_wire()?;
-        filter.check_possible()?;
-        Ok(filter)
     }
 
     /// Whether messages are held.
@@ -218,7 +144,7 @@ impl HoldQueue {
     pub fn command(&mut self, command: HoldCommand, at: Time) -> Result<(), HoldError> {
         match command {
             HoldCommand::Arm(text) => {
-                let filter = HoldQueue::check(&text)?;
+                let filter = hold::parse_filter(&text)?;
                 self.rule = Some(HoldRule { text: text.trim().into(), filter });
             }
             HoldCommand::Disarm => {

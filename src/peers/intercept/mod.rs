@@ -8,7 +8,6 @@
 mod action;
 mod client_memory;
 mod contents;
-pub mod edit;
 mod error;
 mod fault;
 mod hold;
@@ -27,7 +26,7 @@ pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
 pub use client_memory::ClientMemory;
 pub use error::FaultError;
 pub use fault::{FaultSet, Fired};
-pub use hold::{HeldRow, HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus, MAX_EDIT_TIME};
+pub use hold::{HoldError, HoldOptions, HoldQueue, MAX_EDIT_TIME};
 pub use library::{LIBRARY, NamedFault};
 pub use plan::PlanError;
 pub use stream::{InterceptedStream, Step};

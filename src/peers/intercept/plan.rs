@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::error::FaultError;
 use super::fault::{FaultSet, PlanStage};
-use crate::engine::filter::duration;
+use crate::wire::text::parse_duration;
 
 /// Most faults of a plan.
 const MAX_FAULTS: u64 = 10_000;
@@ -62,7 +62,7 @@ impl FaultSet {
             if let Some(rest) = line.strip_prefix("for ") {
                 let (time, fault) = rest.split_once(':').unwrap_or((rest, ""));
                 let time = time.split('#').next().unwrap_or_default().trim();
-                let time = duration(time).filter(|time| !time.is_zero());
+                let time = parse_duration(time).filter(|time| !time.is_zero());
                 let time = time.ok_or_else(|| failed(PlanProblem::Time))?;
                 let begin = stage.map_or(Duration::ZERO, |stage| stage.end);
                 stage = Some(PlanStage { begin, end: begin.saturating_add(time) });

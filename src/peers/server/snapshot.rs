@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
-use crate::engine::session::locators::LOCATOR;
-use crate::engine::session::{Name, glob_matches, is_glob};
 use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
 use crate::wire::discovery::encode::{ResourceFields, encode_any, put_entry};
 use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
 use crate::wire::pb::Fields;
+use crate::wire::xdstp::lists::LOCATOR;
+use crate::wire::xdstp::{Name, glob_matches, is_glob};
 
 use super::faults::Faults;
 

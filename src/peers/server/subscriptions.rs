@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::engine::session::is_glob;
 use crate::wire::NodeInfo;
 use crate::wire::discovery::encode::ResponseFields;
 use crate::wire::event::{Kind, Time, TypeUrl};
+use crate::wire::xdstp::is_glob;
 
 use super::faults::Faults;
 use super::heartbeats::Heartbeats;
@@ -371,7 +371,7 @@ fn delta(
                         || want
                             .names
                             .iter()
-                            .any(|glob| is_glob(glob) && crate::engine::session::glob_matches(glob, name));
+                            .any(|glob| is_glob(glob) && crate::wire::xdstp::glob_matches(glob, name));
                     if wanted {
                         answer.removed.insert(name.to_string());
                     }

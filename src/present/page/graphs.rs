@@ -7,8 +7,10 @@ use crate::engine::problems::ProblemFact;
 use crate::engine::store::{StreamFact, TypeState};
 use crate::present::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
 use crate::present::report;
+use crate::present::text::cut_name;
+use crate::present::text::{Keep, cut};
 use crate::wire::event::{Kind, StreamId};
-use crate::wire::text::{Keep, count, cut, cut_name, plural};
+use crate::wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, bounded};

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::present::report::Role;
-use crate::wire::text::{Keep, cut, display_safe, json_safe, must_escape};
+use crate::present::text::{Keep, cut};
+use crate::wire::text::{display_safe, json_safe, must_escape};
 
 /// Columns of a text from the wire in a table, a row or a label. The rest is cut, and marked.
 const MAX_TEXT_COLUMNS: usize = 300;

@@ -39,9 +39,11 @@ use crate::engine::activity::Activity;
 use crate::engine::lint::{Finding, Rule};
 use crate::engine::problems::{ProblemFact, problems as all_problems};
 use crate::engine::store::{ClientMarks, Store, StreamFact};
+use crate::present::text::shell_word;
+use crate::present::text::{Keep, cut};
 use crate::schema::Schema;
 use crate::wire::event::StreamId;
-use crate::wire::text::{Keep, cut, display_safe, plural, shell_word};
+use crate::wire::text::{display_safe, plural};
 
 use html::Html;
 

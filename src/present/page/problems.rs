@@ -8,8 +8,9 @@ use crate::engine::problems::{Problem, ProblemFact, Urgency};
 use crate::engine::store::{MessageFact, MessageKind};
 use crate::present::json;
 use crate::present::report::{self, Role};
+use crate::present::text::{Keep, cut};
 use crate::wire::event::{Dir, Seq, StreamId};
-use crate::wire::text::{Keep, count, cut, plural};
+use crate::wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, bounded, class};

@@ -11,8 +11,9 @@ use crate::engine::problems::{
     Urgency, WarmingResources, count_wrong,
 };
 use crate::engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
+use crate::present::text::shell_word;
 use crate::wire::event::{ApiVersion, Clock, Kind, Time};
-use crate::wire::text::{age, count, period, plural, shell_word, shown_name, time_of_day_secs, type_label};
+use crate::wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
 use super::{
     Role, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by, state_word,

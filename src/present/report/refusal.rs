@@ -3,7 +3,8 @@
 use crate::engine::graph::{ChangedReference, GraphNode, RefusedUpdate};
 use crate::engine::nack::{Nack, RestUse};
 use crate::engine::store::{RefusalFact, ResourceFact};
-use crate::wire::text::{Keep, cut, shown_name};
+use crate::present::text::{Keep, cut};
+use crate::wire::text::shown_name;
 
 use super::Role;
 

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use crate::engine::session::is_glob;
 use crate::engine::store::{OwedAgainFact, ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
 use crate::wire::event::Variant;
 use crate::wire::text::{count, plural, shown_name};
+use crate::wire::xdstp::is_glob;
 
 use super::Role;
 

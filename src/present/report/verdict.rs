@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::engine::problems::{Problem, ProblemFact, Urgency};
+use crate::present::text::width;
 use crate::wire::event::{Clock, Time};
-use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label, width};
+use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
 use super::finding::finding_clause;
 use super::problem::{problem_count, time_of_day};

@@ -157,7 +157,7 @@ fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, 
         _ => None,
     });
     let gaps = gaps.collect();
-    let mut rules = lint::Lint::new(crate::app::analysis::rules(&Schema::builtin()));
+    let mut rules = lint::Lint::new(crate::engine::analysis::rules(&Schema::builtin()));
     frames.into_iter().for_each(|frame| rules.handle(&mut store, frame));
     (store, rules, gaps)
 }

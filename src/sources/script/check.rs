@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::ast::*;
 use super::codec::Codec;
-use super::load::LoadError;
-use super::load::{clock, steps};
+use super::load::{LoadError, clock, steps};
 use super::write;
 use crate::engine::lint::{self, Finding, Lint};
 use crate::engine::store::{Options, RequestClass, SharedSemantics, Store};

@@ -6,12 +6,12 @@ use super::codec::Codec;
 use super::timeline::Timeline;
 use super::write::type_ref;
 use super::{encode, payload, short};
-use crate::engine::session::locator;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, StreamId, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::wire::http1::end_of_status;
 use crate::wire::pb::{Fields, WireField};
+use crate::wire::xdstp::locator;
 use crate::wire::{End, ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A session exported as a script.

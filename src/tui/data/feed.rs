@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::hold::HeldFact;
-use crate::peers::intercept::edit::{EditError, Edited};
-use crate::peers::intercept::{HoldCommand, HoldStatus};
+use crate::engine::hold::edit::{EditError, Edited};
+use crate::engine::hold::{HoldCommand, HoldStatus};
 use crate::wire::event::{Seq, Time};
 
 use crate::tui::shell::wake::Waker;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::engine::hold::HoldCommand;
 use crate::engine::store::{StateFact, TypeState};
-use crate::peers::client;
-use crate::peers::intercept::HoldCommand;
 use crate::present::json;
 use crate::tui::data::{ClientAction, Data};
 use crate::tui::input::command::Command;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::text::type_label;
+use crate::wire::xdstp::parse_subscription;
 
 use super::hold;
 use super::model::Model;
@@ -112,9 +112,7 @@ fn parse(word: &str) -> Result<ClientAction, SubscriptionError> {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
     };
-    if let Some((type_url, _)) =
-        input.starts_with("xdstp:").then(|| client::parse_subscription(input)).flatten()
-    {
+    if let Some((type_url, _)) = input.starts_with("xdstp:").then(|| parse_subscription(input)).flatten() {
         return Ok(subscription(type_url, input.to_owned(), wanted));
     }
     let rest = input.strip_prefix(TYPE_PREFIX).unwrap_or(input);

@@ -1,12 +1,12 @@
 //! The copy commands: a row, a name, a path, a body, a command line.
 
+use crate::present::text::shell_word;
 use crate::tui::common::Common;
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, CursorFlag};
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
-use crate::wire::text::shell_word;
 
 use super::effect::Effect;
 use super::model::Model;

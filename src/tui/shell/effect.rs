@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::engine::hold::HeldFact;
-use crate::peers::intercept::HoldCommand;
+use crate::engine::hold::HoldCommand;
 use crate::tui::data::{ClientAction, Info, Seek};
 
 /// An event outside of the model.

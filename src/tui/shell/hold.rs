@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::hold::{HeldFact, HeldId};
-use crate::peers::intercept::{HeldRow, HoldCommand, HoldQueue};
+use crate::engine::hold::{HeldRow, HoldCommand};
 use crate::tui::data::{EditedText, FeedError};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
@@ -92,7 +92,7 @@ pub(super) fn arm(input: &str) -> Result<HoldCommand, String> {
     if input.is_empty() {
         return Ok(HoldCommand::Disarm);
     }
-    HoldQueue::check(input).map_err(|error| error.to_string())?;
+    crate::engine::hold::parse_filter(input).map_err(|error| error.to_string())?;
     Ok(HoldCommand::Arm(input.to_owned()))
 }
 

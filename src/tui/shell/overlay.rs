@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::filter::FilterError;
 use crate::engine::hold::HeldId;
-use crate::peers::intercept::HoldCommand;
+use crate::engine::hold::HoldCommand;
 use crate::tui::data::{AppliedFilter, ClientAction};
 use crate::tui::input::context::Context;
 use crate::tui::screens::hold::EditDraft;

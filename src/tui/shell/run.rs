@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::engine::hold::HeldFact;
-use crate::peers::intercept::HoldCommand;
+use crate::engine::hold::HoldCommand;
 use crate::tui::data::{Feed, HeldMessage, Seek};
 use crate::tui::input::rebind::Keymap;
 use crate::tui::input::screen_id::ScreenId;

@@ -7,10 +7,11 @@ use std::cmp::Ordering;
 
 use crate::engine::problems::{Problem, ProblemFact};
 use crate::present::report;
+use crate::present::text::wrap;
 use crate::tui::common::Pane;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
-use crate::wire::text::{count, display_safe, plural, wrap};
+use crate::wire::text::{count, display_safe, plural};
 
 use super::model::Model;
 

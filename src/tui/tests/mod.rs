@@ -7,6 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
+use crate::present::text;
 use crate::tui::data::Data;
 use crate::tui::shell::effect::{Effect, Msg};
 use crate::tui::shell::model::Model;
@@ -102,7 +103,7 @@ pub fn click(model: &mut Model, data: &dyn Data, text: &str) -> Vec<Effect> {
     let found =
         shown.lines().enumerate().find_map(|(y, line)| Some((line.find(text).map(|at| &line[..at])?, y)));
     let (before, y) = found.unwrap_or_else(|| panic!("no {text} in\n{shown}"));
-    let x = u16::try_from(crate::wire::text::width(before)).expect("a column");
+    let x = u16::try_from(text::width(before)).expect("a column");
     let y = u16::try_from(y).expect("a row");
     mouse(model, data, MouseEventKind::Down(MouseButton::Left), (x, y))
 }

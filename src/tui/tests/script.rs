@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::app::analysis::{Analysis, rules};
 use crate::app::decoded::Decoded;
+use crate::engine::analysis::{Analysis, rules};
 use crate::engine::store::{Options, SchemaSemantics, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;

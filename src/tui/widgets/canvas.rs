@@ -3,7 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::wire::text::{self, Keep, display_safe};
+use crate::present::text;
+use crate::present::text::Keep;
+use crate::wire::text::display_safe;
 
 use crate::present::report::Role;
 use crate::tui::widgets::layout::split;

@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use crate::wire::text::{self, Keep, cut, cut_apart, cut_name, display_safe, pad};
+use crate::present::text;
+use crate::present::text::{Keep, cut, pad};
+use crate::present::text::{cut_apart, cut_name};
+use crate::wire::text::display_safe;
 
 use crate::present::report::Role;
 use crate::tui::input::screen_id::ScreenId;

@@ -1,5 +1,5 @@
 use xdscope::engine::lint;
-use xdscope::peers::bootstrap;
+use xdscope::schema::bootstrap;
 use xdscope::schema::bootstrap::Document;
 
 /// Checks that a text is refused with a reason or read, and that a document is written and read

@@ -22,8 +22,8 @@ use tokio::net::TcpListener;
 use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
-use xdscope::app::analysis;
 use xdscope::app::client::{AckPolicy, Command, InitialSubscription, Options, Running};
+use xdscope::engine::analysis;
 use xdscope::engine::lint;
 use xdscope::engine::store;
 use xdscope::net::client::Server;
@@ -109,7 +109,7 @@ impl Drop for Plane {
 /// Parses a subscription of the client's first line: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> InitialSubscription {
     if let Some((type_url, _)) =
-        word.starts_with("xdstp:").then(|| xdscope::peers::client::parse_subscription(word)).flatten()
+        word.starts_with("xdstp:").then(|| xdscope::wire::xdstp::parse_subscription(word)).flatten()
     {
         return InitialSubscription { type_url, wildcard: false, names: vec![word.to_owned()] };
     }

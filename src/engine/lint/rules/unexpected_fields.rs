@@ -25,8 +25,8 @@ pub(super) static CHECKS: &[Check] =
     &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
 
 use super::super::structured;
-use crate::engine::session::locator;
 use crate::wire::event::Sym;
+use crate::wire::xdstp::locator;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unknown = message.unknown_fields();

@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         ctx,
         &RULE,
         "glob without members, and not reported as removed",
-        |ctx, name| crate::engine::session::is_glob(ctx.text(name)) && !has_members(ctx, name),
+        |ctx, name| crate::wire::xdstp::is_glob(ctx.text(name)) && !has_members(ctx, name),
     );
 }
 

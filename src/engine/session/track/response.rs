@@ -10,9 +10,10 @@ use crate::engine::session::outcome::{Hollow, ResponseOutcome};
 use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Response, Status};
 use crate::engine::session::subscription::PendingNames;
-use crate::engine::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
+use crate::engine::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Kind, Sym};
+use crate::wire::xdstp;
 use crate::wire::{ResourceError, ResponseView};
 
 use super::parts::NOT_FOUND;

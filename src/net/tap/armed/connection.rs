@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::shared_faults::Armed;
 use crate::engine::filter::WireStream;
 use crate::net::tap::EventReporter;
-use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
+use crate::net::transport::{ClientProtocol, client_protocol, percent};
 use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::Interference;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
-use crate::peers::intercept::{HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus};
+use crate::engine::hold::{HoldCommand, HoldStatus};
+use crate::peers::intercept::{HoldError, HoldOptions, HoldQueue};
 use crate::wire::event::Time;
 
 /// The messages that a tap holds, shared by its connections and the screens.

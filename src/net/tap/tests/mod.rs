@@ -259,7 +259,8 @@ fn relays_resets() {
 
 #[test]
 fn connection_that_cannot_be_held_is_closed_by_hand() {
-    use crate::peers::intercept::{HoldCommand, HoldOptions};
+    use crate::engine::hold::HoldCommand;
+    use crate::peers::intercept::HoldOptions;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let desk = HoldDesk::new(HoldOptions::default());
     let arms = Arms {

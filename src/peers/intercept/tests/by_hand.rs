@@ -1,7 +1,7 @@
 //! Messages that a person decides about.
 
 use super::*;
-use crate::engine::hold::HeldId;
+use crate::engine::hold::{HeldId, HeldRow, HoldCommand, edit};
 
 impl Bench {
     /// A bench that holds matching messages.

@@ -13,7 +13,7 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
         clock,
         crate::engine::store::Options::default(),
     );
-    let mut lint = lint::Lint::new(crate::app::analysis::rules(&schema));
+    let mut lint = lint::Lint::new(crate::engine::analysis::rules(&schema));
     let (mut frames, mut known) = (Vec::new(), Vec::new());
     for (at, (conn, dir, bytes)) in pieces.iter().enumerate() {
         let (conn, at) = (ConnId(*conn), Time(at as u64 * 1_000_000));

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::files::scripts;
 use super::*;
-use crate::app::analysis;
+use crate::engine::analysis;
 use crate::engine::session::ResourceSemantics;
 use crate::engine::store::{Options, SchemaSemantics};
 use crate::schema::Schema;

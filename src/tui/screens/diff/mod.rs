@@ -16,6 +16,7 @@ use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
 use crate::engine::diff::Change;
+use crate::present::text::shell_word;
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
@@ -24,7 +25,6 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::plain_lines;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::shell_word;
 use crate::wire::text::{display_safe, plural};
 
 pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};

@@ -2,12 +2,13 @@
 
 use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
 use crate::present::report::Role;
+use crate::present::text::{pad_left, width, wrap_parts};
 use crate::tui::common::Common;
 use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
 use crate::tui::widgets::syntax;
-use crate::wire::text::{display_safe, pad_left, plural, width, wrap_parts};
+use crate::wire::text::{display_safe, plural};
 
 use super::state::{DiffRow, DiffScreen};
 

@@ -4,10 +4,11 @@ use ratatui::layout::Rect;
 
 use crate::engine::diff::{Op, ResourceVersion, Verdict};
 use crate::present::report::Role;
+use crate::present::text::{pad, width};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout;
-use crate::wire::text::{count, display_safe, pad, plural, size, type_label, width};
+use crate::wire::text::{count, display_safe, plural, size, type_label};
 
 use super::state::DiffScreen;
 

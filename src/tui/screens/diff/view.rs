@@ -3,10 +3,10 @@
 use ratatui::layout::Position;
 
 use crate::present::report::Role;
+use crate::present::text::wrap;
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::wire::text::wrap;
 
 use super::state::DiffScreen;
 use super::{rows, summary};

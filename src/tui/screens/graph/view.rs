@@ -8,6 +8,8 @@ use crate::engine::nack::RestUse;
 use crate::engine::store::ResourceState;
 use crate::present::graph::{KIND_CHAIN, name_at_server, other_source, pending_counts, pending_states};
 use crate::present::report::{self, Role};
+use crate::present::text::cut_name;
+use crate::present::text::pad;
 use crate::tui::common::Common;
 use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -15,7 +17,8 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::syntax;
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::{Kind, Time};
-use crate::wire::text::{self, cut_name, display_safe, pad, plural};
+use crate::wire::text;
+use crate::wire::text::{display_safe, plural};
 
 use crate::tui::widgets::text::field;
 
@@ -174,7 +177,7 @@ fn line(screen: &GraphScreen, common: &Common, row: &TreeRow, width: usize) -> S
     let mut cells = cells.into_iter();
     let mut line = vec![span(lead.clone(), Role::Muted)];
     if let Some(first) = cells.next() {
-        let room = room.saturating_sub(text::width(&lead));
+        let room = room.saturating_sub(crate::present::text::width(&lead));
         let rest = cells.len() > 0;
         let safe = display_safe(&first.text);
         let shown = if rest { pad(&cut_name(&safe, room, glyphs.cut), room + 1) } else { safe.into_owned() };

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
+use crate::engine::hold::HeldRow;
+use crate::engine::hold::edit::Edited;
 use crate::engine::hold::{HeldDiff, HeldFact, HeldId};
-use crate::peers::intercept::HeldRow;
-use crate::peers::intercept::edit::Edited;
 use crate::present::report::Role;
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Data;

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 
+use crate::engine::hold::edit;
 use crate::engine::hold::{HeldFact, HeldId};
-use crate::peers::intercept::{HeldRow, HoldCommand, HoldStatus, edit};
+use crate::engine::hold::{HeldRow, HoldCommand, HoldStatus};
 use crate::schema::Schema;
 use crate::tui::data::EditedText;
 use crate::tui::shell::effect::{Effect, Msg};

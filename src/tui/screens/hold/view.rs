@@ -3,9 +3,10 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{HeldDetails, HoldScreen};
-use crate::peers::intercept::{HeldRow, HoldStatus};
+use crate::engine::hold::{HeldRow, HoldStatus};
 use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
 use crate::present::report::Role;
+use crate::present::text::{Keep, cut, pad, wrap};
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::list_table::ListTable;
@@ -13,7 +14,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{Column, Cut, column};
 use crate::wire::event::Dir;
-use crate::wire::text::{Keep, age, count, cut, display_safe, pad, plural, size, type_label, wrap};
+use crate::wire::text::{age, count, display_safe, plural, size, type_label};
 
 /// The least height of the comparison, with its title.
 const MIN_DETAIL: u16 = 4;

@@ -4,6 +4,7 @@ use crate::engine::nack::NackGroup;
 use crate::engine::store::SummaryFact;
 use crate::present::nack_card;
 use crate::present::report::{self, Role};
+use crate::present::text::wrap;
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
@@ -12,7 +13,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::theme;
 use crate::wire::event::{Seq, Time};
-use crate::wire::text::{count, plural, time_of_day_secs, type_label, wrap};
+use crate::wire::text::{count, plural, time_of_day_secs, type_label};
 
 use super::groups::groups_in;
 

@@ -2,11 +2,12 @@
 
 use crate::present::body_comparison::{BodyComparison, LinePair};
 use crate::present::report::Role;
+use crate::present::text::{Keep, cut, pad};
 use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{StyledLine, span};
 use crate::tui::widgets::syntax;
 use crate::tui::widgets::theme::Theme;
-use crate::wire::text::{Keep, cut, display_safe, pad, plural};
+use crate::wire::text::{display_safe, plural};
 
 /// Columns from which on the bodies stand side by side.
 const SIDE_BY_SIDE_WIDTH: usize = 96;

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::engine::store::{SummaryFact, TypeState};
 use crate::present::report::{self, Role, Row};
+use crate::present::text::pad;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Span, marked, plain, span};
 use crate::tui::widgets::theme;
 use crate::wire::event::Variant;
-use crate::wire::text::{count, latency, pad};
+use crate::wire::text::{count, latency};
 
 /// Columns of an age in one unit, so that columns keep their widths while ages change.
 const AGE_WIDTH: usize = 4;

@@ -7,6 +7,8 @@ use ratatui::style::Modifier;
 
 use crate::engine::activity::Tally;
 use crate::present::report::{Role, Row};
+use crate::present::text::cut_name;
+use crate::present::text::{Keep, cut, pad, pad_left};
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::traffic;
@@ -15,7 +17,7 @@ use crate::tui::widgets::chart;
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table::title_role;
 use crate::tui::widgets::theme;
-use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left, plural, type_label};
+use crate::wire::text::{age, count, display_safe, plural, type_label};
 
 use super::cells;
 use super::plan::{ANSWER_WIDTH, ANSWERS, PUSHES, Plan, STREAM, plan, states, type_title};

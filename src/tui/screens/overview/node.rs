@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::engine::store::StreamFact;
 use crate::present::report::Role;
+use crate::present::text::pad;
 use crate::tui::common::Common;
 use crate::tui::screens::shared::delay_words;
 use crate::tui::screens::shared::variant::variant_words;
 use crate::tui::widgets::canvas::{StyledLine, plain, span};
-use crate::wire::text::{latency, pad, plural, size, type_label};
+use crate::wire::text::{latency, plural, size, type_label};
 
 use super::cells::state;
 use super::state::OverviewScreen;

@@ -5,6 +5,8 @@ use ratatui::layout::{Position, Rect};
 use crate::engine::problems::ProblemFact;
 use crate::present::body_comparison::BodyComparison;
 use crate::present::report::{self, Role};
+use crate::present::text::cut_long_words;
+use crate::present::text::{Keep, cut, wrap};
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
@@ -12,7 +14,8 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, Keep, cut, cut_long_words, display_safe, shown_name, type_label, wrap};
+use crate::wire::text;
+use crate::wire::text::{display_safe, shown_name, type_label};
 
 use super::state::OverviewScreen;
 

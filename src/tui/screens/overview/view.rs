@@ -3,6 +3,8 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::present::report::{Role, Row};
+use crate::present::text;
+use crate::present::text::wrap;
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Mode;
 use crate::tui::input::screen_id::ScreenId;
@@ -11,7 +13,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
-use crate::wire::text::{self, plural, wrap};
+use crate::wire::text::plural;
 
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};

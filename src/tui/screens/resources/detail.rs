@@ -8,12 +8,13 @@ use crate::engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact
 use crate::engine::structured::StructuredFact;
 use crate::present::body_lines::{self, Folds, TreeLine};
 use crate::present::report::{self, Role};
+use crate::present::text::wrap;
 use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
 use crate::tui::widgets::list::scroll;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::{display_safe, wrap};
+use crate::wire::text::display_safe;
 
 use super::path::TreePath;
 use super::referrers::Referrers;

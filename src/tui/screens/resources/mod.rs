@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
+use crate::present::text;
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
@@ -177,11 +178,7 @@ impl Screen for ResourcesScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        let path = self
-            .tree
-            .selected
-            .as_ref()
-            .map(|path| format!(" {}", crate::wire::text::shell_word(&path.word())));
+        let path = self.tree.selected.as_ref().map(|path| format!(" {}", text::shell_word(&path.word())));
         let path = path.unwrap_or_default();
         let form = if path.contains('/') { "yaml" } else { "tree" };
         CommandLine::of_moment(format!("xdscope get {source}{path} -o {form}{}", common.stream_flag()))

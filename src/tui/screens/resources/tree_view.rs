@@ -12,13 +12,16 @@ use crate::engine::store::{ResourceFact, ResourceState};
 use crate::engine::structured::NameParts;
 use crate::present::report::{self, Role};
 use crate::present::structured;
+use crate::present::text;
+use crate::present::text::cut_name;
+use crate::present::text::{Keep, cut, pad};
 use crate::tui::common::Common;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table;
 use crate::tui::widgets::theme::Glyphs;
-use crate::wire::text::{self, Keep, age, count, cut, cut_name, display_safe, pad, shown_name, type_label};
+use crate::wire::text::{age, count, display_safe, shown_name, type_label};
 
 /// Columns before a name.
 const INDENT: usize = 5;

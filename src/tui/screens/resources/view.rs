@@ -10,6 +10,8 @@ use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
 use crate::present::authority::authority_text;
 use crate::present::report::{self, Role};
 use crate::present::structured;
+use crate::present::text;
+use crate::present::text::{Keep, cut, pad, wrap};
 use crate::tui::common::Common;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -17,9 +19,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::syntax;
 use crate::tui::widgets::text::field;
 use crate::tui::widgets::theme::Glyphs;
-use crate::wire::text::{
-    self, Keep, count, cut, display_safe, pad, plural, shown_name, size, time_of_day_secs, type_label, wrap,
-};
+use crate::wire::text::{count, display_safe, plural, shown_name, size, time_of_day_secs, type_label};
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;

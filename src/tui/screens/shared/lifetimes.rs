@@ -4,10 +4,11 @@ use ratatui::layout::Rect;
 
 use crate::engine::store::{EndKind, StreamFact};
 use crate::present::report::{self, Role};
+use crate::present::text::{Keep, cut, pad, width};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::wire::event::{StreamId, Time};
-use crate::wire::text::{Keep, age, cut, display_safe, pad, time_of_day_secs, width};
+use crate::wire::text::{age, display_safe, time_of_day_secs};
 
 /// Columns of number and time of opening.
 const LEFT_WIDTH: usize = 17;

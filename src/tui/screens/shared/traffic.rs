@@ -6,10 +6,11 @@ use ratatui::layout::Rect;
 
 use crate::engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
 use crate::present::report::Role;
+use crate::present::text;
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::chart::{self, HistogramClass, SparkValue};
 use crate::tui::widgets::layout;
-use crate::wire::text::{self, age, count, latency, size};
+use crate::wire::text::{age, count, latency, size};
 
 /// Columns of the labels to the left of the charts.
 const LABEL_WIDTH: u16 = 10;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use crate::engine::store::{StateFact, TypeState};
 use crate::present::applied::{applied_lines, applied_summary};
 use crate::present::report::{self, Role};
+use crate::present::text;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::StyledLine;
 use crate::tui::widgets::text::field;
 use crate::wire::event::Seq;
-use crate::wire::text::{self, count, latency, plural, size, time_of_day};
+use crate::wire::text::{count, latency, plural, size, time_of_day};
 
 use super::{StreamScreen, WantedLines, areas};
 

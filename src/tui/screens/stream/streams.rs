@@ -7,6 +7,7 @@ use ratatui::layout::{Position, Rect};
 use crate::engine::problems::Problem;
 use crate::engine::store::StreamFact;
 use crate::present::report::{self, Role};
+use crate::present::text::wrap;
 use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::tui::screens::screen::Content;
@@ -16,7 +17,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::wire::event::{Side, StreamId, Time};
-use crate::wire::text::{age, count, plural, time_of_day_secs, wrap};
+use crate::wire::text::{age, count, plural, time_of_day_secs};
 
 use super::history;
 

@@ -6,6 +6,7 @@ use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, TypeState};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
+use crate::present::text::pad;
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::list_table::ListTable;
@@ -15,7 +16,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::theme;
 use crate::wire::event::TypeUrl;
-use crate::wire::text::{count, pad, plural, type_label};
+use crate::wire::text::{count, plural, type_label};
 
 use super::detail::millis;
 use super::{StreamScreen, detail, history};

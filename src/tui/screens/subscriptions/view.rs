@@ -7,6 +7,7 @@ use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
 use crate::engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
 use crate::present::report::{self, Role};
 use crate::present::structured;
+use crate::present::text;
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::list_table::ListTable;
@@ -269,7 +270,7 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
     }
     lines.push(vec![]);
     lines.push(vec![span(" subscribed", Role::Title)]);
-    for line in crate::wire::text::wrap(wildcard_words(of), usize::from(area.width).saturating_sub(2)) {
+    for line in text::wrap(wildcard_words(of), usize::from(area.width).saturating_sub(2)) {
         lines.push(vec![plain(format!(" {line}"))]);
     }
     if let Some(brought) = &of.brought {

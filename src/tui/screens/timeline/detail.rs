@@ -2,12 +2,14 @@
 
 use crate::engine::store::{MessageFact, Wildcard};
 use crate::present::report::{self, Role};
+use crate::present::text;
+use crate::present::text::wrap;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{StyledLine, plain};
 use crate::tui::widgets::syntax;
 use crate::tui::widgets::text::field;
 use crate::wire::event::Dir;
-use crate::wire::text::{self, count, display_safe, latency, shown_name, size, wrap};
+use crate::wire::text::{count, display_safe, latency, shown_name, size};
 
 use super::areas;
 use super::state::{SelectedMessage, TimelineScreen};

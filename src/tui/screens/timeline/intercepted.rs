@@ -2,12 +2,13 @@
 
 use crate::engine::diff::{DiffSide, LineDiff};
 use crate::engine::store::MessageFact;
+use crate::present::bodies;
 use crate::present::report::Role;
+use crate::present::text::{Keep, cut, pad};
 use crate::schema::{FieldNames, to_yaml};
-use crate::sources::bodies;
 use crate::tui::data::Data;
 use crate::tui::widgets::canvas::{StyledLine, plain, span};
-use crate::wire::text::{Keep, cut, display_safe, pad};
+use crate::wire::text::display_safe;
 
 /// Lines of a message that are shown.
 const MAX_LINES: usize = 5_000;

@@ -5,11 +5,13 @@ use ratatui::layout::Rect;
 use super::state::{TimelineRow, TimelineScreen};
 use crate::engine::store::{LineFact, MessageKind};
 use crate::present::report::{self, Role};
+use crate::present::text;
+use crate::present::text::{Keep, cut, pad};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Dir;
-use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
+use crate::wire::text::{display_safe, latency, time_of_day};
 
 /// Columns to the left of the client's line: mark and time.
 const LEFT_WIDTH: usize = 14;

@@ -5,13 +5,14 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 
 use crate::present::report::Role;
+use crate::present::text::width;
 use crate::tui::data::{ReplayBar, Sign};
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::chart::{SparkValue, spark_text};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Time;
-use crate::wire::text::{count, time_of_day, width};
+use crate::wire::text::{count, time_of_day};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.common.clock.untimed;

@@ -56,7 +56,7 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
 /// Draws a notice. A long one takes the lines above too.
 fn notice(canvas: &mut Canvas, area: Rect, notice: &str) {
     let safe = text::display_safe(notice);
-    let lines = text::wrap(&safe, usize::from(area.width).saturating_sub(2));
+    let lines = crate::present::text::wrap(&safe, usize::from(area.width).saturating_sub(2));
     let more = u16::try_from(lines.len().min(MAX_NOTICE_LINES).saturating_sub(1)).unwrap_or(0).min(area.y);
     let area = Rect { y: area.y - more, height: more + 1, ..area };
     for (row, line) in area.rows().zip(&lines) {
@@ -147,7 +147,10 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
         .collect();
     items.sort_by_key(|(importance, _, _)| *importance);
     let width = |items: &[(Importance, String, &str)]| {
-        items.iter().map(|(_, key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
+        items
+            .iter()
+            .map(|(_, key, label)| crate::present::text::width(key) + crate::present::text::width(label) + 3)
+            .sum::<usize>()
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {
         let least = items.iter().rposition(|(importance, _, _)| !importance.stays());

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::present::report::{self, Role};
+use crate::present::text::{pad, wrap};
 use crate::tui::input::command::Command;
 use crate::tui::input::context::Context;
 use crate::tui::input::keymap;
@@ -12,7 +13,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::plain_lines;
 use crate::tui::widgets::theme;
-use crate::wire::text::{pad, plural, wrap};
+use crate::wire::text::plural;
 
 const FILTER: [&str; 6] = [
     "type:cds node:edge* kind:nack lat>100ms",

@@ -14,13 +14,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
 use crate::present::report::Role;
+use crate::present::text::wrap;
 use crate::tui::shell::message_pane;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, MIN_SIZE};
 use crate::wire::event::StreamId;
-use crate::wire::text::wrap;
 
 use palette::PaletteLines;
 

@@ -3,13 +3,15 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::present::report::Role;
+use crate::present::text::cut_name;
+use crate::present::text::{Keep, cut, pad, width};
 use crate::tui::input::keymap;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::layout::{Layout, split};
 use crate::tui::widgets::list::scroll;
-use crate::wire::text::{Keep, cut, cut_name, display_safe, pad, width};
+use crate::wire::text::display_safe;
 
 /// Columns of a name.
 const NAME_WIDTH: usize = 25;

@@ -39,13 +39,26 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let words: Vec<String> = actions.iter().map(ClientAction::words).collect();
             let words = text::display_safe(&words.join(", ")).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
-            let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);
+            let words = crate::present::text::cut(
+                &words,
+                room,
+                crate::present::text::Keep::Head,
+                canvas.glyphs().cut,
+            );
             format!(" {words}?  y send  n not")
         }
         Overlay::ConfirmHold(command) => {
             let words = text::display_safe(&hold::words(command)).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
-            format!(" {}?  y yes  n no", text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut))
+            format!(
+                " {}?  y yes  n no",
+                crate::present::text::cut(
+                    &words,
+                    room,
+                    crate::present::text::Keep::Head,
+                    canvas.glyphs().cut
+                )
+            )
         }
         Overlay::ConfirmEdit(draft) => match &draft.edited {
             Ok(_) => format!(" send this in place of {}?  y send  e edit again  n not", draft.fact.id),
@@ -92,7 +105,8 @@ fn input_line(canvas: &mut Canvas, line: Rect, lead: &str, input: &str) -> Input
     let room = Rect { x: start, width: line.right().saturating_sub(start), ..line };
     let safe = text::display_safe(input);
     let width = usize::from(room.width).saturating_sub(2);
-    let shown = text::cut(&safe, width, text::Keep::Tail, canvas.glyphs().cut);
+    let shown =
+        crate::present::text::cut(&safe, width, crate::present::text::Keep::Tail, canvas.glyphs().cut);
     let end = canvas.text(room, &shown, Role::Plain).max(room.x);
     InputLine { room, end }
 }
@@ -134,7 +148,8 @@ fn filter(canvas: &mut Canvas, line: Rect, prompt: &FilterPrompt) -> Position {
     if let Some(error) = &prompt.error {
         let (room, end) = (drawn.room, drawn.end);
         let wrong = prompt.input.get(error.at..).unwrap_or("");
-        let width = u16::try_from(text::width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
+        let width =
+            u16::try_from(crate::present::text::width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
         let x = end.saturating_sub(width).max(room.x);
         let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
         canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
@@ -162,11 +177,11 @@ fn find(canvas: &mut Canvas, line: Rect, input: &str, found: Option<&str>) -> Po
 /// Draws a remark beside the input or, without room, above it: wrapped, never cut.
 fn remark(canvas: &mut Canvas, drawn: &InputLine, line: Rect, remark: &str, role: Role) {
     let safe = text::display_safe(remark);
-    if text::width(&safe) <= usize::from(drawn.beside().width) {
+    if crate::present::text::width(&safe) <= usize::from(drawn.beside().width) {
         canvas.line(drawn.beside(), &[span(safe.as_ref(), role)]);
         return;
     }
-    let lines = text::wrap(&safe, usize::from(line.width).saturating_sub(2));
+    let lines = crate::present::text::wrap(&safe, usize::from(line.width).saturating_sub(2));
     let height = u16::try_from(lines.len().min(MAX_REMARK_LINES)).unwrap_or(1).min(line.y);
     let area = Rect { y: line.y - height, height, ..line };
     for (row, text) in area.rows().zip(&lines) {

@@ -27,11 +27,14 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
         right.clear();
     }
     let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
-    let right = text::cut(&right, most, text::Keep::Head, canvas.glyphs().cut);
-    let room = usize::from(fourth.width).saturating_sub(text::width(&right) + 8);
+    let right =
+        crate::present::text::cut(&right, most, crate::present::text::Keep::Head, canvas.glyphs().cut);
+    let room = usize::from(fourth.width).saturating_sub(crate::present::text::width(&right) + 8);
     let left = scope(model, layout, room);
     canvas.rule(fourth, "", "");
-    let used = left.iter().map(|span| text::width(&text::display_safe(&span.text))).sum::<usize>() + 2;
+    let used =
+        left.iter().map(|span| crate::present::text::width(&text::display_safe(&span.text))).sum::<usize>()
+            + 2;
     let used = u16::try_from(used.min(room + 2)).unwrap_or(fourth.width);
     let at = Rect { x: fourth.x + 2, width: used.min(fourth.width - 2), ..fourth };
     canvas.text(at, &" ".repeat(usize::from(at.width)), Role::Plain);
@@ -72,9 +75,10 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         more => format!("+{} more  ", count(more as u64)),
     };
     let key = if common.problem_count() > 0 { key } else { "" };
-    let used = u16::try_from(text::width(&right) + text::width(key) + 2).unwrap_or(area.width);
+    let used = u16::try_from(crate::present::text::width(&right) + crate::present::text::width(key) + 2)
+        .unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
-    let fits = |text: &String| text::width(text) + 4 <= usize::from(room.width);
+    let fits = |text: &String| crate::present::text::width(text) + 4 <= usize::from(room.width);
     let is_whole = common.info.is_opening() || fits(&verdict.text);
     let shorter = verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last());
     let text = shorter.filter(|_| !is_whole).cloned().unwrap_or(verdict.text);
@@ -102,7 +106,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
     let mut end = 0;
     let tabs = tabs(model, layout);
     ScreenId::ALL.into_iter().zip(tabs.chunks(SPANS_OF_TAB)).find_map(|(screen, tab)| {
-        end += tab.iter().map(|span| text::width(&span.text)).sum::<usize>();
+        end += tab.iter().map(|span| crate::present::text::width(&span.text)).sum::<usize>();
         (usize::from(x) < end).then_some(screen)
     })
 }
@@ -110,7 +114,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
 /// The tabs of all screens, three spans each. A narrow terminal has the names of some only.
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
     let tabs = named_tabs(model, |screen| if layout.narrow { screen.short() } else { screen.title() });
-    let width: usize = tabs.iter().map(|span| text::width(&span.text)).sum();
+    let width: usize = tabs.iter().map(|span| crate::present::text::width(&span.text)).sum();
     match width > usize::from(layout.body.width) {
         true => named_tabs(model, |screen| if screen == model.screen { screen.title() } else { "" }),
         false => tabs,
@@ -140,7 +144,8 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         right.push(plain(rec));
     }
     if let Some(name) = &info.named {
-        let name = text::cut(name, 16, text::Keep::Tail, canvas.glyphs().cut).into_owned();
+        let name = crate::present::text::cut(name, 16, crate::present::text::Keep::Tail, canvas.glyphs().cut)
+            .into_owned();
         right.push(span(format!("{name} (r ends)  "), Role::Warn));
     }
     if info.dropped > 0 {
@@ -167,7 +172,7 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
     if info.bar.is_none() {
         right.push(plain(time_of_day_secs(model.common.now, model.common.clock, &model.common.zone)));
     }
-    let width: usize = right.iter().map(|span| text::width(&span.text)).sum();
+    let width: usize = right.iter().map(|span| crate::present::text::width(&span.text)).sum();
     let at = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
     let name = if layout.narrow { " " } else { " xdscope  " };
     let left = [span(name, Role::Title), plain(info.source.as_str())];
@@ -240,24 +245,25 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
     ];
     if let Some(filter) = &model.common.filter {
         end.push(span("  filter ", Role::Muted));
-        let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
-        let node = text::width(&stream).min(MIN_NODE_WIDTH);
-        let left = room.saturating_sub(used + text::width(word) + node);
+        let used: usize = end.iter().map(|span| crate::present::text::width(&span.text)).sum();
+        let node = crate::present::text::width(&stream).min(MIN_NODE_WIDTH);
+        let left = room.saturating_sub(used + crate::present::text::width(word) + node);
         let (hint, short, role) = match model.screen.others_for(&filter.filter) {
             Some(others) => (format!("  (only for {others})"), "  (not here)", Role::Bad),
             None => ("  (Esc clears)".to_owned(), "  (Esc)", Role::Muted),
         };
-        let fits = text::width(&filter.text) + text::width(&hint) <= left;
+        let fits = crate::present::text::width(&filter.text) + crate::present::text::width(&hint) <= left;
         let hint = if fits { hint } else { short.to_owned() };
-        let cells = left.saturating_sub(text::width(&hint)).max(8);
-        let expression = text::cut(&filter.text, cells, text::Keep::Head, glyphs.cut);
+        let cells = left.saturating_sub(crate::present::text::width(&hint)).max(8);
+        let expression =
+            crate::present::text::cut(&filter.text, cells, crate::present::text::Keep::Head, glyphs.cut);
         end.push(span(expression.into_owned(), Role::Warn));
         end.push(span(hint, role));
     }
-    let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
+    let used: usize = end.iter().map(|span| crate::present::text::width(&span.text)).sum();
     // The node is shortened, so that a type or a filter in force can be seen.
-    let cells = room.saturating_sub(used + text::width(word)).max(MIN_NODE_WIDTH);
-    let stream = text::cut_name(&stream, cells, glyphs.cut);
+    let cells = room.saturating_sub(used + crate::present::text::width(word)).max(MIN_NODE_WIDTH);
+    let stream = crate::present::text::cut_name(&stream, cells, glyphs.cut);
     let mut line = vec![span(word, Role::Muted), plain(stream.into_owned())];
     line.extend(end);
     line

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Parses a duration such as `0.2s`, `9m`, `1m29s`, `3h`, `2d`, `15ms` or `100us`.
 ///
 /// The unit is required except for `0`.
-pub fn duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
@@ -32,7 +32,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Parses a size in bytes such as `80`, `80B`, `1.1k`, `44kB`, `1M` or `4MiB`.
-pub fn bytes(text: &str) -> Option<u64> {
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();
     let unit = unit.strip_suffix('b').unwrap_or(&unit);
@@ -51,7 +51,7 @@ pub fn bytes(text: &str) -> Option<u64> {
 
 /// Parses a time of day such as `14:02`, `14:02:08` or `14:02:08.155` to nanoseconds since
 /// midnight.
-pub(super) fn time_of_day(text: &str) -> Option<u64> {
+pub fn parse_time_of_day(text: &str) -> Option<u64> {
     let mut parts = text.splitn(3, ':');
     let hours: u64 = digits(parts.next()?)?;
     let minutes: u64 = digits(parts.next()?)?;

@@ -70,7 +70,7 @@ impl Leg {
     }
 
     /// Makes the coming close a reset, so that the peer sees that the connection broke.
-    pub(super) fn reset(&self) {
+    pub(in crate::net) fn reset(&self) {
         match self {
             Leg::Tcp(stream) => {
                 // Fails only if the socket is dead already.

@@ -2,29 +2,30 @@
 //!
 //! `docs/protocol.md#k-11` and the following rows.
 
-use super::{locator, xdstp::Name};
+use super::locator;
 use crate::wire::discovery::fields::any;
 use crate::wire::event::Sym;
 use crate::wire::pb::Fields;
+use crate::wire::xdstp::Name;
 
 /// A structured name and its parts.
-pub(crate) type ParsedName<'a> = (Sym, Name<'a>);
+pub type ParsedName<'a> = (Sym, Name<'a>);
 
 /// The type of the payload of a redirect (docs/protocol.md#k-27).
-pub(crate) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
+pub const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 /// A `ResourceLocator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Locator {
+pub struct Locator {
     /// The URI with its directives.
-    pub(crate) uri: String,
+    pub uri: String,
     /// Whether a directive is unknown or repeated.
-    pub(crate) bad_directive: bool,
+    pub bad_directive: bool,
 }
 
 impl Locator {
     /// Returns `None` if the bytes are not a locator.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Locator> {
+    pub fn read(bytes: &[u8]) -> Option<Locator> {
         let uri = locator::uri(bytes)?;
         let mut kinds = locator::directives(bytes);
         let unknown = kinds.iter().any(|kind| !matches!(kind, 1 | 2));
@@ -36,42 +37,42 @@ impl Locator {
 
     /// Whether a context parameter has a key with the reserved prefix `xds.`:
     /// `docs/protocol.md#k-09`.
-    pub(crate) fn has_reserved_key(&self) -> bool {
+    pub fn has_reserved_key(&self) -> bool {
         has_reserved_key(&self.uri)
     }
 
     /// Returns the canonical name of the target.
-    pub(crate) fn target(&self) -> String {
+    pub fn target(&self) -> String {
         Name::parse(&self.uri).map_or_else(|| self.uri.clone(), |name| name.canonical())
     }
 
     /// Returns the inline entry that the locator selects: `docs/protocol.md#k-15`.
-    pub(crate) fn entry(&self) -> Option<String> {
+    pub fn entry(&self) -> Option<String> {
         selected_entry(&self.uri)
     }
 }
 
 /// Returns the inline entry of a list that a URI selects: `docs/protocol.md#k-15`.
-pub(crate) fn selected_entry(uri: &str) -> Option<String> {
+pub fn selected_entry(uri: &str) -> Option<String> {
     let directives = uri.split_once('#')?.1;
     let entry = directives.split(',').find_map(|directive| directive.strip_prefix("entry="))?;
     locator::decode_percent(entry)
 }
 
 /// Returns the first alternative in a locator: `docs/protocol.md#k-29`.
-pub(crate) fn alternative(uri: &str) -> Option<String> {
+pub fn alternative(uri: &str) -> Option<String> {
     let directives = uri.split_once('#')?.1;
     let target = directives.split(',').find_map(|directive| directive.strip_prefix("alt="))?;
     locator::decode_percent(target)
 }
 
 /// Whether a URI has a context parameter whose key has the reserved prefix `xds.`.
-pub(crate) fn has_reserved_key(uri: &str) -> bool {
+pub fn has_reserved_key(uri: &str) -> bool {
     Name::parse(uri).is_some_and(|name| name.context.iter().any(|(key, _)| key.starts_with("xds.")))
 }
 
 /// Whether the fragment of a URI has an unknown or a repeated directive: `docs/protocol.md#k-11`.
-pub(crate) fn has_bad_directive(uri: &str) -> bool {
+pub fn has_bad_directive(uri: &str) -> bool {
     let Some((_, fragment)) = uri.split_once('#') else { return false };
     let count = |key: &str| fragment.split(',').filter(|directive| directive.starts_with(key)).count();
     let (alternatives, entries) = (count("alt="), count("entry="));
@@ -80,11 +81,14 @@ pub(crate) fn has_bad_directive(uri: &str) -> bool {
 
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListEntry {
+pub enum ListEntry {
+    /// A reference to a resource.
     Locator(Locator),
-    /// The name and the version of an inline entry; the name is empty if anonymous.
+    /// An inline resource.
     Inline {
+        /// The name; empty for an anonymous entry.
         name: String,
+        /// The version; empty if the entry states none.
         version: String,
     },
     /// Neither of both.
@@ -92,13 +96,13 @@ pub(crate) enum ListEntry {
 }
 
 /// Reads the entries of a `<T>Collection` from its bytes.
-pub(crate) fn entries(bytes: &[u8]) -> Vec<ListEntry> {
+pub fn entries(bytes: &[u8]) -> Vec<ListEntry> {
     let entries = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1);
     entries.map(|field| entry(field.bytes())).collect()
 }
 
 /// Visits the named inline entries of a `<T>Collection`: name, version, and bytes of the resource.
-pub(crate) fn inline_versions(bytes: &[u8], mut visit: impl FnMut(&str, &str, &[u8])) {
+pub fn inline_versions(bytes: &[u8], mut visit: impl FnMut(&str, &str, &[u8])) {
     let fields = |bytes| Fields::new(bytes).map_while(Result::ok);
     for entry in fields(bytes).filter(|field| field.number == 1) {
         let Some(inline) = fields(entry.bytes()).filter(|field| field.number == 2).last() else { continue };
@@ -123,7 +127,7 @@ fn entry(bytes: &[u8]) -> ListEntry {
 }
 
 /// Returns the value of an `Any`.
-pub(crate) fn value(any: &[u8]) -> &[u8] {
+pub fn value(any: &[u8]) -> &[u8] {
     let value = Fields::new(any).map_while(Result::ok).filter(|field| field.number == any::VALUE).last();
     value.map_or(&[], |field| field.bytes())
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::config::{BootstrapConfig, BootstrapError, ConfigSource, XdsServer, unsupported};
 use super::envoy_tls::{google_grpc, transport_socket};
-use crate::engine::filter::duration;
 use crate::peers::client::FallbackServer;
 use crate::schema::bootstrap::fields::{self, field, list, text};
 use crate::schema::bootstrap::{Document, address_text, grpc_services};
 use crate::wire::event::{Kind, Variant};
+use crate::wire::text::parse_duration;
 
 /// Endpoints of an xDS cluster that are tried.
 const MAX_ENDPOINTS: usize = 16;
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         let source = self.config_source(api)?;
         let config = &mut self.config;
         if config.poll_delay.is_none() && config.poll_timeout.is_none() {
-            let time = |name| field(api.value, name).as_str().and_then(duration);
+            let time = |name| field(api.value, name).as_str().and_then(parse_duration);
             config.poll_delay = time("refresh_delay");
             config.poll_timeout = time("request_timeout");
         }

@@ -7,7 +7,8 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use super::{Address, Counters, Leg, Listener};
+use super::{Address, Leg, Listener};
+use crate::net::tap::Counters;
 use crate::sources::observe::ConnId;
 
 /// How long to wait after a connection could not be accepted.

@@ -1,8 +1,10 @@
+//! `ResourceLocator`: text and bytes.
+
 use crate::wire::pb::{Fields, put_len_field};
 
 /// `ResourceLocator`, the structured form of an `xdstp` URI (docs/protocol.md#k-07,
 /// docs/protocol.md#k-27).
-pub(crate) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
+pub const MESSAGE: &str = "xds.core.v3.ResourceLocator";
 
 /// Maximum nesting of alternatives.
 const MAX_DEPTH: usize = 8;
@@ -29,7 +31,7 @@ pub enum LocatorError {
 ///
 /// Returns an error if the text is not an `xdstp` URI, has an unknown directive, or nests
 /// alternatives too deeply.
-pub(crate) fn encode(uri: &str) -> Result<Vec<u8>, LocatorError> {
+pub fn encode(uri: &str) -> Result<Vec<u8>, LocatorError> {
     at_depth(uri, MAX_DEPTH)
 }
 
@@ -82,7 +84,7 @@ fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, LocatorError> {
 }
 
 /// Returns the URI of a `ResourceLocator`. `None` if a URI cannot express the entire locator.
-pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
+pub fn decode(bytes: &[u8]) -> Option<String> {
     let uri = read(bytes, MAX_DEPTH)?;
     (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
 }
@@ -90,18 +92,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
 /// Returns the URI of a `ResourceLocator`, without the parts that a URI cannot express.
 ///
 /// Accepts the URI itself as text, as in the original proposal (`docs/protocol.md#l-24`).
-pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
+pub fn uri(bytes: &[u8]) -> Option<String> {
     text(bytes).map(str::to_owned).or_else(|| read(bytes, MAX_DEPTH))
 }
 
 /// Returns the URI of a locator in the form of the original proposal, which is a string
 /// (`docs/protocol.md#l-24`).
-pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
+pub fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"))
 }
 
 /// Returns the field number of each directive of a `ResourceLocator`: 1 for `alt`, 2 for `entry`.
-pub(crate) fn directives(bytes: &[u8]) -> Vec<u32> {
+pub fn directives(bytes: &[u8]) -> Vec<u32> {
     let fields = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 6);
     fields
         .map(|field| Fields::new(field.bytes()).next().and_then(Result::ok).map_or(0, |f| f.number))
@@ -148,7 +150,8 @@ fn read(bytes: &[u8], depth: usize) -> Option<String> {
     Some(uri)
 }
 
-pub(crate) fn decode_percent(text: &str) -> Option<String> {
+/// Decodes percent-encoded bytes. Returns `None` if the result is not UTF-8 or an escape is bad.
+pub fn decode_percent(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

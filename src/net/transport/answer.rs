@@ -11,7 +11,7 @@ use super::Leg;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The connection preface of every HTTP/2 client.
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(in crate::net) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The first bytes of a TLS handshake, in each version of TLS.
 const HANDSHAKE: [u8; 2] = [22, 3];

@@ -8,7 +8,6 @@ use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::schema::links;
-use crate::sources::{FrameSink, Timeline};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
@@ -167,6 +166,23 @@ impl Analysis {
         Checkpoint { store: self.store.checkpoint(), lint: self.lint.clone() }
     }
 
+    /// Returns the store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Whether the next [`Analysis::drop_old`] drops something.
+    pub fn is_full(&self) -> bool {
+        self.memory() > self.drop_at || self.store.is_history_full()
+    }
+
+    /// Drops the contents to which no fact refers, and returns those that are still in use.
+    pub fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
+        let used = self.lint.drop_unused(&mut self.store, mark);
+        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
+        used
+    }
+
     /// Restores a checkpoint, earlier or later than the current position.
     pub fn restore(&mut self, to: &Checkpoint) {
         self.store.restore(&to.store);
@@ -176,35 +192,6 @@ impl Analysis {
     /// Returns the store and the rules.
     pub fn into_parts(self) -> (Store, Lint) {
         (self.store, self.lint)
-    }
-}
-
-impl FrameSink for Analysis {
-    fn catalog_mut(&mut self) -> &mut Catalog {
-        Store::catalog_mut(self)
-    }
-    fn handle(&mut self, frame: Frame) {
-        self.handle(frame);
-    }
-    fn advance(&mut self, now: Time) {
-        self.advance(now);
-    }
-    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
-        Analysis::drop_old(self, mark)
-    }
-}
-
-impl Timeline for Analysis {
-    fn store(&self) -> &Store {
-        &self.store
-    }
-    fn is_full(&self) -> bool {
-        self.memory() > self.drop_at || self.store.is_history_full()
-    }
-    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
-        let used = self.lint.drop_unused(&mut self.store, mark);
-        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
-        used
     }
 }
 

@@ -8,13 +8,13 @@ use crate::wire::content::Catalog;
 use crate::wire::event::Sym;
 
 /// Whether the name is an `xdstp:` name (docs/protocol.md#k-02).
-pub(crate) fn is_structured(name: &str) -> bool {
+pub fn is_structured(name: &str) -> bool {
     name.starts_with("xdstp:")
 }
 
 /// Whether the name begins like an `xdstp:` name, and does not have its form
 /// (docs/protocol.md#k-02).
-pub(crate) fn is_malformed(name: &str) -> bool {
+pub fn is_malformed(name: &str) -> bool {
     is_structured(name) && (Name::parse(name).is_none() || has_bad_escape(name))
 }
 
@@ -34,14 +34,14 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 /// Whether the name is a glob collection: its path ends in `/*` (docs/protocol.md#k-18).
-pub(crate) fn is_glob(name: &str) -> bool {
+pub fn is_glob(name: &str) -> bool {
     is_structured(name) && split(name).0.ends_with("/*")
 }
 
 /// Whether `name` is a member of `glob`: below its path, with equal context parameters in any order
 /// (docs/protocol.md#k-21). `/*` spans several segments, which the protocol leaves open
 /// (docs/protocol.md#k-19).
-pub(crate) fn glob_matches(glob: &str, name: &str) -> bool {
+pub fn glob_matches(glob: &str, name: &str) -> bool {
     if !is_glob(glob) || !is_structured(name) {
         return false;
     }
@@ -72,14 +72,14 @@ fn parameters(text: &str) -> Vec<&str> {
 
 /// Returns the canonical form of a structured name that is not written in canonical form
 /// (docs/protocol.md#k-08).
-pub(crate) fn respelled(name: &str) -> Option<String> {
+pub fn respelled(name: &str) -> Option<String> {
     let may_differ = is_structured(name) && (!has_authority(name) || name.contains(['?', '%', '#']));
     let canonical = may_differ.then(|| Name::parse(name).map(|name| name.canonical())).flatten();
     canonical.filter(|canonical| canonical != name)
 }
 
 /// Returns the symbol of a resource name that the source has, in any spelling.
-pub(crate) fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
+pub fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
     let strings = catalog.strings();
     let known = strings.find(text).map(|name| catalog.first_spelling(name));
     // A spelling that only references have stands for a name that messages spell in another way.
@@ -91,7 +91,7 @@ pub(crate) fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
 }
 
 /// Returns the symbol of the canonical form of a resource name, if the source has it.
-pub(crate) fn canonical_name(catalog: &Catalog, name: Sym) -> Sym {
+pub fn canonical_name(catalog: &Catalog, name: Sym) -> Sym {
     let canonical = respelled(catalog.text(name));
     canonical.and_then(|canonical| catalog.strings().find(&canonical)).unwrap_or(name)
 }
@@ -99,7 +99,7 @@ pub(crate) fn canonical_name(catalog: &Catalog, name: Sym) -> Sym {
 /// Notes the spellings of the names in a message (docs/protocol.md#k-08).
 ///
 /// The spelling of the first message stands for all.
-pub(super) fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Item = Sym>) {
+pub fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Item = Sym>) {
     for name in names {
         if !is_structured(catalog.text(name)) || !catalog.note_spelled(name) {
             continue;
@@ -117,7 +117,7 @@ pub(super) fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Ite
 
 /// Returns the resource type in the name: `envoy.config.listener.v3.Listener`
 /// (docs/protocol.md#k-04).
-pub(crate) fn resource_type(name: &str) -> Option<&str> {
+pub fn resource_type(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("xdstp:")?;
     let path = match rest.strip_prefix("//") {
         Some(rest) => rest.split_once('/')?.1,
@@ -128,19 +128,22 @@ pub(crate) fn resource_type(name: &str) -> Option<&str> {
 
 /// The parts of a structured name, as sent (docs/protocol.md#k-02).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name<'a> {
-    pub(crate) authority: &'a str,
-    pub(crate) kind: &'a str,
-    pub(crate) id: &'a str,
+pub struct Name<'a> {
+    /// The authority; empty if the name has none.
+    pub authority: &'a str,
+    /// The resource type, such as `envoy.config.cluster.v3.Cluster`.
+    pub kind: &'a str,
+    /// The path after the type.
+    pub id: &'a str,
     /// Context parameters, in order.
-    pub(crate) context: Vec<(&'a str, &'a str)>,
+    pub context: Vec<(&'a str, &'a str)>,
     /// The part after `#`.
-    pub(crate) directives: Option<&'a str>,
+    pub directives: Option<&'a str>,
 }
 
 impl<'a> Name<'a> {
     /// Parses a name; `None` if it has no type, no id or no path.
-    pub(crate) fn parse(name: &'a str) -> Option<Name<'a>> {
+    pub fn parse(name: &'a str) -> Option<Name<'a>> {
         let rest = name.strip_prefix("xdstp:")?;
         let (rest, directives) = match rest.split_once('#') {
             Some((rest, directives)) => (rest, Some(directives)),
@@ -163,7 +166,7 @@ impl<'a> Name<'a> {
 
     /// Returns the canonical form: parameters in order, no directives, only the characters
     /// percent-encoded that would otherwise be delimiters (docs/protocol.md#k-08).
-    pub(crate) fn canonical(&self) -> String {
+    pub fn canonical(&self) -> String {
         let pairs = self.context.iter();
         let mut context: Vec<String> =
             pairs.map(|(key, value)| format!("{}={}", encoded(key, "&="), encoded(value, "&="))).collect();
@@ -210,11 +213,7 @@ type Parameters<'a> = Vec<(&'a str, &'a str)>;
 
 /// Returns those of the names that are `wanted` with other context parameters, as such or as
 /// members of a glob (docs/protocol.md#k-17, docs/protocol.md#k-21).
-pub(crate) fn with_other_context(
-    catalog: &Catalog,
-    wanted: impl Iterator<Item = Sym>,
-    names: &[Sym],
-) -> Vec<Sym> {
+pub fn with_other_context(catalog: &Catalog, wanted: impl Iterator<Item = Sym>, names: &[Sym]) -> Vec<Sym> {
     if names.is_empty() {
         return Vec::new();
     }
