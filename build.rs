@@ -1,7 +1,10 @@
 //! Compiles the built-in descriptor sets from the .proto files of two locked dependencies.
 //!
-//! The dependencies themselves are never compiled. `descriptors/README.md` describes the selection
+//! This is the build script of `src/schema`, which links to this file and to `descriptors`. The
+//! dependencies themselves are never compiled. `descriptors/README.md` describes the selection
 //! of files and how to update the sets.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -12,7 +15,8 @@ use std::{env, fs};
 use prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto};
 use serde_json::Value;
 
-#[path = "src/schema/resolve.rs"]
+// Next to the link in `src/schema`, and formatted there.
+#[rustfmt::skip]
 mod resolve;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -22,7 +26,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const SOURCES_VARIABLE: &str = "XDSCOPE_PROTO_SOURCES";
 
 fn main() -> Result<()> {
-    for file in ["build.rs", "src/schema/resolve.rs", "descriptors/manifest.json", "Cargo.lock"] {
+    for file in ["build.rs", "resolve.rs", "descriptors/manifest.json"] {
         println!("cargo:rerun-if-changed={file}");
     }
     println!("cargo:rerun-if-env-changed={SOURCES_VARIABLE}");

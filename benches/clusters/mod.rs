@@ -1,7 +1,7 @@
 //! Realistic clusters for all benchmarks, of 300 to 600 bytes, derived from their numbers.
 
 use bytes::Bytes;
-use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
+use xdscope_wire::pb::{put_len_field, put_tag, put_varint};
 
 pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

@@ -1,9 +1,9 @@
 //! Measures resident memory for 100,000 clusters, for each push that repeats them, and for streams
 //! that share them; Linux only.
 
-use xdscope::schema::Schema;
-use xdscope::wire::MessageShape;
-use xdscope::wire::event::StreamId;
+use xdscope_schema::Schema;
+use xdscope_wire::MessageShape;
+use xdscope_wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
 use crate::{Engine, Judged, say};

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use xdscope::app::tap::meaning;
-use xdscope::engine::analysis::{Analysis, bounded, rules};
-use xdscope::engine::lint;
-use xdscope::engine::store::{Options, Store};
-use xdscope::schema::Schema;
-use xdscope::schema::redact::Redactor;
-use xdscope::wire::content::{Catalog, MemoryBodies};
-use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::pb::Fields;
-use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_engine::analysis::{Analysis, bounded, rules};
+use xdscope_engine::lint;
+use xdscope_engine::store::{Options, Store};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Clock, StreamId, Time};
+use xdscope_wire::pb::Fields;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Memory is measured first, while the heap is small.
 const GROUPS: [(&str, fn(bool)); 6] = [

@@ -1,9 +1,9 @@
 //! Measures resident memory under a budget while nodes come and go and all content is new; Linux
 //! only. The figures are flat if nothing is kept for each message, node or name.
 
-use xdscope::schema::Schema;
-use xdscope::wire::event::{Side, StreamId, Time};
-use xdscope::wire::{End, Frame, FramePayload, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Side, StreamId, Time};
+use xdscope_wire::{End, Frame, FramePayload, MessageShape};
 
 use crate::clusters::{CLUSTER, cluster, grpc, message, text};
 use crate::held::{resident, since};

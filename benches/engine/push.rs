@@ -1,9 +1,9 @@
 //! Large pushes: the first one, and repetitions with one changed resource.
 
 use bytes::Bytes;
-use xdscope::schema::Schema;
-use xdscope::wire::MessageShape;
-use xdscope::wire::event::StreamId;
+use xdscope_schema::Schema;
+use xdscope_wire::MessageShape;
+use xdscope_wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
 use crate::{Engine, Judged, median, say, seconds, split_and_hash};

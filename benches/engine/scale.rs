@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xdscope::schema::Schema;
-use xdscope::wire::event::{Code, Side, StreamId, Time};
-use xdscope::wire::{End, Frame, FramePayload, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Code, Side, StreamId, Time};
+use xdscope_wire::{End, Frame, FramePayload, MessageShape};
 
 use crate::clusters::{CLUSTER, any, cluster, grpc, message, text};
 use crate::{Engine, Judged, median, say, seconds};

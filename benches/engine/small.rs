@@ -1,10 +1,10 @@
 //! Small messages: delta updates of one resource with their ACKs, over ten streams.
 
 use bytes::Bytes;
-use xdscope::schema::Schema;
-use xdscope::wire::MessageShape;
-use xdscope::wire::event::StreamId;
-use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
+use xdscope_schema::Schema;
+use xdscope_wire::MessageShape;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::pb::{put_len_field, put_tag, put_varint};
 
 use crate::clusters::{CLUSTER, any, cluster, grpc, message, text};
 use crate::{Engine, Judged, median, say, seconds, split_and_hash};

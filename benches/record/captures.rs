@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use twox_hash::XxHash3_64;
-use xdscope::schema::Schema;
-use xdscope::sources::pcap::{self, Options};
-use xdscope::wire::FramePayload;
+use xdscope_schema::Schema;
+use xdscope_sources::pcap::{self, Options};
+use xdscope_wire::FramePayload;
 
 use crate::capture::{self, ADS, Form, Link, Session, Writer};
 use crate::large::{Took, median, run};

@@ -6,11 +6,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use xdscope::app::replay::{Cursor, Reading};
-use xdscope::engine::analysis;
-use xdscope::engine::store::Options;
-use xdscope::schema::Schema;
-use xdscope::sources::{self, SchemaCodec, Spec};
-use xdscope::wire::event::Seq;
+use xdscope_engine::analysis;
+use xdscope_engine::store::Options;
+use xdscope_schema::Schema;
+use xdscope_sources::{SchemaCodec, Spec};
+use xdscope_wire::event::Seq;
 
 use crate::{say, traffic};
 
@@ -38,7 +38,7 @@ const MEMORY: usize = 512_000_000;
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
     let codec = SchemaCodec(schema.clone());
-    let recording = sources::start(&Spec::new(file), &codec).expect("readable").expect("a recording");
+    let recording = xdscope_sources::start(&Spec::new(file), &codec).expect("readable").expect("a recording");
     let options = Options { history: MEMORY, ..Options::default() };
     let meaning = xdscope::app::tap::meaning(schema.clone());
     let read = Cursor::read(recording, &Reading::new(options, meaning, analysis::bounded(&schema)));

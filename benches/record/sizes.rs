@@ -2,9 +2,9 @@
 
 use std::hash::Hasher;
 
-use xdscope::sources::open_recording as open;
-use xdscope::sources::record::Loaded;
-use xdscope::wire::{FramePayload, MessageShape};
+use xdscope_sources::open_recording as open;
+use xdscope_sources::record::Loaded;
+use xdscope_wire::{FramePayload, MessageShape};
 
 use crate::{clusters, large, say, traffic};
 

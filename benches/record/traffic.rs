@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use xdscope::app::recording_file;
-use xdscope::sources::record::{Header, Writer};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_sources::record::{Header, Writer};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 use crate::clusters;
 
@@ -48,7 +48,7 @@ impl Recording {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
         let file = recording_file::replace(path).expect("a file");
-        let catalog = Catalog::new(1, None, Box::new(xdscope::wire::content::MemoryBodies::default()));
+        let catalog = Catalog::new(1, None, Box::new(xdscope_wire::content::MemoryBodies::default()));
         let (writer, stream) = (Writer::in_file(file, header).expect("a header"), StreamId(1));
         let mut out =
             Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };

@@ -16,9 +16,9 @@ mod wire;
 
 use std::time::Duration;
 
-use xdscope::schema::Schema;
-use xdscope::tui::{Msg, ScreenId};
-use xdscope::wire::event::StreamId;
+use xdscope_schema::Schema;
+use xdscope_tui::{Msg, ScreenId};
+use xdscope_wire::event::StreamId;
 
 use fleet::{DELTA, Fleet, SOTW, Size};
 use keys::keys;

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
-use xdscope::app::decoded::Decoded;
 use xdscope::app::live::LiveState;
 use xdscope::app::screen::{LiveFeed, RunInfo};
-use xdscope::schema::Schema;
-use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
+use xdscope_schema::Schema;
+use xdscope_tui::Decoded;
+use xdscope_tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 
 const SIZE: (u16, u16) = (200, 60);
 /// Timeout of a key.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use xdscope::net::tap::CopyQueue;
-use xdscope::sources::observe::{ConnId, TapEvent};
-use xdscope::wire::event::Dir;
+use xdscope_sources::observe::{ConnId, TapEvent};
+use xdscope_wire::event::Dir;
 
 /// Number of streams on one connection.
 const TOGETHER: usize = 100;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xdscope::app::recording_file;
-use xdscope::sources::record::{Header, Writer};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_sources::record::{Header, Writer};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 use crate::clusters;
 

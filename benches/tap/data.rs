@@ -1,7 +1,7 @@
 //! Messages of the scenarios.
 
 use bytes::Bytes;
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 pub use crate::clusters::{CLUSTER, push, request};
 use crate::clusters::{any, cluster, grpc, message, response, text};

@@ -13,11 +13,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use xdscope::app::recording_file::SessionFile;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
-use xdscope::engine::store;
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
-use xdscope::peers::intercept::FaultSet;
-use xdscope::schema::Schema;
+use xdscope_engine::store;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::FaultSet;
 
 use crate::ends::WINDOW;
 use crate::secure::{self, Certs, Secure};

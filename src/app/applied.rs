@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::engine::applied::{self, AppliedState};
-use crate::schema::Schema;
+use xdscope_engine::applied::{self, AppliedState};
+use xdscope_schema::Schema;
 
 /// A dump file that cannot be read again.
 #[derive(Debug, thiserror::Error)]

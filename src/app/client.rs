@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::engine::filter::Filter;
-use crate::engine::store;
 use crate::net::client::{ClientReport, DialError, Event, Server, Streams};
-use crate::peers::client::{self, Client, Effect, Lane, Ruling};
-use crate::schema::redact::Redactor;
-use crate::schema::{FieldNames, Schema};
-use crate::sources::record::Loaded;
-use crate::wire::content::{Catalog, Redact};
-use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
-use crate::wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
+use xdscope_engine::filter::Filter;
+use xdscope_engine::store;
+use xdscope_schema::redact::Redactor;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::peers::client;
+use xdscope_sources::peers::client::{Client, Effect, Lane, Ruling};
+use xdscope_sources::record::Loaded;
+use xdscope_wire::content::{Catalog, Redact};
+use xdscope_wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::recording_file::SessionFile;

@@ -1,6 +1,6 @@
 //! Requests of the screens that a live source refuses.
 
-use crate::sources::record::RecordReadError;
+use xdscope_sources::record::RecordReadError;
 
 use super::named_recording::NamedRecordingError;
 

@@ -11,11 +11,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::peers::client;
-use crate::schema::Schema;
-use crate::sources::record::ResponseFile;
-use crate::wire::event::StreamId;
-use crate::wire::{Frame, FramePayload};
+use xdscope_schema::Schema;
+use xdscope_sources::peers::client;
+use xdscope_sources::record::ResponseFile;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::{Frame, FramePayload};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::recording_file::SessionFile;
@@ -33,7 +33,7 @@ pub struct Options {
     /// The path and the open session file; `None`: no recording.
     pub record: Option<SessionFile>,
     pub keep_secrets: bool,
-    pub store: crate::engine::store::Options,
+    pub store: xdscope_engine::store::Options,
     pub schema: Arc<Schema>,
     /// The title of the run, such as `watch clusters.yaml`.
     pub source: String,

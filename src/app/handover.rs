@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::net::tap::CopyQueue;
-use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
-use crate::wire::event::Time;
+use xdscope_sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
+use xdscope_wire::event::Time;
 
 use super::spool::{Spool, SpoolReader, SpooledCopies};
 

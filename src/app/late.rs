@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::sources::observe::{ConnId, TapCopy, TapEvent};
-use crate::wire::event::{Dir, Time};
+use xdscope_sources::observe::{ConnId, TapCopy, TapEvent};
+use xdscope_wire::event::{Dir, Time};
 
 /// Adds up the lost bytes of each connection and direction until the connection has another event:
 /// each loss is reported to all streams of its connection.

@@ -11,18 +11,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::net::tap::CopyQueue;
-use crate::sources::observe::{Pipeline, TapCopy};
-use crate::tui::Waker;
-use crate::wire::content::UsedContent;
-use crate::wire::event::Time;
-use crate::wire::{Frame, FramePayload};
+use xdscope_sources::observe::{Pipeline, TapCopy};
+use xdscope_tui::Waker;
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::Time;
+use xdscope_wire::{Frame, FramePayload};
 
 use super::handover::{Handed, Handover, Part};
 use super::pending::PendingParts;
 use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
 use super::spool::{Spool, SpoolReader};
-use crate::engine::analysis::Analysis;
+use xdscope_engine::analysis::Analysis;
 
 /// How often the clock moves on without traffic, so that ages and overdue answers show up.
 /// Timers of rules move the clock too.
@@ -465,11 +465,11 @@ impl LiveSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::lint;
-    use crate::engine::store::{Options, Store};
-    use crate::sources::observe::{ConnId, TapEvent};
-    use crate::wire::content::{Catalog, MemoryBodies};
-    use crate::wire::event::{Clock, Dir};
+    use xdscope_engine::lint;
+    use xdscope_engine::store::{Options, Store};
+    use xdscope_sources::observe::{ConnId, TapEvent};
+    use xdscope_wire::content::{Catalog, MemoryBodies};
+    use xdscope_wire::event::{Clock, Dir};
 
     fn shared() -> Arc<LiveState> {
         let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));

@@ -4,7 +4,6 @@
 pub mod allocator;
 pub mod applied;
 pub mod client;
-pub mod decoded;
 pub mod demo;
 pub mod editor;
 mod feed_error;
@@ -21,6 +20,7 @@ pub mod recording;
 pub mod recording_file;
 pub mod replay;
 mod run_config;
+mod saved_copy;
 pub mod screen;
 mod search_limit;
 pub mod session_dir;

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::recording_file;
-use crate::sources::record::{self, Header, Loaded};
-use crate::wire::event::Seq;
-use crate::wire::text::size;
+use xdscope_sources::record::{self, Header, Loaded};
+use xdscope_wire::event::Seq;
+use xdscope_wire::text::size;
 
 /// A named recording that cannot begin or end.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ impl NamedRecording {
         let failed = |source: io::Error| NamedRecordingError::File { path: path.clone(), source };
         let kept = record::retain_part(&mut session.frames, &session.catalog, |frame, n| {
             n <= Seq(until)
-                && (!matches!(frame.what, crate::wire::FramePayload::Message(_)) || n > Seq(before))
+                && (!matches!(frame.what, xdscope_wire::FramePayload::Message(_)) || n > Seq(before))
         });
         let header = Header {
             created: session.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
@@ -84,7 +84,7 @@ impl NamedRecording {
         writer.advance(session.end);
         writer.finish().map_err(failed)?;
         let bytes = std::fs::metadata(&path).map_err(failed)?.len();
-        let messages = crate::wire::text::plural(kept, "message");
+        let messages = xdscope_wire::text::plural(kept, "message");
         Ok(format!("{messages} recorded to {} ({})", path.display(), size(bytes)))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::net::tap::CopyQueue;
-use crate::sources::observe::{ConnId, TapCopy};
+use xdscope_sources::observe::{ConnId, TapCopy};
 
 use super::handover::Part;
 use super::spool::Spool;
@@ -101,8 +101,8 @@ mod tests {
 
     use super::*;
     use crate::app::spool::SpoolReader;
-    use crate::sources::observe::TapEvent;
-    use crate::wire::event::Dir;
+    use xdscope_sources::observe::TapEvent;
+    use xdscope_wire::event::Dir;
 
     const LIMIT: usize = 1 << 20;
     const CHUNK: usize = 64 << 10;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::recording_file::{self, Rotation, SessionFile};
-use crate::sources::record::{Header, Writer};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::Time;
-use crate::wire::text::plural;
+use xdscope_sources::record::{Header, Writer};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::Time;
+use xdscope_wire::text::plural;
 
 /// How often new frames reach the file: `kill -9` loses no more than this.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::sources::observe::{ConnId, Pipeline, TapCopy};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::Time;
+use xdscope_sources::observe::{ConnId, Pipeline, TapCopy};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::Time;
 
 use super::handover::Handover;
 use super::late::LateLosses;

@@ -5,14 +5,7 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::sources;
-use crate::sources::record::{MAGIC, RewritableFile};
-
-impl RewritableFile for File {
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
-        File::set_len(self, len)
-    }
-}
+use xdscope_sources::record::MAGIC;
 
 /// An open session file, and when to begin the next one.
 pub struct SessionFile {
@@ -185,7 +178,7 @@ pub fn is_in_use(path: &Path) -> bool {
 /// Returns the current Unix time in nanoseconds if a process writes a recording, or the newest of
 /// the recordings that the path stands for.
 pub fn written_at(path: &Path) -> Option<i128> {
-    let is_written = sources::files_of(path).iter().any(|file| is_in_use(file));
+    let is_written = xdscope_sources::files_of(path).iter().any(|file| is_in_use(file));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok().filter(|_| is_written)?;
     i128::try_from(now.as_nanos()).ok()
 }
@@ -207,4 +200,43 @@ fn dangling(path: &Path, error: io::Error) -> io::Error {
     let Ok(target) = path.read_link() else { return error };
     let text = format!("the path is a link to {}, which does not exist", target.display());
     io::Error::new(io::ErrorKind::NotFound, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xdscope_sources::open_recording;
+    use xdscope_sources::record::{Header, Writer};
+    use xdscope_wire::event::Clock;
+
+    #[test]
+    fn creates_private_files_and_overwrites_recordings_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.xdsrec");
+        for create in [create, replace] {
+            let file = create(&path).unwrap();
+            empty(&file).unwrap();
+            let header = Header {
+                created: 0,
+                seed: 42,
+                keep_secrets: false,
+                tool: "xdscope test".into(),
+                source: "a test".into(),
+                clock: Clock::default(),
+            };
+            let writer = Writer::in_file(file, header).unwrap();
+            writer.finish().unwrap();
+            assert_eq!(open_recording(&path).unwrap().notices, Vec::<String>::new());
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(create(&path).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+        let other = dir.path().join("notes.txt");
+        std::fs::write(&other, "important").unwrap();
+        assert_eq!(replace(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&other).unwrap(), b"important");
+    }
 }

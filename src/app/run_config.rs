@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::engine::store::{self, Store};
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::sources::record::Header;
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::event::{Clock, Time};
+use xdscope_engine::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_sources::record::Header;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::event::{Clock, Time};
 
 use super::live::{LiveSink, Sink};
 use super::recorder::Recorder;
 use super::recording_file::SessionFile;
 use super::tap::{StartError, meaning};
-use crate::engine::analysis::{Analysis, bounded};
+use xdscope_engine::analysis::{Analysis, bounded};
 
 /// The settings of a run.
 pub(super) struct RunConfig {

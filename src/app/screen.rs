@@ -8,23 +8,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::engine::hold::HeldFact;
-use crate::engine::hold::HoldCommand;
-use crate::engine::hold::edit;
 use crate::net::tap::HoldDesk;
-use crate::peers::client::Ruling;
-use crate::sources::record::{Loaded, RecordReadError};
-use crate::tui::{
+use xdscope_engine::hold::HeldFact;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_engine::hold::edit;
+use xdscope_sources::peers::client::Ruling;
+use xdscope_sources::record::{Loaded, RecordReadError};
+use xdscope_tui::{
     ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData,
     TapFigures, WakeReader, Waker, terminal_size, wake_pair,
 };
-use crate::wire::FramePayload;
-use crate::wire::event::Nonce;
-use crate::wire::text::{display_safe, type_label};
+use xdscope_wire::FramePayload;
+use xdscope_wire::event::Nonce;
+use xdscope_wire::text::{display_safe, type_label};
 
 use super::applied::AppliedFile;
 use super::client::{self, Command};
-use super::decoded::{Decoded, save_copy};
 use super::editor;
 use super::feed_error::LiveFeedError;
 use super::live::LiveState;
@@ -32,7 +31,9 @@ use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 use super::tap::{Budgets, TapMeter};
-use crate::engine::analysis::Analysis;
+use crate::app::saved_copy::save_copy;
+use xdscope_engine::analysis::Analysis;
+use xdscope_tui::Decoded;
 
 /// The facts about a run that the screens show beside its data.
 pub struct RunInfo {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::wire::content::Redact;
-use crate::wire::pb::{WireField, rebuild};
+use xdscope_wire::content::Redact;
+use xdscope_wire::pb::{WireField, rebuild};
 
 /// CPU time for texts that arrive at once. A recording must not lag behind for more than a second.
 const BURST: Duration = Duration::from_millis(800);
@@ -136,9 +136,9 @@ impl Redact for LimitedRedactor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Schema;
-    use crate::schema::redact::Redactor;
-    use crate::wire::pb::put_len_field;
+    use xdscope_schema::Schema;
+    use xdscope_schema::redact::Redactor;
+    use xdscope_wire::pb::put_len_field;
 
     fn limited(used: Duration) -> LimitedRedactor {
         let redactor = LimitedRedactor::new(Arc::new(Redactor::new(Schema::builtin(), 1)));

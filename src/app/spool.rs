@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BufMut, Bytes};
 
-use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
-use crate::wire::event::{Dir, Time};
-use crate::wire::h2::SkimmedPart;
+use xdscope_sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
+use xdscope_wire::event::{Dir, Time};
+use xdscope_wire::h2::SkimmedPart;
 
 /// A spool file.
 pub struct Spool {

@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::engine::store::{self, Store};
-use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{
     Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap, Tls,
 };
 use crate::net::transport::Address;
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::sources::observe::Pipeline;
-use crate::sources::record::Header;
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::h2::Changes;
-use crate::wire::text::plural;
+use xdscope_engine::store::{self, Store};
+use xdscope_engine::store::{SchemaSemantics, SharedSemantics};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_sources::observe::Pipeline;
+use xdscope_sources::record::Header;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::h2::Changes;
+use xdscope_wire::text::plural;
 
 use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
@@ -28,7 +28,7 @@ use super::recording::Recording;
 use super::recording_file::SessionFile;
 use super::search_limit::LimitedRedactor;
 use super::spool::Spool;
-use crate::engine::analysis::{Analysis, bounded};
+use xdscope_engine::analysis::{Analysis, bounded};
 
 /// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
 /// messages.

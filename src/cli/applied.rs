@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::applied::{self, AppliedState, DumpError};
-use crate::present::applied::dump_notice;
-use crate::present::text::shell_word;
-use crate::schema::Schema;
+use xdscope_engine::applied::{self, AppliedState, DumpError};
+use xdscope_present::applied::dump_notice;
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
 
 use super::error::CliError;
 
@@ -23,7 +23,7 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, Cl
     let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
     if size > MAX_DUMP_BYTES {
         return Err(
-            failed().because(format!("{} is more than the limit of 1 GiB", crate::wire::text::size(size)))
+            failed().because(format!("{} is more than the limit of 1 GiB", xdscope_wire::text::size(size)))
         );
     }
     let content = std::fs::read(path).map_err(|error| failed().because(error))?;

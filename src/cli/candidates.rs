@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use crate::app::demo::Scenario;
 use crate::app::session_dir;
-use crate::engine::lint;
-use crate::engine::store::{MessageKind, Options};
-use crate::present::{json, report};
-use crate::schema::Schema;
-use crate::sources::{self, Limit, Spec};
-use crate::tui::ScreenId;
-use crate::wire::event::{ApiVersion, Kind};
-use crate::wire::text::must_escape;
+use xdscope_engine::lint;
+use xdscope_engine::store::{MessageKind, Options};
+use xdscope_present::{json, report};
+use xdscope_schema::Schema;
+use xdscope_sources::{Limit, Spec};
+use xdscope_tui::ScreenId;
+use xdscope_wire::event::{ApiVersion, Kind};
+use xdscope_wire::text::must_escape;
 
 use super::help;
 use super::target::GetTarget;
@@ -232,8 +232,8 @@ fn fields(path: &str) -> Vec<String> {
 
 /// Reads the names of a file, and the versions of a resource.
 fn read(path: &Path, resource: Option<&GetTarget>) -> Option<SourceNames> {
-    let source = sources::open(&Spec::new(path), &Default::default()).ok()?;
-    let (store, _) = sources::replay(source, Options::default(), &Limit::All);
+    let source = xdscope_sources::open(&Spec::new(path), &Default::default()).ok()?;
+    let (store, _) = xdscope_sources::replay(source, Options::default(), &Limit::All);
     let mut names = SourceNames::default();
     for stream in store.streams() {
         names.streams.push(format!("#{}", stream.stream.0));

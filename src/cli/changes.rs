@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::client::Running;
-use crate::engine::analysis;
-use crate::engine::analysis::Analysis;
-use crate::schema::Schema;
-use crate::sources;
-use crate::sources::record::Loaded;
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
+use xdscope_schema::Schema;
+use xdscope_sources::record::Loaded;
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::client;
@@ -79,7 +78,7 @@ pub(super) fn watch(
 }
 
 fn analysis_of(loaded: Loaded, timers: &TimerFlags, schema: &Arc<Schema>) -> Analysis {
-    let store = sources::store(offline::options(timers), loaded.catalog, loaded.clock, schema);
+    let store = xdscope_sources::store(offline::options(timers), loaded.catalog, loaded.clock, schema);
     let mut facts = Analysis::new(store, analysis::rules(schema));
     loaded.frames.into_iter().for_each(|frame| facts.handle(frame));
     facts.advance(loaded.end);
@@ -97,7 +96,7 @@ fn watch_server(
     let running = Running::start(options, None)?;
     let started = Instant::now();
     let (mut shown, mut reported) = (None, None);
-    let name = crate::wire::text::display_safe(&source.source).into_owned();
+    let name = xdscope_wire::text::display_safe(&source.source).into_owned();
     if !global.quiet {
         io.say(&format!("connecting to {name}; changes are printed as they come, until Ctrl-C"));
     }

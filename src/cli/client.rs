@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Running};
-use crate::engine::analysis;
-use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
-use crate::peers::client::{self, BadName, FallbackServer, Refused, Unrequested};
-use crate::present::json as words;
-use crate::present::text::shell_word;
-use crate::schema::bootstrap::BootstrapConfig;
-use crate::schema::{FieldNames, Schema};
-use crate::sources::{Source, SourceFormat};
-use crate::wire::NodeInfo;
-use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
-use crate::wire::text::{display_safe, type_label};
-use crate::wire::xdstp;
+use xdscope_engine::analysis;
+use xdscope_engine::filter::RowKind;
+use xdscope_present::json as words;
+use xdscope_present::text::shell_word;
+use xdscope_schema::bootstrap::BootstrapConfig;
+use xdscope_schema::bootstrap::FallbackServer;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::peers::client;
+use xdscope_sources::peers::client::{BadName, Refused, Unrequested};
+use xdscope_sources::{Source, SourceFormat};
+use xdscope_wire::NodeInfo;
+use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
+use xdscope_wire::text::{display_safe, type_label};
+use xdscope_wire::xdstp;
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -66,7 +68,7 @@ impl ClientSetup<'_> {
     /// Builds the options of a run. The caller sets what is recorded.
     pub(super) fn options(
         &self,
-        store: crate::engine::store::Options,
+        store: xdscope_engine::store::Options,
         io: &mut Io<'_>,
     ) -> Result<Options, CliError> {
         let bootstrap = self.flags.bootstrap.as_deref().map(identity::read_bootstrap).transpose()?;
@@ -167,7 +169,7 @@ impl ClientSetup<'_> {
     }
 
     /// Parses `--nack 'EXPR => text'`.
-    fn refusals(&self, io: &mut Io<'_>) -> Result<Vec<(crate::engine::filter::Filter, String)>, CliError> {
+    fn refusals(&self, io: &mut Io<'_>) -> Result<Vec<(xdscope_engine::filter::Filter, String)>, CliError> {
         let mut read = |rule: &String| {
             let (expr, text) = rule.split_once("=>").ok_or_else(|| {
                 CliError::usage(format!("not an EXPR => TEXT rule: `{rule}`"))

@@ -10,11 +10,11 @@ use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOp
 use crate::net::token::Token;
 use crate::net::transport::Address;
 
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::wire::content::Redact;
-use crate::wire::h2::Changes;
-use crate::wire::text::without_credentials;
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::content::Redact;
+use xdscope_wire::h2::Changes;
+use xdscope_wire::text::without_credentials;
 
 use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};

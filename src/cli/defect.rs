@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use crate::app::session_dir;
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::wire::content::Redact;
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::content::Redact;
 
 use super::error::{CliError, Exit};
 

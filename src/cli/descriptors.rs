@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use crate::app::recording_file::Replaces;
-use crate::sources::{self, Limit, ReplayPosition};
-use crate::wire::text::{count, display_safe, plural};
+use xdscope_sources::{Limit, ReplayPosition};
+use xdscope_wire::text::{count, display_safe, plural};
 
 use super::args::{DescriptorFlags, DescriptorsArgs, DescriptorsVerb, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -60,12 +60,12 @@ fn list(
 fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(args, global, io)?;
     let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
-    let (store, schema) = sources::replay(source, offline::options(&args.timers), &limit);
+    let (store, schema) = xdscope_sources::replay(source, offline::options(&args.timers), &limit);
     let catalog = store.catalog();
     let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
     let mut known = 0u64;
     for (_, blob) in catalog.blobs() {
-        let crate::wire::content::BlobForm::Any { type_url, .. } = &blob.form else { continue };
+        let xdscope_wire::content::BlobForm::Any { type_url, .. } = &blob.form else { continue };
         let url = catalog.text(*type_url);
         match schema.message(url) {
             Some(_) => known += 1,

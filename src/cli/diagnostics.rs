@@ -14,7 +14,7 @@ use tracing_subscriber::prelude::*;
 
 use crate::app::output::{OutputQueue, Pushed};
 use crate::app::recording_file;
-use crate::wire::text::display_safe;
+use xdscope_wire::text::display_safe;
 
 use super::args::Global;
 use super::error::CliError;
@@ -154,7 +154,7 @@ fn is_drawn() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::record::MAGIC;
+    use xdscope_sources::record::MAGIC;
 
     #[test]
     fn log_files_are_no_recordings_and_never_block() {

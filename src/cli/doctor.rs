@@ -3,11 +3,11 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::present::json::StepOf;
-use crate::present::json::{DoctorOf, ServerOf, SettingOf, doctor};
-use crate::present::text::shell_word;
-use crate::wire::event::Variant;
-use crate::wire::text::display_safe;
+use xdscope_present::json::StepOf;
+use xdscope_present::json::{DoctorOf, ServerOf, SettingOf, doctor};
+use xdscope_present::text::shell_word;
+use xdscope_wire::event::Variant;
+use xdscope_wire::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
 use super::connect::OwnSecrets;
@@ -112,7 +112,7 @@ fn setting(name: &str, config: &Config, matches: &ArgMatches) -> Option<SettingO
 }
 
 fn size(io: &Io<'_>) -> Option<(u16, u16)> {
-    if io.stdout_is_terminal { crate::tui::terminal_size() } else { None }
+    if io.stdout_is_terminal { xdscope_tui::terminal_size() } else { None }
 }
 
 /// Describes how `y` reaches the clipboard.

@@ -6,8 +6,8 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _};
 
-use crate::present::text::shell_word;
-use crate::sources::SourceFormat;
+use xdscope_present::text::shell_word;
+use xdscope_sources::SourceFormat;
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
 use super::command_line;
@@ -33,7 +33,7 @@ impl SourceKind {
             return SourceKind::Server;
         }
         let path = (source != "-").then(|| offline::find(source, io).ok()).flatten();
-        match path.filter(|path| path.is_file()).and_then(|path| crate::sources::format_of(&path)) {
+        match path.filter(|path| path.is_file()).and_then(|path| xdscope_sources::format_of(&path)) {
             Some(SourceFormat::Recording) => SourceKind::Recording,
             _ => SourceKind::File,
         }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::app::recording_file::{self, Replaces};
 use crate::app::signals;
-use crate::engine::analysis::Analysis;
-use crate::engine::recovery::{RecoveryFact, recoveries};
-use crate::engine::store::Store;
 use crate::net::tap::SharedFaults;
-use crate::present::{json, report};
-use crate::wire::text::display_safe;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::recovery::{RecoveryFact, recoveries};
+use xdscope_engine::store::Store;
+use xdscope_present::{json, report};
+use xdscope_wire::text::display_safe;
 
 use super::args::{EndFlags, Format, Global};
 use super::error::{CliError, Exit};

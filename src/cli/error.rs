@@ -6,12 +6,12 @@ use std::io;
 
 use crate::app::signals::EndSignal;
 use crate::app::tap::StartError;
-use crate::present::text::shell_word;
-use crate::present::text::width;
-use crate::sources::pcap::CaptureError;
-use crate::sources::record::{FolderSession, RecordReadError};
-use crate::sources::{PositionError, SourceError};
-use crate::wire::text::{display_safe, plural, size};
+use xdscope_present::text::shell_word;
+use xdscope_present::text::width;
+use xdscope_sources::pcap::CaptureError;
+use xdscope_sources::record::{FolderSession, RecordReadError};
+use xdscope_sources::{PositionError, SourceError};
+use xdscope_wire::text::{display_safe, plural, size};
 
 /// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

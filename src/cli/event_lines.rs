@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::app::output::{OutputQueue, Pushed};
-use crate::wire::text::plural;
+use xdscope_wire::text::plural;
 
 use super::diagnostics;
 

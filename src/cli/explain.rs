@@ -3,13 +3,13 @@
 
 use std::io::Write as _;
 
-use crate::engine::lint;
-use crate::engine::problems::ProblemKind;
-use crate::engine::store::{MessageKind, RequestClass};
-use crate::present::{explanation, logs, report};
-use crate::schema::ExplainError;
-use crate::wire::event::{ApiVersion, Kind};
-use crate::wire::text::display_safe;
+use xdscope_engine::lint;
+use xdscope_engine::problems::ProblemKind;
+use xdscope_engine::store::{MessageKind, RequestClass};
+use xdscope_present::{explanation, logs, report};
+use xdscope_schema::ExplainError;
+use xdscope_wire::event::{ApiVersion, Kind};
+use xdscope_wire::text::display_safe;
 
 use super::args::ExplainArgs;
 use super::error::{CliError, Exit};
@@ -79,7 +79,7 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
         found = true;
         log_line(&meaning, io)?;
     }
-    if let Some(screen) = crate::tui::ScreenId::answering(&wanted) {
+    if let Some(screen) = xdscope_tui::ScreenId::answering(&wanted) {
         found = true;
         let (title, number, words) = (screen.title(), screen.number(), screen.search_words());
         writeln!(io.stdout, "{title} (screen {number})\n  it answers: {words}")?;

@@ -4,19 +4,18 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::engine::filter::{Filter, RowKind};
-use crate::engine::store::{self, Store};
-use crate::present::bodies::Contents;
-use crate::present::text::shell_word;
-use crate::sources;
-use crate::sources::{
+use xdscope_engine::filter::{Filter, RowKind};
+use xdscope_engine::store::{self, Store};
+use xdscope_present::bodies::Contents;
+use xdscope_present::text::shell_word;
+use xdscope_sources::{
     BoundedCatalog, DecodingGaps, Folded, FrameSink, Limit, Passes, ReplayPosition, RowSink, SchemaCodec,
     record,
 };
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Seq, Time};
-use crate::wire::text::plural;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Seq, Time};
+use xdscope_wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -81,7 +80,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     io.flush()?;
     if !global.quiet {
         for notice in &written.notices {
-            io.say(&crate::wire::text::display_safe(notice));
+            io.say(&xdscope_wire::text::display_safe(notice));
         }
         if let Some(path) = file {
             let Written { messages, of, .. } = written;
@@ -142,7 +141,7 @@ impl Export<'_> {
         };
         let mut progress = Progress::new(&args.source.source, global, io);
         let folded = passes.fold(&mut progress, |catalog, clock| {
-            let store = sources::store(offline::options(timers), catalog, clock, &schema);
+            let store = xdscope_sources::store(offline::options(timers), catalog, clock, &schema);
             RowSink::new(store, select)
         })?;
         drop(progress);
@@ -222,14 +221,14 @@ fn write_jsonl(
                 continue;
             }
             messages += u64::from(fact.n.is_some());
-            let mut object = crate::present::json::complete_message(&fact, store);
+            let mut object = xdscope_present::json::complete_message(&fact, store);
             add_body(&mut object, store, &schema, fact.n);
             refusals::add_to(&mut object, store, &schema, &fact);
             *result = objects.put(&object);
         }
     };
     let folded = passes.fold(progress, |catalog, clock| GapSink {
-        facts: RowSink::new(sources::store(options, catalog, clock, &schema), show),
+        facts: RowSink::new(xdscope_sources::store(options, catalog, clock, &schema), show),
         gaps: &mut *gaps,
     })?;
     let mut of = 0;
@@ -310,7 +309,7 @@ impl FrameSink for CopySink<'_> {
 
     fn handle(&mut self, frame: Frame) {
         self.gaps.note(&frame, self.contents.catalog());
-        self.n.0 += u64::from(sources::is_message(&frame));
+        self.n.0 += u64::from(xdscope_sources::is_message(&frame));
         let Some(part) = &mut self.part else { return self.put(frame) };
         let (picked, until) = (&self.picked, &self.until);
         let keep = |frame: &Frame, n| {

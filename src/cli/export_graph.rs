@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::graph::{self, Graph};
-use crate::present::graph::{dot, mermaid};
-use crate::present::report;
-use crate::present::text::shell_word;
-use crate::sources::ReplayPosition;
-use crate::wire::event::StreamId;
-use crate::wire::text::plural;
+use xdscope_engine::graph::{self, Graph};
+use xdscope_present::graph::{dot, mermaid};
+use xdscope_present::report;
+use xdscope_present::text::shell_word;
+use xdscope_sources::ReplayPosition;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};

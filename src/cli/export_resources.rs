@@ -6,16 +6,16 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::engine::store::{ResourceFact, Store};
-use crate::peers::server::Snapshot;
-use crate::present::json;
-use crate::present::text::shell_word;
-use crate::schema::bootstrap;
-use crate::schema::bootstrap::ResourcesByKind;
-use crate::schema::{self, Schema};
-use crate::sources::ReplayPosition;
-use crate::wire::event::{ApiVersion, Kind, TypeUrl};
-use crate::wire::text::{display_safe, plural};
+use xdscope_engine::store::{ResourceFact, Store};
+use xdscope_present::json;
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
+use xdscope_schema::bootstrap;
+use xdscope_schema::bootstrap::ResourcesByKind;
+use xdscope_sources::ReplayPosition;
+use xdscope_sources::peers::server::Snapshot;
+use xdscope_wire::event::{ApiVersion, Kind, TypeUrl};
+use xdscope_wire::text::{display_safe, plural};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -57,9 +57,9 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             notes.extend(made.notes);
             let is_json = output.as_ref().and_then(|path| path.extension()).is_some_and(|of| of == "json");
             let text = if is_json {
-                schema::to_pretty_json(&made.value)
+                xdscope_schema::to_pretty_json(&made.value)
             } else {
-                schema::to_yaml(&made.value) + "\n"
+                xdscope_schema::to_yaml(&made.value) + "\n"
             };
             match output {
                 None => io.stdout.write_all(text.as_bytes())?,
@@ -190,7 +190,7 @@ impl ClientResources {
             std::fs::create_dir_all(&folder).map_err(|error| failed(&folder).because(error))?;
             for (name, resource) in resources {
                 let path = folder.join(file_name(name) + ".yaml");
-                let text = schema::to_yaml(&resource.value) + "\n";
+                let text = xdscope_schema::to_yaml(&resource.value) + "\n";
                 let written = create_private(&path).and_then(|mut file| file.write_all(text.as_bytes()));
                 written.map_err(|error| failed(&path).because(error))?;
             }

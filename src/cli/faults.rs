@@ -7,9 +7,9 @@ use super::error::CliError;
 use super::io::Io;
 use super::{offline, select};
 use crate::net::transport::Address;
-use crate::peers::intercept::FaultSet;
-use crate::schema::Schema;
-use crate::sources::{self, SourceFormat, script};
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::FaultSet;
+use xdscope_sources::{SourceFormat, script};
 
 /// Longest file of faults, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -113,7 +113,7 @@ fn of_script(source: &str, io: &Io<'_>) -> Result<Vec<Written>, CliError> {
 
 /// Returns the faults that a file states if it is an arrow script.
 pub(super) fn of_script_file(path: &Path, source: &str) -> Vec<Written> {
-    if !path.is_file() || sources::format_of(path) != Some(SourceFormat::Script) {
+    if !path.is_file() || xdscope_sources::format_of(path) != Some(SourceFormat::Script) {
         return Vec::new();
     }
     // Reading the source says what is wrong with the script.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::store::ResourceFact;
+use xdscope_engine::store::ResourceFact;
 
 /// A line of a tree.
 pub(super) enum Item<'a> {

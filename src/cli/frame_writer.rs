@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::sources::record::{self, raw};
-use crate::sources::{SchemaCodec, script};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Time};
+use xdscope_sources::record::{self, raw};
+use xdscope_sources::{SchemaCodec, script};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Clock, Time};
 
 use super::args::ExportTo;
 

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::analysis;
-use crate::engine::constraints::BrokenConstraints;
-use crate::engine::filter::{Filter, RowKind};
-use crate::engine::graph::{self, NodeState};
-use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
-use crate::engine::structured::StructuredNames;
-use crate::present::bodies;
-use crate::present::bodies::Contents;
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::present::text::shell_word;
-use crate::schema::{FieldNames, Schema, links};
-use crate::sources::{Folded, ReplayPosition};
-use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, size, type_label};
+use xdscope_engine::analysis;
+use xdscope_engine::constraints::BrokenConstraints;
+use xdscope_engine::filter::{Filter, RowKind};
+use xdscope_engine::graph::{self, NodeState};
+use xdscope_engine::store::{ResourceFact, ResourceState, StateFact, Store};
+use xdscope_engine::structured::StructuredNames;
+use xdscope_present::bodies;
+use xdscope_present::bodies::Contents;
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::shell_word;
+use xdscope_schema::{FieldNames, Schema, links};
+use xdscope_sources::{Folded, ReplayPosition};
+use xdscope_wire::event::{Kind, StreamId, Time, TypeUrl};
+use xdscope_wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::changes::PrintedFacts;
@@ -387,10 +387,10 @@ impl Get<'_> {
             let state = format!("{}{warming}", resource_state(fact).0);
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
-            writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
+            writeln!(out, "---\n# {}", xdscope_wire::text::display_safe(&about))?;
             let broken = BrokenConstraints::of_resource(self.store, self.schema, fact);
             for text in report::broken_constraint_sentences(&broken) {
-                writeln!(out, "# {}", crate::wire::text::display_safe(&text))?;
+                writeln!(out, "# {}", xdscope_wire::text::display_safe(&text))?;
             }
             match bodies::resource(self.store, self.schema, fact, FieldNames::Original) {
                 Some(body) => write_yaml(out, &body, "", terminal)?,
@@ -404,7 +404,7 @@ impl Get<'_> {
         let mut seen = HashSet::new();
         self.each(&mut |fact| {
             let name = format!("{}/{}", json::type_word(&fact.type_url), fact.name);
-            let name = crate::wire::text::display_safe(&name).into_owned();
+            let name = xdscope_wire::text::display_safe(&name).into_owned();
             if seen.insert(name.clone()) {
                 writeln!(out, "{name}")?;
             }

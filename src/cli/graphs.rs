@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::graph::{self, Graph};
-use crate::engine::store::{ResourceFact, StateFact, Store, WarmingFact};
-use crate::schema::Schema;
-use crate::wire::event::{Kind, StreamId};
+use xdscope_engine::graph::{self, Graph};
+use xdscope_engine::store::{ResourceFact, StateFact, Store, WarmingFact};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Kind, StreamId};
 
 /// Number of resources beyond which no graph is built, since that takes too long.
 const MAX_RESOURCES: u64 = 20_000;

@@ -6,14 +6,14 @@ use std::io::Write as _;
 
 use clap::Command;
 
-use crate::engine::filter::FilterField;
-use crate::engine::store::MessageKind;
+use xdscope_engine::filter::FilterField;
+use xdscope_engine::store::MessageKind;
 
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{command_line, explain, suggest, topics};
-use crate::present::report;
-use crate::present::text::shell_word;
+use xdscope_present::report;
+use xdscope_present::text::shell_word;
 
 /// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::args::TapArgs;
 use super::error::CliError;
-use crate::engine::hold::HoldCommand;
 use crate::net::tap::HoldDesk;
 use crate::net::transport::Address;
-use crate::peers::intercept::HoldOptions;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_sources::peers::intercept::HoldOptions;
 
 /// One part in this many of `--memory` is for held messages; beyond, the oldest is released.
 const MEMORY_DIVISOR: usize = 8;

@@ -6,16 +6,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::app::client::InitialSubscription;
-use crate::engine::store::{Store, StreamFact, Wildcard};
 use crate::net::client::Server;
 use crate::net::tls;
 use crate::net::transport::Address;
-use crate::present::text::shell_word;
-use crate::schema::bootstrap;
-use crate::schema::bootstrap::{BootstrapConfig, XdsServer};
-use crate::schema::{Schema, read_json, yaml_error};
-use crate::sources;
-use crate::wire::event::{StreamId, Variant};
+use xdscope_engine::store::{Store, StreamFact, Wildcard};
+use xdscope_present::text::shell_word;
+use xdscope_schema::bootstrap;
+use xdscope_schema::bootstrap::{BootstrapConfig, XdsServer};
+use xdscope_schema::{Schema, read_json, yaml_error};
+use xdscope_wire::event::{StreamId, Variant};
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
 use super::connect::not_loaded;
@@ -135,7 +134,8 @@ pub(super) fn like(
         descriptors: DescriptorFlags::default(),
     };
     let source = offline::open(&args, 0, &super::args::Global::silent(), io)?;
-    let store = sources::replay(source, offline::options(&args.timers), &sources::Limit::All).0;
+    let store =
+        xdscope_sources::replay(source, offline::options(&args.timers), &xdscope_sources::Limit::All).0;
     let picked = Picked::of(pick.as_ref(), &store)?;
     let xds: Vec<&StreamFact> = picked.streams.iter().filter(|stream| stream.variant.is_some()).collect();
     let nodes: std::collections::BTreeSet<_> = xds.iter().filter_map(|stream| select::node(stream)).collect();
@@ -197,6 +197,6 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<InitialSub
         let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
         wants.push(InitialSubscription { type_url: state.type_url, wildcard, names });
     }
-    wants.sort_by_cached_key(|want| crate::present::report::type_order(&want.type_url));
+    wants.sort_by_cached_key(|want| xdscope_present::report::type_order(&want.type_url));
     (wants, legacy)
 }

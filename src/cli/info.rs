@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::store::{MessageKind, Store, StreamFact};
-use crate::present::{json, report, source_facts};
-use crate::sources::{self, DecodingGaps, FrameSink};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Time, Variant};
-use crate::wire::text::{count, display_safe, plural, size};
+use xdscope_engine::store::{MessageKind, Store, StreamFact};
+use xdscope_present::{json, report, source_facts};
+use xdscope_sources::{DecodingGaps, FrameSink};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Time, Variant};
+use xdscope_wire::text::{count, display_safe, plural, size};
 
 use super::args::{Format, Global, InfoArgs};
 use super::error::{CliError, Exit};
@@ -19,7 +19,7 @@ use super::{offline, select, source, words};
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let timers = &args.source.timers;
     let folded = source::fold_any(&args.source, global, io, |catalog, clock, schema: &_| InfoSink {
-        store: sources::store(offline::options(timers), catalog, clock, schema),
+        store: xdscope_sources::store(offline::options(timers), catalog, clock, schema),
         gaps: DecodingGaps::new(schema),
         kinds: BTreeMap::new(),
         rows: 0,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
-use crate::present::report::Role;
-use crate::wire::text::display_safe;
+use xdscope_present::report::Role;
+use xdscope_wire::text::display_safe;
 
 use super::args::{Color, Global, TimeFormat};
 use super::error::CliError;

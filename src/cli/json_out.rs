@@ -7,11 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::engine::store::{MessageFact, Store};
-use crate::present::bodies;
-use crate::schema::{self, FieldNames, Schema};
-use crate::wire::event::Seq;
-use crate::wire::text::{display_safe, json_safe};
+use xdscope_engine::store::{MessageFact, Store};
+use xdscope_present::bodies;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_wire::event::Seq;
+use xdscope_wire::text::{display_safe, json_safe};
 
 /// A writer of objects.
 pub(super) struct Objects<'a> {
@@ -68,7 +68,7 @@ pub(super) fn line(value: &Value) -> String {
 
 /// Writes a value as YAML, each line after `indent`. Control characters are escaped for terminals.
 pub(super) fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, terminal: bool) -> io::Result<()> {
-    for line in schema::to_yaml(value).lines() {
+    for line in xdscope_schema::to_yaml(value).lines() {
         if terminal {
             writeln!(out, "{indent}{}", display_safe(line))?;
         } else {
@@ -101,8 +101,8 @@ pub(super) fn add_intercepted(object: &mut Value, store: &Store, schema: &Schema
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::text::must_escape;
     use serde_json::json;
+    use xdscope_wire::text::must_escape;
 
     fn written(array: bool, objects: &[Value]) -> String {
         let mut out = Vec::new();

@@ -44,7 +44,7 @@ pub(super) fn write_junit(
 /// Escapes text for an XML attribute. XML has no form for control characters.
 fn xml(text: &str) -> String {
     let mut out = String::new();
-    for c in crate::wire::text::display_safe(text).chars() {
+    for c in xdscope_wire::text::display_safe(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
-use crate::present::report;
-use crate::present::text::{pad, pad_left, width};
-use crate::wire::event::{Dir, StreamId};
-use crate::wire::text::{display_safe, latency, time_of_day};
+use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
+use xdscope_present::report;
+use xdscope_present::text::{pad, pad_left, width};
+use xdscope_wire::event::{Dir, StreamId};
+use xdscope_wire::text::{display_safe, latency, time_of_day};
 
 use super::error::CliError;
 use super::io::Style;

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use crate::engine::analysis;
-use crate::engine::lint::{self, Bootstrap, Finding, Severity};
-use crate::engine::problems::{self, FindingGroup, ProblemFact};
-use crate::engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::sources::{self, SchemaCodec, script};
+use xdscope_engine::analysis;
+use xdscope_engine::lint::{self, Bootstrap, Finding, Severity};
+use xdscope_engine::problems::{self, FindingGroup, ProblemFact};
+use xdscope_engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_sources::{SchemaCodec, script};
 
-use crate::present::text::shell_word;
-use crate::wire::Profile;
-use crate::wire::content::Catalog;
-use crate::wire::event::Clock;
-use crate::wire::text::plural;
+use xdscope_present::text::shell_word;
+use xdscope_wire::Profile;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
+use xdscope_wire::text::plural;
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
 use super::error::{CliError, Exit};
@@ -136,7 +136,7 @@ fn print(
         io.flush()?;
         // Problems of states that broke no rule.
         for problem in problems.iter().filter(|of| of.is_wrong() && of.findings.is_empty()) {
-            io.say(&crate::wire::text::display_safe(&format!(
+            io.say(&xdscope_wire::text::display_safe(&format!(
                 "{}: {}",
                 report::problem_place(problem),
                 report::problem(problem, &store.clock())
@@ -193,7 +193,7 @@ fn severity(word: SeverityWord) -> Severity {
     }
 }
 
-fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> lint::Options {
+fn options(args: &LintArgs, schema: &std::sync::Arc<xdscope_schema::Schema>) -> lint::Options {
     lint::Options {
         timers: args.timers,
         profile: match args.profile {
@@ -236,13 +236,13 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
 fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let schema = schema_flags::schema(&source.descriptors, global)?;
     let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
-    let script = sources::open_script(&spec)?;
+    let script = xdscope_sources::open_script(&spec)?;
     let options = (offline::options(&source.timers), options(args, &schema));
     let meaning: SharedSemantics = std::sync::Arc::new(SchemaSemantics::new(schema.clone()));
     let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, Some(meaning))
         .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
     for failure in &failures {
-        writeln!(io.stdout, "{}: {}", source.source, crate::wire::text::display_safe(&failure.to_string()))?;
+        writeln!(io.stdout, "{}: {}", source.source, xdscope_wire::text::display_safe(&failure.to_string()))?;
     }
     let all =
         script.lines.iter().filter(|line| matches!(line.statement, script::Statement::Expect(_))).count()
@@ -299,7 +299,7 @@ fn table(
         };
         let since = match store.clock().untimed {
             true => "-".to_owned(),
-            false => crate::wire::text::time_of_day(finding.first, store.clock(), zone),
+            false => xdscope_wire::text::time_of_day(finding.first, store.clock(), zone),
         };
         table.row(vec![
             Cell::role(finding.severity.word(), role),
@@ -315,14 +315,14 @@ fn table(
 
 /// Formats a finding on one line, for live runs.
 pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
-    let time = crate::wire::text::time_of_day(finding.first, store.clock(), zone);
+    let time = xdscope_wire::text::time_of_day(finding.first, store.clock(), zone);
     let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
     let (severity, rule) = (finding.severity.word(), finding.rule.id);
     // Marks cost a look at each stream, which is too much for each line.
     let place = report::place(finding, &ClientMarks::default());
     let text = report::finding(finding, style.pick("×", "x"));
     let line = format!("{time}  {at}{place}  lint {severity} {rule}  {text}");
-    crate::wire::text::display_safe(&line).into_owned()
+    xdscope_wire::text::display_safe(&line).into_owned()
 }
 
 /// Counts problems, and the rows by severity: `1 problem; 2 findings (-o wide: 3 one by one):

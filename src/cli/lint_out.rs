@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use crate::engine::lint::{Finding, Severity, rules};
-use crate::engine::store::{ClientMarks, Store};
-use crate::present::json::time;
-use crate::present::report;
+use xdscope_engine::lint::{Finding, Severity, rules};
+use xdscope_engine::store::{ClientMarks, Store};
+use xdscope_present::json::time;
+use xdscope_present::report;
 
 use super::junit::{JunitCase, write_junit};
 
@@ -120,7 +120,7 @@ pub(super) fn github(
 
 /// Escapes the message of a command, which ends with its line.
 fn escape(text: &str) -> String {
-    crate::wire::text::display_safe(text).replace('%', "%25")
+    xdscope_wire::text::display_safe(text).replace('%', "%25")
 }
 
 /// Escapes a property, which ends with a comma or colon.

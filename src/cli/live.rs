@@ -13,15 +13,14 @@ use crate::app::recording_file::{self, Rotation, SessionFile};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
 use crate::app::{limits, session_dir};
-use crate::engine::filter::RowKind;
 use crate::net::tap::{HoldDesk, SharedFaults, Tls};
 use crate::net::transport::Address;
-use crate::present::json;
-use crate::schema::Schema;
-use crate::schema::bootstrap;
-use crate::sources;
-use crate::wire::event::Seq;
-use crate::wire::text;
+use xdscope_engine::filter::RowKind;
+use xdscope_present::json;
+use xdscope_schema::Schema;
+use xdscope_schema::bootstrap;
+use xdscope_wire::event::Seq;
+use xdscope_wire::text;
 
 use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
 use super::ending::Ending;
@@ -433,8 +432,8 @@ impl Run<'_> {
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
-        use crate::app::decoded::Decoded;
         use crate::app::screen::{LiveFeed, RunInfo};
+        use xdscope_tui::Decoded;
         let screen = super::screens::wanted("--view", self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);
@@ -476,13 +475,13 @@ impl Run<'_> {
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         Box::new(move |files| {
-            let loaded = sources::open_session(files)?;
+            let loaded = xdscope_sources::open_session(files)?;
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
-                rules: crate::engine::analysis::bounded(&schema),
+                rules: xdscope_engine::analysis::bounded(&schema),
                 idle: REWIND_IDLE_LIMIT,
-                speed: crate::tui::Speed::new(1.0),
+                speed: xdscope_tui::Speed::new(1.0),
                 source: source.clone(),
                 rerun: files.first().map(|path| path.display().to_string()).unwrap_or_default(),
                 notices: Vec::new(),
@@ -530,7 +529,7 @@ pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global:
         let (path, size) = (path.display().to_string(), text::size(size));
         io.say(&format!(
             "session kept: {path} ({size}); xdscope replay {}",
-            crate::present::text::shell_word(&path)
+            xdscope_present::text::shell_word(&path)
         ));
     }
 }

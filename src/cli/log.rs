@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::engine::analysis;
-use crate::engine::analysis::Analysis;
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
 
-use crate::engine::filter::{Filter, RowKind};
-use crate::engine::store::{MessageFact, Store};
-use crate::present::bodies;
-use crate::present::bodies::Contents;
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::present::text::shell_word;
-use crate::schema::{FieldNames, Schema};
-use crate::sources::{self, ReplayPosition, RowSink, StoreUntil, Timeline as _};
-use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::text::{latency, plural, size, time_of_day, type_label};
+use xdscope_engine::filter::{Filter, RowKind};
+use xdscope_engine::store::{MessageFact, Store};
+use xdscope_present::bodies;
+use xdscope_present::bodies::Contents;
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::shell_word;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline as _};
+use xdscope_wire::event::{Clock, Dir, Time};
+use xdscope_wire::text::{latency, plural, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::error::{CliError, Exit};
@@ -73,7 +73,7 @@ fn write_part(
     let (schema, timers) = (passes.schema().clone(), &args.source.timers);
     let mut progress = Progress::new(&args.source.source, global, io);
     let folded = passes.fold(&mut progress, |catalog, clock| {
-        let store = sources::store(offline::options(timers), catalog, clock, &schema);
+        let store = xdscope_sources::store(offline::options(timers), catalog, clock, &schema);
         let (log, schema) = (&mut log, schema.clone());
         RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
             if let (false, Ok(picked)) =
@@ -130,7 +130,7 @@ fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) 
     let filter = log.filter.clone();
     let mut left_out = 0;
     let folded = source::fold(&args.source, global, io, |catalog, clock, schema: &Arc<Schema>| {
-        let store = sources::store(offline::options(&args.source.timers), catalog, clock, schema);
+        let store = xdscope_sources::store(offline::options(&args.source.timers), catalog, clock, schema);
         let (log, left_out, schema, rules) = (&mut log, &mut left_out, schema.clone(), schema.clone());
         let show = move |facts: &Analysis, rows: Range<usize>| match args.ladder {
             // A ladder is drawn as a whole.
@@ -536,7 +536,7 @@ impl Printer<'_> {
     fn time(&self, at: Time) -> String {
         let clock = self.store.clock();
         let relative = self.args.time == TimeFormat::Relative;
-        let clock = if relative { crate::wire::event::Clock { epoch: None, ..clock } } else { clock };
+        let clock = if relative { xdscope_wire::event::Clock { epoch: None, ..clock } } else { clock };
         time_of_day(at, clock, self.zone)
     }
 }

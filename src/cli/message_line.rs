@@ -6,13 +6,13 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{LineFact, MessageFact, Store};
-use crate::present::report::Role;
-use crate::present::text::cut_name;
-use crate::present::text::{Keep, cut, pad, pad_left, width, wrap};
-use crate::present::{json, report};
-use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::text::{display_safe, latency, size, time_of_day, type_label};
+use xdscope_engine::store::{LineFact, MessageFact, Store};
+use xdscope_present::report::Role;
+use xdscope_present::text::cut_name;
+use xdscope_present::text::{Keep, cut, pad, pad_left, width, wrap};
+use xdscope_present::{json, report};
+use xdscope_wire::event::{Clock, Dir, Time};
+use xdscope_wire::text::{display_safe, latency, size, time_of_day, type_label};
 
 use super::args::TimeFormat;
 use super::io::{Style, sgr};

@@ -95,9 +95,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 pub use error::{CliError, Exit};
 
-use crate::wire::text::near;
 use args::{Cli, Verb};
 use io::Io;
+use xdscope_wire::text::near;
 
 /// Runs the program with `args`, whose first item is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -171,12 +171,12 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     cli.global.themes = config.themes.clone();
     cli.global.secret_names = config.secret_names.clone();
     if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
-        io.say(&crate::wire::text::display_safe(&note));
+        io.say(&xdscope_wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
         let note = default_source::settle(verb, io)?;
         if let Some(note) = note.filter(|_| !cli.global.quiet) {
-            io.say(&crate::wire::text::display_safe(&note));
+            io.say(&xdscope_wire::text::display_safe(&note));
         }
         effect::check(verb, &matches, &args, io)?;
     }

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use crate::engine::store::{Store, StreamFact};
-use crate::present::{json, node};
-use crate::schema::Schema;
+use xdscope_engine::store::{Store, StreamFact};
+use xdscope_present::{json, node};
+use xdscope_schema::Schema;
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::{recording_file, session_dir};
-use crate::engine::store::Options;
-use crate::present::text::shell_word;
-use crate::schema::Schema;
-use crate::sources::{self, Source, SourceError, Spec};
-use crate::wire::event::Kind;
+use xdscope_engine::store::Options;
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
+use xdscope_sources::{Source, SourceError, Spec};
+use xdscope_wire::event::Kind;
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;
@@ -65,8 +65,8 @@ pub(super) fn read(
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
     Ok(match location {
-        Location::Stdin => sources::read(&mut io.stdin, &spec(args, seed, Path::new("")), schema)?,
-        Location::Path(path) => sources::open(&spec(args, seed, path), schema)?,
+        Location::Stdin => xdscope_sources::read(&mut io.stdin, &spec(args, seed, Path::new("")), schema)?,
+        Location::Path(path) => xdscope_sources::open(&spec(args, seed, path), schema)?,
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);
     }
-    if sources::first_of_session(&path).is_some() {
+    if xdscope_sources::first_of_session(&path).is_some() {
         return Ok(path);
     }
     let mut tried = vec![format!("file {source}")];

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use crossterm::event::KeyCode;
 
-use crate::app::decoded::Decoded;
 use crate::app::replay::{Options, ReplayFeed};
-use crate::engine::analysis;
-use crate::sources::ReplayPosition;
-use crate::tui::{self, ColorDepth, Feed as _, NamedTheme, PictureOptions, Seek, SvgColors, Theme};
-use crate::wire::text::{display_safe, size};
+use xdscope_engine::analysis;
+use xdscope_sources::ReplayPosition;
+use xdscope_tui::Decoded;
+use xdscope_tui::{ColorDepth, Feed as _, NamedTheme, PictureOptions, Seek, SvgColors, Theme};
+use xdscope_wire::text::{display_safe, size};
 
 use super::args::{Global, PictureArgs, PictureFormat};
 use super::error::{CliError, Exit};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
         meaning: crate::app::tap::meaning(schema.clone()),
         rules: analysis::bounded(&schema),
         idle: std::time::Duration::ZERO,
-        speed: tui::Speed::new(1.0),
+        speed: xdscope_tui::Speed::new(1.0),
         source: format!("replay {name}"),
         rerun: args.source.source.clone(),
         notices: Vec::new(),
@@ -54,15 +54,15 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
     let named = global.themes.get(&args.theme).unwrap_or(NamedTheme::DARK);
     let theme = Theme { palette: named.palette(ColorDepth::True), ascii: global.ascii };
     let busy = Busy::start("drawing the screen", global, io);
-    let frame = tui::picture(&feed, &PictureOptions { screen, size: args.size, theme, zone, keys });
+    let frame = xdscope_tui::picture(&feed, &PictureOptions { screen, size: args.size, theme, zone, keys });
     drop(busy);
     let text = match format {
-        PictureFormat::Text => tui::frame_text(&frame),
+        PictureFormat::Text => xdscope_tui::frame_text(&frame),
         PictureFormat::Svg => {
             let is_light = named == NamedTheme::LIGHT;
             let colors = if is_light { SvgColors::light() } else { SvgColors::dark() };
             let title = format!("xdscope, screen {} of {}", screen.title(), display_safe(&name));
-            tui::svg(&frame, &colors, &title)
+            xdscope_tui::svg(&frame, &colors, &title)
         }
     };
     let Some(path) = output_file::named(args.output.as_deref()) else {

@@ -5,8 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::sources::ReadProgress;
-use crate::wire::text::{display_safe, size};
+use xdscope_sources::ReadProgress;
+use xdscope_wire::text::{display_safe, size};
 
 use super::args::Global;
 use super::diagnostics::Stderr;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::schema::redact::Redactor;
-use crate::sources::{BoundedCatalog, DecodingGaps, FrameSink, SchemaCodec, SourceFormat};
-use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent};
-use crate::wire::event::Time;
-use crate::wire::text::plural;
-use crate::wire::{End, Frame, FramePayload, GapCause, Intervention, Message, Open, clean_open};
+use xdscope_schema::redact::Redactor;
+use xdscope_sources::{BoundedCatalog, DecodingGaps, FrameSink, SchemaCodec, SourceFormat};
+use xdscope_wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent};
+use xdscope_wire::event::Time;
+use xdscope_wire::text::plural;
+use xdscope_wire::{End, Frame, FramePayload, GapCause, Intervention, Message, Open, clean_open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::nack;
-use crate::engine::store::{ResourceFact, StateFact, Store};
-use crate::schema::Schema;
-use crate::wire::event::{StreamId, TypeUrl};
+use xdscope_engine::nack;
+use xdscope_engine::store::{ResourceFact, StateFact, Store};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 /// The newest NACKs of a type that are read.
 const MAX_NACKS: usize = 64;

@@ -4,13 +4,13 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::engine::nack::{self, Extracted, NackReport};
-use crate::engine::store::{MessageFact, MessageKind, Store};
-use crate::present::nack_effect::nack_effect_text;
-use crate::present::partial_use::partial_use_text;
-use crate::present::{json, report};
-use crate::schema::Schema;
-use crate::wire::text::display_safe;
+use xdscope_engine::nack::{self, Extracted, NackReport};
+use xdscope_engine::store::{MessageFact, MessageKind, Store};
+use xdscope_present::nack_effect::nack_effect_text;
+use xdscope_present::partial_use::partial_use_text;
+use xdscope_present::{json, report};
+use xdscope_schema::Schema;
+use xdscope_wire::text::display_safe;
 
 use super::error::CliError;
 use super::json_out::write_yaml;

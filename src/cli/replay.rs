@@ -9,8 +9,10 @@ use jiff::tz::TimeZone;
 
 use crate::app::recording_file;
 use crate::app::replay::Cursor;
-use crate::sources::{self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _};
-use crate::tui::Seek;
+use xdscope_sources::{
+    self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _,
+};
+use xdscope_tui::Seek;
 
 use super::args::{Format, Global, LogArgs, ReplayArgs, RowArgs, SourceArgs};
 use super::error::{CliError, Exit};
@@ -105,8 +107,8 @@ pub(super) fn follow_log(
     loop {
         let (begun, is_written) = (Instant::now(), growth.is_written());
         log.begin_reading();
-        let folded = sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
-            let store = sources::store(options, catalog, clock, &schema);
+        let folded = xdscope_sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
+            let store = xdscope_sources::store(options, catalog, clock, &schema);
             let (log, schema) = (&mut log, schema.clone());
             RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
                 if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts.store()) {
@@ -153,7 +155,7 @@ pub(super) struct Growth {
 
 impl Growth {
     pub(super) fn new(path: PathBuf) -> Growth {
-        Growth { known: sources::size_of(&path), path }
+        Growth { known: xdscope_sources::size_of(&path), path }
     }
 
     pub(super) fn is_file(&self) -> bool {
@@ -189,7 +191,7 @@ impl Growth {
     /// Sleeps, and returns whether the source has grown.
     fn has_grown_after(&mut self, pause: Duration) -> bool {
         std::thread::sleep(pause);
-        let size = sources::size_of(&self.path);
+        let size = xdscope_sources::size_of(&self.path);
         std::mem::replace(&mut self.known, size) != size
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io::Write as _;
 
-use crate::engine::analysis;
-use crate::engine::analysis::Analysis;
-use crate::present::page::{self, PageSource};
-use crate::present::report;
-use crate::present::text::shell_word;
-use crate::sources::{self, DecodingGaps};
-use crate::wire::text::{display_safe, size};
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
+use xdscope_present::page::{self, PageSource};
+use xdscope_present::report;
+use xdscope_present::text::shell_word;
+use xdscope_sources::DecodingGaps;
+use xdscope_wire::text::{display_safe, size};
 
 use super::args::{Global, ReportArgs};
 use super::error::{CliError, Exit};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let mut gaps = None;
     let slot = &mut gaps;
     let folded = source::fold(source, global, io, |catalog, clock, schema| {
-        let store = sources::store(offline::options(&source.timers), catalog, clock, schema);
+        let store = xdscope_sources::store(offline::options(&source.timers), catalog, clock, schema);
         let facts = Analysis::new(store, analysis::rules(schema));
         GapSink { facts, gaps: slot.insert(DecodingGaps::new(schema)) }
     })?

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use crate::engine::analysis;
-use crate::engine::analysis::Analysis;
-use crate::engine::problems::{ProblemFact, ProblemKind, problems};
-use crate::present::report;
-use crate::schema::Schema;
-use crate::sources::record::{self, Loaded};
-use crate::sources::{self, SchemaCodec, Spec, script};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Seq, StreamId, Time};
-use crate::wire::{Frame, FramePayload};
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::problems::{ProblemFact, ProblemKind, problems};
+use xdscope_present::report;
+use xdscope_schema::Schema;
+use xdscope_sources::record::{self, Loaded};
+use xdscope_sources::{SchemaCodec, Spec, script};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Seq, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload};
 
 use super::args::TimerFlags;
 use super::offline;
@@ -139,7 +139,7 @@ impl SessionParts<'_> {
         wanted: &Identity,
     ) -> (Reproduction, Vec<Seq>) {
         let mut n = Seq(0);
-        let messages = self.frames.iter().filter(|frame| sources::is_message(frame));
+        let messages = self.frames.iter().filter(|frame| xdscope_sources::is_message(frame));
         let kept: Vec<Seq> = messages
             .filter_map(|frame| {
                 n.0 += 1;
@@ -187,9 +187,9 @@ impl SessionParts<'_> {
     ) -> Option<Reproduction> {
         let mut frames = self.frames.to_vec();
         let messages = match is_whole {
-            true => frames.iter().filter(|frame| sources::is_message(frame)).count() as u64,
+            true => frames.iter().filter(|frame| xdscope_sources::is_message(frame)).count() as u64,
             false => record::retain_part(&mut frames, self.catalog, |frame, n| {
-                !sources::is_message(frame) || keep(frame, n)
+                !xdscope_sources::is_message(frame) || keep(frame, n)
             }),
         };
         if messages == 0 {
@@ -208,7 +208,7 @@ impl SessionParts<'_> {
 
     /// Returns the problems that a script shows.
     fn problems_of(&self, text: &str) -> Option<Vec<Identity>> {
-        let source = sources::read(&mut Cursor::new(text), &Spec::new("-"), self.schema).ok()?;
+        let source = xdscope_sources::read(&mut Cursor::new(text), &Spec::new("-"), self.schema).ok()?;
         let Loaded { catalog, clock, frames, end, .. } = source.loaded;
         let facts = fold(catalog, clock, &frames, end, self.timers, self.schema);
         let found = problems(&facts, facts.findings());
@@ -226,7 +226,7 @@ pub(super) fn fold(
     timers: &TimerFlags,
     schema: &Arc<Schema>,
 ) -> Analysis {
-    let store = sources::store(offline::options(timers), catalog, clock, schema);
+    let store = xdscope_sources::store(offline::options(timers), catalog, clock, schema);
     let mut facts = Analysis::new(store, analysis::rules(schema));
     frames.iter().cloned().for_each(|frame| facts.handle(frame));
     facts.advance(end);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use crate::net::client::Server;
 use crate::net::tls;
 use crate::net::transport::Address;
-use crate::peers::client::{FallbackServer, ServerProfile};
-use crate::schema::bootstrap::{BootstrapConfig, ConfigSource};
-use crate::wire::event::{Kind, Variant};
-use crate::wire::xdstp;
+use xdscope_schema::bootstrap::FallbackServer;
+use xdscope_schema::bootstrap::{BootstrapConfig, ConfigSource};
+use xdscope_sources::peers::client::ServerProfile;
+use xdscope_wire::event::{Kind, Variant};
+use xdscope_wire::xdstp;
 
 use super::args::VariantWord;
 use super::client::ClientSetup;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::schema::Schema;
-use crate::wire::text::display_safe;
+use xdscope_schema::Schema;
+use xdscope_wire::text::display_safe;
 
 use super::args::{DescriptorFlags, Global};
 use super::error::{CliError, Exit};

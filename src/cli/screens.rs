@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use crate::app::screen::messages;
 use crate::app::signals::Signal;
-use crate::tui::{self, Feed, Multiplexer, Notify, Palette, ScreenId, Theme};
+use xdscope_tui::{Feed, Multiplexer, Notify, Palette, ScreenId, Theme};
 
 use super::args::{Global, NotifyWord, ScreenFlags, TimeFormat};
 use super::error::{CliError, Exit};
@@ -26,7 +26,7 @@ pub(super) fn run(
     let (messages, wake) = messages(signals).map_err(failed)?;
     let palettes = themes::palettes(global, io);
     let chosen = palettes.iter().find(|(name, _)| *name == flags.theme);
-    let options = tui::Options {
+    let options = xdscope_tui::Options {
         theme: Theme {
             palette: chosen.map_or_else(Palette::default, |(_, palette)| *palette),
             ascii: style.ascii,
@@ -46,7 +46,7 @@ pub(super) fn run(
         messages,
         wake,
     };
-    tui::run(feed, options).map_err(failed)
+    xdscope_tui::run(feed, options).map_err(failed)
 }
 
 /// Parses the screen that a flag names.

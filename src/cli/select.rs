@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::applied::AppliedState;
-use crate::engine::filter::{Filter, FilterError, KnownValues, RowKind, UnknownValue};
-use crate::engine::lint::Finding;
-use crate::engine::problems::{self, ProblemFact};
-use crate::engine::store::{Store, StreamFact};
-use crate::present::report;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::display_safe;
+use xdscope_engine::applied::AppliedState;
+use xdscope_engine::filter::{Filter, FilterError, KnownValues, RowKind, UnknownValue};
+use xdscope_engine::lint::Finding;
+use xdscope_engine::problems::{self, ProblemFact};
+use xdscope_engine::store::{Store, StreamFact};
+use xdscope_present::report;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::display_safe;
 
 use super::args::StreamPick;
 use super::error::CliError;

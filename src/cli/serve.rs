@@ -11,11 +11,11 @@ use crate::app::tap::Front;
 use crate::net::serve::{Control, Say};
 use crate::net::tap::SharedFaults;
 use crate::net::transport::Address;
-use crate::peers::intercept::FaultSet;
-use crate::present::text::shell_word;
-use crate::schema::Schema;
-use crate::sources::{self, Passes, ReadProgress, SourceFormat};
-use crate::wire::text::{display_safe, plural};
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::FaultSet;
+use xdscope_sources::{Passes, ReadProgress, SourceFormat};
+use xdscope_wire::text::{display_safe, plural};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
 use super::ending::Ending;
@@ -206,7 +206,7 @@ impl Reload {
         let mut files = vec![self.path.clone()];
         // A folder that cannot be listed fails when it is read.
         if self.path.is_dir() {
-            files.extend(sources::list_files(&self.path, &|_| true).unwrap_or_default());
+            files.extend(xdscope_sources::list_files(&self.path, &|_| true).unwrap_or_default());
         }
         let of = |path: PathBuf| {
             let about = std::fs::metadata(&path).ok();
@@ -229,7 +229,7 @@ impl Reload {
     /// removed from clients.
     fn read(&self) -> Result<ServePlan, CliError> {
         let spec = offline::spec(&self.from, self.seed, &self.path);
-        let format = sources::format_of(&self.path).unwrap_or(SourceFormat::Folder);
+        let format = xdscope_sources::format_of(&self.path).unwrap_or(SourceFormat::Folder);
         let passes = Passes::open(&spec, &self.schema, offline::options(&self.from.timers).history)?;
         let source = PlanSource { passes, format, args: &self.args, zone: &self.zone, progress: &mut Unseen };
         let made = source.plan()?;

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{Store, StreamFact};
-use crate::peers::client;
-use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, ScriptsReader, Snapshot, TooLarge};
-use crate::present::report;
-use crate::present::text::shell_word;
-use crate::sources::{
+use xdscope_engine::store::{Store, StreamFact};
+use xdscope_present::report;
+use xdscope_present::text::shell_word;
+use xdscope_sources::peers::client;
+use xdscope_sources::peers::server::{
+    Plan, PlaybackSpeed, Script, Scripts, ScriptsReader, Snapshot, TooLarge,
+};
+use xdscope_sources::{
     self, BoundedCatalog, Folded, FrameSink, Limit, Passes, ReadProgress, SourceFormat, StoreUntil,
 };
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, plural, size, type_label};
-use crate::wire::{Frame, FramePayload};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::text::{count, plural, size, type_label};
+use xdscope_wire::{Frame, FramePayload};
 
 use super::args::{ServeArgs, ServeMode};
 use super::error::CliError;
@@ -66,7 +68,7 @@ impl PlanSource<'_> {
     fn store(&mut self, limit: Limit) -> Result<(Store, Folded<()>), CliError> {
         let (options, schema) = (offline::options(&self.args.live.timers), self.passes.schema().clone());
         let folded = self.passes.fold(self.progress, |catalog, clock| {
-            StoreUntil::new(sources::store(options, catalog, clock, &schema), limit)
+            StoreUntil::new(xdscope_sources::store(options, catalog, clock, &schema), limit)
         })?;
         let mut store = None;
         let folded = folded.map(|until| store = Some(until.into_facts()));
@@ -185,7 +187,7 @@ impl FrameSink for ScriptSink {
     }
 
     fn handle(&mut self, frame: Frame) {
-        self.n.0 += u64::from(sources::is_message(&frame));
+        self.n.0 += u64::from(xdscope_sources::is_message(&frame));
         let is_wanted = self.wanted.contains(&frame.stream) && self.limit.includes(&frame, self.n);
         if is_wanted && self.result.is_ok() {
             self.result = self.scripts.read(&frame, self.contents.catalog());
@@ -258,7 +260,7 @@ fn of_types(snapshot: &Snapshot) -> String {
 }
 
 fn named(url: &TypeUrl, name: &str) -> String {
-    format!("{}/{name}", crate::present::json::type_word(url))
+    format!("{}/{name}", xdscope_present::json::type_word(url))
 }
 
 fn of_script(script: &Script) -> String {

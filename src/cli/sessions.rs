@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::app::session_dir::{self, KeptSession};
-use crate::present::json::SCHEMA;
-use crate::present::report::Role;
-use crate::present::text::shell_word;
-use crate::sources::record::Header;
-use crate::wire::text::{display_safe, plural, size};
+use xdscope_present::json::SCHEMA;
+use xdscope_present::report::Role;
+use xdscope_present::text::shell_word;
+use xdscope_sources::record::Header;
+use xdscope_wire::text::{display_safe, plural, size};
 
 use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};
@@ -282,6 +282,6 @@ pub(super) fn shown(path: &Path, io: &Io<'_>) -> String {
     let name = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_kept);
     let age = std::fs::metadata(path).and_then(|file| file.modified()).ok();
     let age = age.and_then(|at| SystemTime::now().duration_since(at).ok());
-    let age = age.map(|age| format!(", written {} ago", crate::wire::text::age(age))).unwrap_or_default();
+    let age = age.map(|age| format!(", written {} ago", xdscope_wire::text::age(age))).unwrap_or_default();
     format!("{}{age}", name.map_or_else(|| path.display().to_string(), str::to_owned))
 }

@@ -8,8 +8,8 @@ use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command};
 use toml::de::{DeTable, DeValue};
 
-use crate::present::text::shell_word;
-use crate::schema::redact::{NameError, SecretNames};
+use xdscope_present::text::shell_word;
+use xdscope_schema::redact::{NameError, SecretNames};
 
 use super::command_line;
 use super::error::CliError;
@@ -49,9 +49,9 @@ pub(super) struct Preset {
 #[derive(Default)]
 pub(super) struct Config {
     pub presets: Vec<Preset>,
-    pub keys: crate::tui::Keymap,
+    pub keys: xdscope_tui::Keymap,
     pub secret_names: SecretNames,
-    pub themes: crate::tui::Themes,
+    pub themes: xdscope_tui::Themes,
 }
 
 /// Returns the path of the file; `None` without a home.
@@ -173,7 +173,7 @@ impl File<'_> {
     }
 
     fn keys(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), CliError> {
-        use crate::tui::{Change, Keymap};
+        use xdscope_tui::{Change, Keymap};
         let mut changes: Vec<(usize, Change)> = Vec::new();
         for (command, keys) in table {
             let line = self.line(command.span().start);
@@ -234,7 +234,7 @@ impl File<'_> {
 pub(super) const SECRET_NAME_EXAMPLES: [&str; 3] = ["x-acme-ticket", "wifi_code", "acme.v1.Door.pin"];
 
 /// Returns why a flag rejects a value, and a value that it accepts.
-fn rejection(name: &str, value: &str, own: &crate::tui::Themes) -> Option<(String, String)> {
+fn rejection(name: &str, value: &str, own: &xdscope_tui::Themes) -> Option<(String, String)> {
     let arg = find(&command_line::command(), name)?;
     let arg = if name == themes::THEME { themes::with_values(arg, own) } else { arg };
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::engine::analysis;
-use crate::engine::analysis::Analysis;
-use crate::engine::lint;
-use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::sources::{self, Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil, Until};
-use crate::wire::content::Catalog;
-use crate::wire::event::Clock;
-use crate::wire::text::{plural, size};
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::lint;
+use xdscope_engine::store::Store;
+use xdscope_schema::Schema;
+use xdscope_sources::{Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil, Until};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
+use xdscope_wire::text::{plural, size};
 
 use super::args::{Global, SourceArgs};
 use super::error::CliError;
@@ -96,7 +96,7 @@ fn analysis_of(
     (catalog, clock): (Catalog, Clock),
     schema: &Arc<Schema>,
 ) -> Analysis {
-    Analysis::new(sources::store(offline::options(&args.timers), catalog, clock, schema), rules)
+    Analysis::new(xdscope_sources::store(offline::options(&args.timers), catalog, clock, schema), rules)
 }
 
 /// Opens SOURCE for reading it in passes, and refuses one that holds nothing of xDS. Returns what
@@ -181,7 +181,7 @@ pub(super) fn store_with_seed(
     let schema = passes.schema().clone();
     let mut progress = Progress::new(&args.source, global, io);
     let folded = passes.fold(&mut progress, |catalog, clock| {
-        let store = sources::store(offline::options(&args.timers), catalog, clock, &schema);
+        let store = xdscope_sources::store(offline::options(&args.timers), catalog, clock, &schema);
         StoreUntil::new(store, limit)
     })?;
     drop(progress);
@@ -227,7 +227,7 @@ pub(super) fn fold_any<T: FrameSink>(
     let folded = match offline::locate(args, global, io)? {
         Location::Path(path) => {
             let spec = offline::spec(args, seed, &path);
-            sources::fold(&spec, &schema, &mut Progress::new(&args.source, global, io), begin)?
+            xdscope_sources::fold(&spec, &schema, &mut Progress::new(&args.source, global, io), begin)?
         }
         location => offline::read(args, seed, &location, &schema, io)?.fold(begin),
     };

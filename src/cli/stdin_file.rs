@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use crate::app::session_dir;
-use crate::sources::{self, SourceFormat};
+use xdscope_sources::SourceFormat;
 
 use super::io::Io;
 
@@ -22,7 +22,7 @@ pub(super) fn keep(io: &mut Io<'_>) -> io::Result<Option<PathBuf>> {
     let mut head = Vec::new();
     (&mut input).take(HEAD_BYTES).read_to_end(&mut head)?;
     let is_long = matches!(
-        sources::format_of_start(&head),
+        xdscope_sources::format_of_start(&head),
         SourceFormat::Recording | SourceFormat::Raw | SourceFormat::Capture
     );
     let mut input = Cursor::new(head).chain(input);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
-use crate::engine::structured::StructuredNames;
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::present::structured;
-use crate::schema::Schema;
-use crate::wire::text::{count, shown_name, type_label};
+use xdscope_engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
+use xdscope_engine::structured::StructuredNames;
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_present::structured;
+use xdscope_schema::Schema;
+use xdscope_wire::text::{count, shown_name, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;

@@ -1,6 +1,6 @@
 //! Near matches of a mistyped word, and globs.
 
-use crate::wire::text::near::nearest;
+use xdscope_wire::text::near::nearest;
 
 /// Number of suggestions.
 const MAX_SUGGESTIONS: usize = 5;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::present::report::Role;
-use crate::present::text::{pad, pad_left, width};
-use crate::wire::text::display_safe;
+use xdscope_present::report::Role;
+use xdscope_present::text::{pad, pad_left, width};
+use xdscope_wire::text::display_safe;
 
 use super::io::{Style, sgr};
 

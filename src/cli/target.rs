@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, Store};
-use crate::wire::event::{Kind, TypeUrl};
-use crate::wire::xdstp::glob_matches;
+use xdscope_engine::store::{ResourceFact, Store};
+use xdscope_wire::event::{Kind, TypeUrl};
+use xdscope_wire::xdstp::glob_matches;
 
 use super::suggest;
 
 /// Parses a structured name, which contains its type. The result is as requested: parameters in
 /// order, without directives (docs/protocol.md#k-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
-    text.starts_with("xdstp:").then(|| crate::wire::xdstp::parse_subscription(text)).flatten()
+    text.starts_with("xdstp:").then(|| xdscope_wire::xdstp::parse_subscription(text)).flatten()
 }
 
 /// Joins a type and the names after it, as kubectl does: `cds reviews` is `cds/reviews`.
@@ -26,7 +26,7 @@ pub(super) fn join_names(words: &[String]) -> Vec<String> {
         let head = word.split_once('/').map_or(word.as_str(), |(head, _)| head);
         let is_type = super::nodes::is_word(word)
             || word.starts_with("xdstp:")
-            || word.starts_with(crate::wire::event::TYPE_PREFIX)
+            || word.starts_with(xdscope_wire::event::TYPE_PREFIX)
             || Kind::parse(head).is_some();
         match &mut last_type {
             Some((of, has_name)) if !is_type => {
@@ -64,7 +64,7 @@ impl GetTarget {
             let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
             return GetTarget { text: text.to_owned(), kind, type_text, name: Some(name) };
         }
-        let (type_text, name) = match text.strip_prefix(crate::wire::event::TYPE_PREFIX) {
+        let (type_text, name) = match text.strip_prefix(xdscope_wire::event::TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
                 Some((message, name)) => (message, Some(name)),
                 None => (rest, None),

@@ -4,8 +4,8 @@ use clap::Arg;
 use clap::builder::PossibleValuesParser;
 use toml::de::DeTable;
 
-use crate::tui::{ColorDepth, NamedTheme, Palette, ThemeRole, Themes, for_background};
-use crate::wire::text::near::nearest;
+use xdscope_tui::{ColorDepth, NamedTheme, Palette, ThemeRole, Themes, for_background};
+use xdscope_wire::text::near::nearest;
 
 use super::args::{Color, Global};
 use super::io::Io;

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use crate::peers::intercept::{ACTION_DOCS, ACTION_FORMS, LIBRARY};
-use crate::present::text;
-use crate::schema::{BUILT_IN_PACKAGES, Schema};
-use crate::wire::text::count;
+use xdscope_present::text;
+use xdscope_schema::{BUILT_IN_PACKAGES, Schema};
+use xdscope_sources::peers::intercept::{ACTION_DOCS, ACTION_FORMS, LIBRARY};
+use xdscope_wire::text::count;
 
 use super::{command_line, settings};
 
 /// Returns the JSON Schema of `-o json` and `-o jsonl`.
 pub(super) fn json() -> String {
-    format!("{:#}\n", crate::present::json::schema())
+    format!("{:#}\n", xdscope_present::json::schema())
 }
 
 /// Describes xdscope as a client: requests, answers, and messages about a failing server.
@@ -111,8 +111,8 @@ push. Findings and problems of that time blame xdscope.
 
 /// Lists the keys of the screens: context, key, command, description.
 pub(super) fn keys() -> String {
-    use crate::tui::{Context, Keymap};
     use text::wrap;
+    use xdscope_tui::{Context, Keymap};
     let keymap = Keymap::default();
     let mut out = String::new();
     for context in Context::ALL {
@@ -131,14 +131,14 @@ pub(super) fn keys() -> String {
         }
     }
     out.push_str("\nWithout a key: type : and the name\n");
-    for command in crate::tui::Command::ALL.iter().filter(|command| keymap.key_of(**command).is_none()) {
+    for command in xdscope_tui::Command::ALL.iter().filter(|command| keymap.key_of(**command).is_none()) {
         let _ = writeln!(out, "  {:<10} {:<18} {}", "", command.name(), command.doc());
     }
     let _ = write!(
         out,
         "\nTo change keys: [keys] in config.toml (`xdscope help config`). Arrows, Enter, Esc and Ctrl-c always work.\n\
          Keys are: {}\n",
-        crate::tui::KEYS
+        xdscope_tui::KEYS
     );
     out
 }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
 use crate::app::recording_file;
-use crate::engine::analysis::Analysis;
-use crate::engine::filter::{Filter, RowKind};
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ResourceState, StateFact, TypeState};
-use crate::present::text::shell_word;
-use crate::sources::record::UNFINISHED;
-use crate::sources::{Source, SourceFormat};
-use crate::wire::event::StreamId;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::filter::{Filter, RowKind};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{ResourceState, StateFact, TypeState};
+use xdscope_present::text::shell_word;
+use xdscope_sources::record::UNFINISHED;
+use xdscope_sources::{Source, SourceFormat};
+use xdscope_wire::event::StreamId;
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Waiting, broken, listed};

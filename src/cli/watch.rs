@@ -11,8 +11,8 @@ use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
 use super::{offline, replay, schema_flags, watch_files};
-use crate::present::text::shell_word;
-use crate::sources::ReplayPosition;
+use xdscope_present::text::shell_word;
+use xdscope_sources::ReplayPosition;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             let trouble = running.shared.trouble();
             if trouble != reported && !global.quiet {
                 let text = trouble.as_deref().unwrap_or("connected");
-                io.say(&crate::wire::text::display_safe(text));
+                io.say(&xdscope_wire::text::display_safe(text));
             }
             reported = trouble;
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::app::files::{Options, Running};
 use crate::app::signals;
-use crate::present::text::shell_word;
-use crate::schema::Schema;
-use crate::sources::{self, SourceFormat};
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
+use xdscope_sources::SourceFormat;
 
 use super::args::{Global, WatchArgs};
 use super::error::{CliError, Exit};
@@ -27,7 +27,7 @@ pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
     if offline::is_server(server) || !path.exists() {
         return Ok(None);
     }
-    let holds = if path.is_dir() { None } else { sources::format_of(path) };
+    let holds = if path.is_dir() { None } else { xdscope_sources::format_of(path) };
     match holds {
         None | Some(SourceFormat::Response) => Ok(Some(path.to_owned())),
         Some(form) => {
@@ -99,7 +99,7 @@ pub(super) fn run(
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
             for line in lines.iter().filter(|line| !global.quiet && !reported.contains(*line)) {
-                io.say(&crate::wire::text::display_safe(line));
+                io.say(&xdscope_wire::text::display_safe(line));
             }
             reported = lines;
             let met = until.is_some_and(|until| until.is_met(&running.shared.store(), None));

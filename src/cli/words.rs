@@ -1,10 +1,10 @@
 //! Facts of the store as cells and lines.
 
-use crate::engine::store::{LineFact, ResourceFact, ResourceState, SummaryFact, TypeState};
-use crate::present::report::{self, Role};
-use crate::wire::Tls;
-use crate::wire::event::Time;
-use crate::wire::text::age;
+use xdscope_engine::store::{LineFact, ResourceFact, ResourceState, SummaryFact, TypeState};
+use xdscope_present::report::{self, Role};
+use xdscope_wire::Tls;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::age;
 
 use super::io::Style;
 use super::table::Cell;

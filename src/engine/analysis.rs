@@ -3,14 +3,14 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::lint::{self, Finding, Lint, Reference};
-use crate::engine::problems::{ProblemFact, problems};
-use crate::engine::store::{self, Store};
-use crate::schema::Schema;
-use crate::schema::links;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::Time;
+use crate::lint::{self, Finding, Lint, Reference};
+use crate::problems::{ProblemFact, problems};
+use crate::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_schema::links;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::Time;
 
 /// Distinct contents up to which live runs and replays check references.
 ///
@@ -112,13 +112,15 @@ impl Analysis {
 
     /// Drops old facts like [`Lint::drop_old`], if all facts take more than `--memory` allows.
     pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
-        if !self.is_full() {
-            return None;
-        }
+        self.is_full().then(|| self.drop_old_now(mark))
+    }
+
+    /// Drops old facts like [`Analysis::drop_old`], however little memory the facts take.
+    pub fn drop_old_now(&mut self, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
         let used = self.lint.drop_old(&mut self.store, mark);
         // Facts of open streams are never dropped: try again only after they have grown.
         self.drop_at = self.budget.max(self.memory() + self.budget / 4);
-        Some(used)
+        used
     }
 
     /// Drops old facts like [`Analysis::drop_old`], but nothing to which a checkpoint refers.
@@ -207,6 +209,3 @@ impl DerefMut for Analysis {
         &mut self.store
     }
 }
-
-#[cfg(test)]
-mod tests;

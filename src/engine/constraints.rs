@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::nack::NamedFields;
-use crate::engine::store::{ResourceFact, Store};
-use crate::schema::{Schema, Violation};
-use crate::wire::content::BlobId;
-use crate::wire::event::Seq;
+use crate::nack::NamedFields;
+use crate::store::{ResourceFact, Store};
+use xdscope_schema::{Schema, Violation};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Seq;
 
 /// Broken constraints that are listed; the others are counted.
 const MAX_LISTED: usize = 8;

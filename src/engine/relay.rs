@@ -1,6 +1,6 @@
 //! Relays: the server of one stream is the client of another (docs/protocol.md#k-30).
 
-use crate::engine::session::Stream;
+use crate::session::Stream;
 
 /// Returns the host of `HOST:PORT`.
 fn host(address: &Option<String>) -> Option<&str> {

@@ -1,7 +1,7 @@
 //! The streams and REST polls of an xDS client: opens them, sends and receives messages as bytes,
 //! and reports how they ended.
 //!
-//! [`crate::peers::client`] decides what is sent and when a stream is opened again.
+//! [`xdscope_sources::peers::client`] decides what is sent and when a stream is opened again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use super::stream::{self, Carry, WINDOW_BYTES};
 use super::tls;
 use super::token::{Token, TokenError};
 use crate::net::transport::Address;
-use crate::wire::event::Side;
-use crate::wire::{End, Secured};
+use xdscope_wire::event::Side;
+use xdscope_wire::{End, Secured};
 
 /// Requests of one stream that may wait to be sent.
 const MAX_QUEUED_REQUESTS: usize = 1024;

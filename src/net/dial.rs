@@ -11,9 +11,9 @@ use tonic::transport::{Channel, Endpoint};
 use super::sniff::{FirstBytes, NotHttp2, Sniffed};
 use super::tls;
 use crate::net::transport::{Address, Leg};
-use crate::present::text::shell_word;
-use crate::sources::observe::ConnectStep;
-use crate::wire::Secured;
+use xdscope_present::text::shell_word;
+use xdscope_sources::observe::ConnectStep;
+use xdscope_wire::Secured;
 
 /// A server and the settings of connections to it.
 pub(super) struct Dial<'a> {

@@ -1,6 +1,6 @@
 //! Sockets: client, tap, control plane, TLS, server reflection, doctor.
 //!
-//! Protocol decisions are made in [`crate::peers`].
+//! Protocol decisions are made in [`xdscope_sources::peers`].
 
 pub mod client;
 mod dial;

@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::client::{Answer, DialError, Event, EventSender, Server};
-use crate::wire::event::Side;
-use crate::wire::http1::end_of_status;
-use crate::wire::{End, Secured};
+use xdscope_wire::event::Side;
+use xdscope_wire::http1::end_of_status;
+use xdscope_wire::{End, Secured};
 
 const JSON: &str = "application/json";
 

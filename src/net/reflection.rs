@@ -13,8 +13,8 @@ use super::dial::{self, Dial, DialError};
 use super::rpc;
 use super::tls;
 use crate::net::transport::Address;
-use crate::wire::pb::{Fields, put_len_field};
-use crate::wire::text::display_safe;
+use xdscope_wire::pb::{Fields, put_len_field};
+use xdscope_wire::text::display_safe;
 
 /// The paths of the two versions, whose messages are the same.
 const PATHS: [&str; 2] = [
@@ -112,7 +112,7 @@ impl Server<'_> {
             let what = format!("{} has no server reflection, neither v1 nor v1alpha", self.address);
             return self.fail(what, &["connect", "v1", "v1alpha"], Some("--protoset FILE".into()));
         }
-        let code = crate::wire::event::Code(status.code().into());
+        let code = xdscope_wire::event::Code(status.code().into());
         let what = format!("{}: server reflection failed: {code} {}", self.address, dial::causes(status));
         let silent = self.tls.is_none() && status.code() != Code::Unauthenticated;
         let next = silent.then(|| "--cacert FILE or --insecure, if it requires TLS".to_owned());

@@ -1,4 +1,4 @@
-//! gRPC with messages as bytes, which [`crate::wire`] builds and reads without generated types.
+//! gRPC with messages as bytes, which [`xdscope_wire`] builds and reads without generated types.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 
 use super::client::{Event, EventSender};
 use super::sniff::FirstBytes;
-use crate::wire::discovery::fields::{any, status};
-use crate::wire::event::{Code, Side};
-use crate::wire::h2::Trailers;
-use crate::wire::pb::{Fields, Value};
-use crate::wire::{End, Messages, Piece};
+use xdscope_wire::discovery::fields::{any, status};
+use xdscope_wire::event::{Code, Side};
+use xdscope_wire::h2::Trailers;
+use xdscope_wire::pb::{Fields, Value};
+use xdscope_wire::{End, Messages, Piece};
 
 /// The flow-control window of a stream and of its connection, in bytes.
 pub(super) const WINDOW_BYTES: u32 = 4 << 20;
@@ -299,7 +299,7 @@ pub(super) async fn keepalive(mut pings: PingPong, every: &AtomicU64, timeout: D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::pb::put_len_field;
+    use xdscope_wire::pb::put_len_field;
 
     #[test]
     fn reads_status_details_without_their_types() {

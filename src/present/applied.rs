@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::applied::{AppliedDiff, DumpNotice, DumpedResource};
-use crate::wire::text::{count, plural, type_label};
+use xdscope_engine::applied::{AppliedDiff, DumpNotice, DumpedResource};
+use xdscope_wire::text::{count, plural, type_label};
 
 /// Returns a notice about a part of a dump that was left out.
 pub fn dump_notice(notice: &DumpNotice) -> String {
@@ -61,7 +61,7 @@ fn states(diff: &AppliedDiff) -> [(&[Arc<str>], &'static str); 6] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::EncodeError;
+    use xdscope_schema::EncodeError;
 
     #[test]
     fn names_the_omitted_part() {

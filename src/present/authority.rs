@@ -1,6 +1,6 @@
 //! Texts on the lookup of authorities.
 
-use crate::schema::links::AuthorityLookup;
+use xdscope_schema::links::AuthorityLookup;
 
 /// Describes the lookup of the server for an `xdstp://` name.
 pub fn authority_text(lookup: &AuthorityLookup) -> String {

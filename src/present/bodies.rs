@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::filter::ContentLookup;
-use crate::engine::store::{MessageFact, ResourceFact, Store};
-use crate::schema::{FieldNames, Schema};
-use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Dir, Method, Seq};
-use crate::wire::{Message, MessageShape};
+use xdscope_engine::filter::ContentLookup;
+use xdscope_engine::store::{MessageFact, ResourceFact, Store};
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{ApiVersion, Dir, Method, Seq};
+use xdscope_wire::{Message, MessageShape};
 
 /// The full name of the discovery message that `message` is on a stream of `method`.
 fn message_name(message: &Message, method: &str) -> String {

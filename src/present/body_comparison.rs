@@ -1,8 +1,8 @@
 //! The rejected body of a resource against its last good one, line by line.
 
-use crate::engine::diff::LineDiff;
-use crate::engine::nack::RefusedResource;
-use crate::present::body_lines::{self, Folds, TreeLine};
+use crate::body_lines::{self, Folds, TreeLine};
+use xdscope_engine::diff::LineDiff;
+use xdscope_engine::nack::RefusedResource;
 
 /// Lines shown around a difference or a fault.
 const CONTEXT_LINES: usize = 2;

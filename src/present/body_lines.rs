@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::schema::to_yaml;
-use crate::wire::text::{count, plural, size};
+use xdscope_schema::to_yaml;
+use xdscope_wire::text::{count, plural, size};
 
 /// The number of values under a field above which the field is folded at first.
 const MAX_UNFOLDED_VALUES: usize = 60;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::schema::{Explanation, FieldDocs, FieldType, MessageDocs};
+use xdscope_schema::{Explanation, FieldDocs, FieldType, MessageDocs};
 
 /// Formats the documentation of a message or field, in several lines.
 pub fn text(explanation: &Explanation) -> String {
@@ -63,7 +63,7 @@ fn comment(text: Option<&str>, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::schema::Schema;
+    use xdscope_schema::Schema;
 
     fn text(path: &str) -> String {
         super::text(&Schema::builtin().explain(path).expect(path))

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use crate::engine::graph::{Graph, GraphNode, NodeId, NodeState, PendingStates};
-use crate::engine::nack::RestUse;
-use crate::engine::store::ResourceState;
-use crate::schema::links::{OtherSource, SourceKind};
-use crate::wire::event::{Kind, Time};
-use crate::wire::text::{count, display_safe, shown_name};
+use xdscope_engine::graph::{Graph, GraphNode, NodeId, NodeState, PendingStates};
+use xdscope_engine::nack::RestUse;
+use xdscope_engine::store::ResourceState;
+use xdscope_schema::links::{OtherSource, SourceKind};
+use xdscope_wire::event::{Kind, Time};
+use xdscope_wire::text::{count, display_safe, shown_name};
 
 use super::report::{RefusedState, UNREADABLE, gap_duration, unanswered_update};
 
@@ -372,7 +372,7 @@ pub const KIND_CHAIN: [(Kind, &str); 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::graph::TrafficGap;
+    use xdscope_engine::graph::TrafficGap;
 
     /// A resource that is in use.
     fn node(kind: Kind, name: &str) -> GraphNode {

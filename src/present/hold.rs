@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::engine::diff::{Change, Op};
-use crate::engine::hold::{HeldDiff, HeldFact};
-use crate::wire::event::Dir;
-use crate::wire::text::{age, count, plural, type_label};
+use xdscope_engine::diff::{Change, Op};
+use xdscope_engine::hold::{HeldDiff, HeldFact};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{age, count, plural, type_label};
 
 use super::report::Role;
 

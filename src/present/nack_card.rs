@@ -2,13 +2,13 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::nack::{Extracted, InUse, NackGroup, NackReport, RefusedResource};
-use crate::engine::store::{NackFact, Verdict, WarmingFact};
-use crate::present::nack_effect::nack_effect_text;
-use crate::present::partial_use::partial_use_text;
-use crate::present::report::{self, Role};
-use crate::wire::event::{Clock, Time};
-use crate::wire::text::{count, display_safe, latency, plural, shown_name, time_of_day};
+use crate::nack_effect::nack_effect_text;
+use crate::partial_use::partial_use_text;
+use crate::report::{self, Role};
+use xdscope_engine::nack::{Extracted, InUse, NackGroup, NackReport, RefusedResource};
+use xdscope_engine::store::{NackFact, Verdict, WarmingFact};
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::{count, display_safe, latency, plural, shown_name, time_of_day};
 
 /// Warming resources on a card.
 const MAX_SHOWN_WARMING: usize = 3;

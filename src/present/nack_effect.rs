@@ -1,8 +1,8 @@
 //! Texts on the effect of NACKs on traffic.
 
-use crate::engine::nack::{InUse, NackEffect};
-use crate::engine::store::ResourceState;
-use crate::wire::event::Kind;
+use xdscope_engine::nack::{InUse, NackEffect};
+use xdscope_engine::store::ResourceState;
+use xdscope_wire::event::Kind;
 
 /// Describes the effect of a NACK on traffic.
 pub fn nack_effect_text(effect: &NackEffect) -> String {

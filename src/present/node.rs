@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::engine::store::StreamFact;
-use crate::schema::{Schema, to_yaml};
-use crate::wire::content::Catalog;
-use crate::wire::event::ApiVersion;
-use crate::wire::text::count;
+use xdscope_engine::store::StreamFact;
+use xdscope_schema::{Schema, to_yaml};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::ApiVersion;
+use xdscope_wire::text::count;
 
 /// Lines of metadata or extensions in a card; more are counted.
 const MAX_LINES: usize = 400;

@@ -1,6 +1,6 @@
 //! Texts on the use of rejected responses.
 
-use crate::engine::nack::PartialUse;
+use xdscope_engine::nack::PartialUse;
 
 /// Describes how a client uses the valid resources of a rejected response.
 ///

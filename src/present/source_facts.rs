@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::engine::store::Store;
-use crate::wire::text::{age, plural, size};
+use xdscope_engine::store::Store;
+use xdscope_wire::text::{age, plural, size};
 
 /// Describes when a session began, and how long it is.
 pub fn span(store: &Store) -> String {

@@ -1,10 +1,10 @@
 //! Texts on `xdstp` names: parts, members of collections, redirects, alternatives, relays.
 
-use crate::engine::store::GlobMembers;
-use crate::engine::structured::{
+use xdscope_engine::store::GlobMembers;
+use xdscope_engine::structured::{
     HopFact, ListMembers, MemberFact, MemberState, Members, NameParts, StructuredFact,
 };
-use crate::wire::text::{count, plural, shown_name};
+use xdscope_wire::text::{count, plural, shown_name};
 
 /// Entries of a list that have a line each; the others are counted.
 const MAX_ENTRY_LINES: usize = 8;

@@ -9,7 +9,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::base64;
 use super::bootstrap::fields::field;
-use crate::wire::Certificate;
+use xdscope_wire::Certificate;
 
 /// Certificates of a secret that are read; a bundle of authorities can have more.
 const MAX_CERTIFICATES: usize = 512;

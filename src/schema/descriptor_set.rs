@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use prost_reflect::DescriptorError;
 
 use super::builtin;
-use crate::wire::pb::{FieldError, Fields, Value, WireField, put_len_field, read_varint};
+use xdscope_wire::pb::{FieldError, Fields, Value, WireField, put_len_field, read_varint};
 
 mod message;
 

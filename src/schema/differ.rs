@@ -3,7 +3,7 @@ use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::walk::message_bytes;
 use super::wellknown::{duration, pair, timestamp};
 use super::{MAX_DEPTH, Schema, message_name};
-use crate::wire::pb::{Fields, Value};
+use xdscope_wire::pb::{Fields, Value};
 
 impl Schema {
     /// Whether two serialized `Any`s are known to decode to different JSON, without decoding them.
@@ -89,7 +89,7 @@ fn times_differ(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> b
 fn list_lengths_differ<'a>(
     table: &MessageTable,
     (a, b): (Fields<'_>, Fields<'_>),
-    ends: impl Iterator<Item = Result<crate::wire::pb::WireField<'a>, crate::wire::pb::FieldError>>,
+    ends: impl Iterator<Item = Result<xdscope_wire::pb::WireField<'a>, xdscope_wire::pb::FieldError>>,
 ) -> bool {
     let counted = |fields: Fields<'_>, field: &FieldInfo| {
         fields.flatten().filter(|one| one.number == field.number && field.fits(&one.value)).count()

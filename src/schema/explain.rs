@@ -182,8 +182,8 @@ impl Schema {
             }
         }
         let first = parts[0];
-        let resource = crate::wire::event::Kind::parse(first)
-            .and_then(|kind| kind.message(crate::wire::event::ApiVersion::V3));
+        let resource = xdscope_wire::event::Kind::parse(first)
+            .and_then(|kind| kind.message(xdscope_wire::event::ApiVersion::V3));
         let pools = self.user_pools.iter().chain([builtin::v3()]);
         for pool in pools {
             let found = resource.and_then(|name| pool.message(name));

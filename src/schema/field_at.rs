@@ -4,7 +4,7 @@ use prost_reflect::DynamicMessage;
 use prost_reflect::text_format::FormatOptions;
 use serde_json::Value;
 
-use crate::wire::pb::Fields;
+use xdscope_wire::pb::Fields;
 
 use super::{ExplainError, Explanation, Schema};
 

@@ -129,7 +129,7 @@ impl Schema {
     }
 
     /// Reads a message in one format.
-    pub(crate) fn read_as(
+    pub fn read_as(
         &self,
         message: &str,
         format: MessageFormat,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Value;
 
-use crate::wire::text::json_safe;
+use xdscope_wire::text::json_safe;
 
 /// Memory that the tree of any text may take, in bytes; longer texts may take more.
 const MIN_TREE_LIMIT: usize = 256 << 20;

@@ -4,7 +4,7 @@ use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::{Map, Value};
 
 use super::{EncodeError, Schema, message_name};
-use crate::wire::text::near::nearest;
+use xdscope_wire::text::near::nearest;
 
 /// Fields that resemble a mistyped one.
 const MAX_NEAR: usize = 3;

@@ -11,7 +11,7 @@ use super::named_value::{NamedValue, is_channel_argument, is_key_set};
 use super::secret_names::SecretNames;
 use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::validate::MessageRules;
-use crate::wire::pb::field_bit;
+use xdscope_wire::pb::field_bit;
 
 /// A descriptor pool with lazily built lookup tables, indexed by message.
 #[derive(Debug)]

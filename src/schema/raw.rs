@@ -1,7 +1,7 @@
 use super::MAX_DEPTH;
 use super::sink::JsonSink;
 use super::walk::{RawField, Walker};
-use crate::wire::pb::{Fields, Value};
+use xdscope_wire::pb::{Fields, Value};
 
 /// Decoding without a descriptor: member names are field numbers, values depend on the wire type.
 ///

@@ -51,6 +51,9 @@ impl ProtoFiles {
     }
 
     /// Parses a file. Names are as written, options are uninterpreted.
+    ///
+    /// The file is one that a user names, or that the build script compiles.
+    #[allow(clippy::disallowed_methods)]
     fn parse(&self, name: &str) -> Result<Rc<FileDescriptorProto>, Error> {
         if let Some(file) = self.parsed.borrow().get(name) {
             return Ok(file.clone());

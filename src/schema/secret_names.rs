@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use crate::wire::text::must_escape;
+use xdscope_wire::text::must_escape;
 
 /// Names that a user adds to the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::pool::Pool;
 use super::table::FieldKind;
-use crate::wire::pb::{Fields, Value};
+use xdscope_wire::pb::{Fields, Value};
 
 /// Limit on the values of a message that is checked or compared, about 50 MB decoded.
 pub(super) const MAX_CHECKED_VALUES: usize = 1 << 19;
@@ -54,8 +54,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::tests::{field, packed};
-    use crate::schema::{Schema, Unchecked};
+    use crate::tests::{field, packed};
+    use crate::{Schema, Unchecked};
 
     const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 

@@ -105,7 +105,7 @@ impl Schema {
         for (_, pool) in self.pools() {
             for file in pool.descriptors.files() {
                 if seen.insert(file.name().to_owned()) {
-                    crate::wire::pb::put_len_field(&mut out, 1, &file.encode_to_vec());
+                    xdscope_wire::pb::put_len_field(&mut out, 1, &file.encode_to_vec());
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::sink::JsonSink;
 use super::size::MAX_SHOWN_VALUES;
 use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::{FieldNames, MAX_DEPTH, Schema, builtin};
-use crate::wire::pb::{Fields, Value, read_varint};
+use xdscope_wire::pb::{Fields, Value, read_varint};
 
 /// A decoder that reads messages from their bytes and writes protobuf JSON into a [`JsonSink`].
 ///

@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::sink::JsonSink;
 use super::table::{FieldKind, JsonForm, MessageTable};
 use super::walk::{Walker, read_map_entry, sort_entries};
-use crate::wire::pb::{Fields, Value};
+use xdscope_wire::pb::{Fields, Value};
 
 /// Well-known types in their special JSON forms.
 ///
@@ -108,7 +108,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
 
     fn struct_list(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &FieldPath) -> Option<()> {
         let fits =
-            |field: &crate::wire::pb::WireField| field.number == 1 && matches!(field.value, Value::Len(_));
+            |field: &xdscope_wire::pb::WireField| field.number == 1 && matches!(field.value, Value::Len(_));
         if !Fields::new(bytes).all(|field| field.is_ok_and(|field| fits(&field))) {
             return None;
         }

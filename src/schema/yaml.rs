@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::parse_error::yaml_error;
-use crate::wire::text::must_escape;
+use xdscope_wire::text::must_escape;
 
 /// A text that is not YAML. The reason states the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::wire::event::{Method, StreamId};
-use crate::wire::text::plural;
-use crate::wire::{End, Frame, FramePayload, Open};
+use xdscope_wire::event::{Method, StreamId};
+use xdscope_wire::text::plural;
+use xdscope_wire::{End, Frame, FramePayload, Open};
 
 use super::{SourceError, SourceFormat};
 
@@ -89,7 +89,7 @@ fn is_failure(end: &End) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::event::Time;
+    use xdscope_wire::event::Time;
 
     #[test]
     fn names_http1_as_a_fault_of_the_client() {

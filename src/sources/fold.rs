@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::engine::analysis::Analysis;
-use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::sources::evidence::Evidence;
-use crate::sources::frame_reader::{StartedSource, start};
-use crate::sources::open::{self, Source, SourceError, SourceFormat, Spec};
-use crate::sources::record::Loaded;
-use crate::sources::schema_codec::SchemaCodec;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Time, TypeUrl};
+use crate::evidence::Evidence;
+use crate::frame_reader::{StartedSource, start};
+use crate::open::{self, Source, SourceError, SourceFormat, Spec};
+use crate::record::Loaded;
+use crate::schema_codec::SchemaCodec;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::store::Store;
+use xdscope_schema::Schema;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Clock, Time, TypeUrl};
 
 /// A receiver of frames, in recorded order.
 pub trait FrameSink {

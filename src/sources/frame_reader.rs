@@ -3,15 +3,15 @@
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use crate::schema::Schema;
-use crate::sources::SchemaCodec;
-use crate::sources::open::{self, SourceError, SourceFormat, Spec};
-use crate::sources::pcap::{self, CaptureReader};
-use crate::sources::record::raw::{self, LineReader};
-use crate::sources::record::{RecordReadError, RecordingReader};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Time};
+use crate::SchemaCodec;
+use crate::open::{self, SourceError, SourceFormat, Spec};
+use crate::pcap::{self, CaptureReader};
+use crate::record::raw::{self, LineReader};
+use crate::record::{RecordReadError, RecordingReader};
+use xdscope_schema::Schema;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Clock, Time};
 
 /// A source that is read in order, some frames at a time.
 pub trait FrameReader {

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::sources::evidence::Evidence;
-use crate::sources::fold::{Folded, FrameSink, ReadProgress, fold};
-use crate::sources::frame_reader::can_start;
-use crate::sources::open::{self, Source, SourceError, Spec};
-use crate::sources::record::Loaded;
-use crate::sources::replay_until::{Limit, SourceSpan, is_message};
-use crate::sources::row_sink::Timeline;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, MemoryBodies, UsedContent};
-use crate::wire::event::{Clock, Seq, Time};
+use crate::evidence::Evidence;
+use crate::fold::{Folded, FrameSink, ReadProgress, fold};
+use crate::frame_reader::can_start;
+use crate::open::{self, Source, SourceError, Spec};
+use crate::record::Loaded;
+use crate::replay_until::{Limit, SourceSpan, is_message};
+use crate::row_sink::Timeline;
+use xdscope_engine::store::Store;
+use xdscope_schema::Schema;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, MemoryBodies, UsedContent};
+use xdscope_wire::event::{Clock, Seq, Time};
 
 /// A source that can be read again from its start.
 ///

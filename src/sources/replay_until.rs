@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::filter::FilterTime;
-use crate::engine::store::{self, Store};
-use crate::schema::Schema;
-use crate::sources::open::Source;
-use crate::sources::record::Loaded;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Seq, Time};
-use crate::wire::{Frame, FramePayload};
+use crate::open::Source;
+use crate::record::Loaded;
+use xdscope_engine::filter::FilterTime;
+use xdscope_engine::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Seq, Time};
+use xdscope_wire::{Frame, FramePayload};
 
 /// A position in a source, before the source is known.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::engine::analysis::Analysis;
-use crate::engine::store::Store;
-use crate::sources::FrameSink;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::Time;
+use crate::FrameSink;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::store::Store;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::Time;
 
 /// Facts with a timeline.
 pub trait Timeline: FrameSink {

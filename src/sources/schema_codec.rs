@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::sources::record::raw;
-use crate::sources::script::{self, Codec};
+use crate::record::raw;
+use crate::script::{self, Codec};
+use xdscope_schema::Schema;
 
 /// Reads and writes the JSON payloads of arrow scripts and raw JSONL with a schema's descriptors.
 pub struct SchemaCodec(pub Arc<Schema>);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
-use crate::engine::activity::{Axis, RecentActivity, SPAN};
-use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
-use crate::engine::store::{ClientMarks, Store};
-use crate::present::report::{self, Census, Row};
-use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
-use crate::wire::text;
+use xdscope_engine::activity::{Axis, RecentActivity, SPAN};
+use xdscope_engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
+use xdscope_engine::store::{ClientMarks, Store};
+use xdscope_present::report::{self, Census, Row};
+use xdscope_wire::event::{Clock, StreamId, Time, TypeUrl};
+use xdscope_wire::text;
 
 use super::data::{AppliedFilter, Data, Info};
 use super::input::screen_id::ScreenId;

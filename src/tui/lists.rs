@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::engine::store::TypeState;
-use crate::present::report::{severity, state_word};
-use crate::wire::text::display_safe;
+use xdscope_engine::store::TypeState;
+use xdscope_present::report::{severity, state_word};
+use xdscope_wire::text::display_safe;
 
 use super::input::screen_id::ScreenId;
 use super::widgets::canvas::Span;

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Method, StreamId, Time, TypeUrl};
+use crate::content::{Catalog, UsedContent};
+use crate::event::{Dir, Method, StreamId, Time, TypeUrl};
 
 use super::{
     End, Frame, FramePayload, GapCause, Intervention, MessageBuilder, MessageShape, Open, Oversized,
@@ -86,27 +86,27 @@ fn side(dir: Dir) -> usize {
 
 impl Assembler {
     /// Gives all unfinished messages `bytes` of memory, or the default of 34 MB if that is less.
-    pub(crate) fn with_max_unfinished(self, bytes: usize) -> Assembler {
+    pub fn with_max_unfinished(self, bytes: usize) -> Assembler {
         Assembler { max_unfinished: bytes.min(MAX_UNFINISHED_BYTES), ..self }
     }
 
     /// Limits connections that have several streams once `streams` are open.
-    pub(crate) fn with_max_streams(self, streams: usize) -> Assembler {
+    pub fn with_max_streams(self, streams: usize) -> Assembler {
         Assembler { max_streams: streams, ..self }
     }
 
     /// Whether so many streams are open that only connections with few may open more.
-    pub(crate) fn is_crowded(&self) -> bool {
+    pub fn is_crowded(&self) -> bool {
         self.streams.len() >= self.max_streams
     }
 
     /// Returns the memory that all unfinished messages may take, in bytes.
-    pub(crate) fn max_unfinished(&self) -> usize {
+    pub fn max_unfinished(&self) -> usize {
         self.max_unfinished
     }
 
     /// Marks the contents and names of unfinished messages as used, and forgets shared values.
-    pub(crate) fn mark(&mut self, used: &mut UsedContent) {
+    pub fn mark(&mut self, used: &mut UsedContent) {
         let building = self.streams.values().flat_map(|stream| stream.building.iter().flatten());
         building.for_each(|builder| builder.mark(used));
         self.shared = SharedValues::default();
@@ -389,7 +389,7 @@ impl LiveStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::pb::put_len_field;
+    use crate::pb::put_len_field;
 
     fn kinds(frames: &[Frame]) -> Vec<String> {
         frames

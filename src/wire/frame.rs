@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::wire::event::{Code, Dir, Side, StreamId, Time};
+use crate::event::{Code, Dir, Side, StreamId, Time};
 
 use super::{Intervention, Message, Tls};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::discovery::*;
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::plain::{Put, Take};
+use crate::content::{BlobId, Catalog, List};
+use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::pb::plain::{Put, Take};
 
 /// Values that the body of a message shares with its segments.
 struct Parts {

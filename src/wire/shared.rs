@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::discovery::{Message, MessageBody, NodeInfo};
-use crate::wire::content::BlobId;
-use crate::wire::event::TypeUrl;
+use crate::content::BlobId;
+use crate::event::TypeUrl;
 
 /// Type URLs that are shared. A source has about a dozen; a hostile one may have any number.
 const MAX_SHARED_URLS: usize = 32;
@@ -12,7 +12,7 @@ const MAX_SHARED_URLS: usize = 32;
 ///
 /// Envoy's node is about 60 KB, and some clients send the node in each request.
 #[derive(Default)]
-pub(crate) struct SharedValues {
+pub struct SharedValues {
     nodes: HashMap<BlobId, Arc<NodeInfo>>,
     /// Most recently used first.
     urls: Vec<TypeUrl>,
@@ -20,7 +20,7 @@ pub(crate) struct SharedValues {
 
 impl SharedValues {
     /// Replaces the node and the type URL of a message by shared copies.
-    pub(crate) fn share(&mut self, message: &mut Message) {
+    pub fn share(&mut self, message: &mut Message) {
         match &mut message.body {
             MessageBody::SotwRequest(m) => {
                 self.node(&mut m.node);
@@ -62,9 +62,9 @@ impl SharedValues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::MessageShape;
-    use crate::wire::content::Catalog;
-    use crate::wire::pb::put_len_field;
+    use crate::MessageShape;
+    use crate::content::Catalog;
+    use crate::pb::put_len_field;
 
     fn request(node: &str, url: &str, catalog: &mut Catalog) -> Message {
         let (mut id, mut bytes) = (Vec::new(), Vec::new());

@@ -12,11 +12,11 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use xdscope::sources::record::{Header, Loaded, Writer, raw};
-use xdscope::sources::script::{self, Codec};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::pb::{Fields, put_len_field};
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_sources::record::{Header, Loaded, Writer, raw};
+use xdscope_sources::script::{self, Codec};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::pb::{Fields, put_len_field};
+use xdscope_wire::{Frame, FramePayload};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 use crate::support::bombs::{self, BOMB_ENTRIES, CLUSTER, gzip};
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};

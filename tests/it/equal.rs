@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use xdscope::app::decoded::Decoded;
 use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::cli;
-use xdscope::engine::analysis::{Analysis, bounded};
-use xdscope::engine::lint::Finding;
-use xdscope::engine::store::{self, Store};
 use xdscope::net::tap::Tls;
 use xdscope::net::transport::Address;
-use xdscope::present::json;
-use xdscope::schema::Schema;
-use xdscope::tui::{BodyFormat, Data, Feed, Info, Seek, Speed, StoreData};
-use xdscope::wire::event::{Dir, Seq, Time};
+use xdscope_engine::analysis::{Analysis, bounded};
+use xdscope_engine::lint::Finding;
+use xdscope_engine::store::{self, Store};
+use xdscope_present::json;
+use xdscope_schema::Schema;
+use xdscope_tui::Decoded;
+use xdscope_tui::{BodyFormat, Data, Feed, Info, Seek, Speed, StoreData};
+use xdscope_wire::event::{Dir, Seq, Time};
 
 use crate::support::{
     bootstrap::Variant,
@@ -126,7 +126,7 @@ fn facts(data: &StoreData<'_>) -> String {
             let _ = writeln!(out, "  {resource:?} {bytes:?}");
         }
     }
-    let _ = writeln!(out, "{:#?} {:#?}", xdscope::engine::problems::problems(store, &[]), data.findings);
+    let _ = writeln!(out, "{:#?} {:#?}", xdscope_engine::problems::problems(store, &[]), data.findings);
     out
 }
 
@@ -137,7 +137,7 @@ const DERIVED_FIELDS: [&str; 6] =
 fn verbs(store: &Store, findings: &[Finding], schema: &Schema) -> BTreeMap<&'static str, Vec<Value>> {
     let clock = store.clock();
     let (streams, states) = (store.streams(), store.states());
-    let problems = xdscope::engine::problems::problems(store, findings);
+    let problems = xdscope_engine::problems::problems(store, findings);
     let status = problems.iter().map(|problem| json::problem(problem, findings, &clock));
     let status = status.chain(states.iter().map(|state| json::state(state, &clock)));
     let status =
@@ -257,7 +257,7 @@ struct Ended {
 impl Ended {
     /// Replays the recording to its end, or to a moment in the same way as a paused live run.
     fn replay(&self, up_to: Option<&Said>) -> ReplayFeed {
-        let mut loaded = xdscope::sources::open_recording(&self.file).expect("a recording");
+        let mut loaded = xdscope_sources::open_recording(&self.file).expect("a recording");
         assert_eq!(loaded.notices, Vec::<String>::new());
         if let Some(said) = up_to {
             replay::cut(&mut loaded, Seq(said.messages), said.at);

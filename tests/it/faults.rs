@@ -11,7 +11,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
 use h2::Reason;
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 use crate::support::{
     faulty::{Fault, Faulty, response},

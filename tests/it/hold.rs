@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use xdscope::engine::hold::HoldCommand;
 use xdscope::net::tap::{Arms, Config, HoldDesk, SharedFaults, Tls};
-use xdscope::peers::intercept::HoldOptions;
-use xdscope::schema::Schema;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::HoldOptions;
 
 use crate::intercept::{CLUSTER_DUMP, ENDPOINT_DUMP, dump, interventions};
 use crate::screen::{Terminal, port_after, run_panicking_screens};

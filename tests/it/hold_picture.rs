@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use xdscope::app::decoded::Decoded;
-use xdscope::engine::hold::{HeldFact, HeldId};
-use xdscope::engine::hold::{HeldRow, HoldStatus};
-use xdscope::engine::store::{Options, SchemaSemantics, Store};
-use xdscope::schema::Schema;
-use xdscope::sources::{SchemaCodec, script};
-use xdscope::tui::{
+use xdscope_engine::hold::{HeldFact, HeldId};
+use xdscope_engine::hold::{HeldRow, HoldStatus};
+use xdscope_engine::store::{Options, SchemaSemantics, Store};
+use xdscope_schema::Schema;
+use xdscope_sources::{SchemaCodec, script};
+use xdscope_tui::Decoded;
+use xdscope_tui::{
     self, ColorDepth, Data, Feed, FeedError, HeldMessage, Info, NamedTheme, PictureOptions, ScreenId, Seek,
     StoreData, SvgColors, Theme,
 };
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Dir, StreamId};
-use xdscope::wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts, MessageShape};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Dir, StreamId};
+use xdscope_wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts, MessageShape};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -151,7 +151,7 @@ pub fn picture(script: &str, size: &str, theme: &str) -> String {
         zone: jiff::tz::TimeZone::UTC,
         keys: Vec::new(),
     };
-    let frame = tui::picture(&Holding::new(script), &options);
+    let frame = xdscope_tui::picture(&Holding::new(script), &options);
     let colors = if is_light { SvgColors::light() } else { SvgColors::dark() };
-    tui::svg(&frame, &colors, "xdscope, screen Hold of a tap")
+    xdscope_tui::svg(&frame, &colors, "xdscope, screen Hold of a tap")
 }

@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use twox_hash::XxHash3_64;
-use xdscope::sources::record::Header;
-use xdscope::wire::pb::put_len_field;
+use xdscope_sources::record::Header;
+use xdscope_wire::pb::put_len_field;
 
 /// Kilobytes of address space of a process, of which the program and its threads take 200 MB.
 const ADDRESS_SPACE: usize = 1 << 20;

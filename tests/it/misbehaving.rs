@@ -11,13 +11,13 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use xdscope::engine::analysis;
-use xdscope::engine::lint::{self, Finding, Lint};
-use xdscope::engine::store::{SchemaSemantics, Store};
-use xdscope::sources::observe::Pipeline;
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Clock, Time};
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_engine::analysis;
+use xdscope_engine::lint::{self, Finding, Lint};
+use xdscope_engine::store::{SchemaSemantics, Store};
+use xdscope_sources::observe::Pipeline;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::{Frame, FramePayload};
 
 use crate::support::{
     bootstrap::{self, Variant},

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use xdscope::peers::intercept::LIBRARY;
+use xdscope_sources::peers::intercept::LIBRARY;
 
 use crate::intercept::interventions;
 use crate::support::{

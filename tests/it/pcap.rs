@@ -12,14 +12,14 @@ use std::{
 use serde_json::Value;
 use xdscope::app::recording_file;
 use xdscope::net::tap::CopyQueue;
-use xdscope::schema::{Schema, redact::Redactor};
-use xdscope::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
-use xdscope::sources::pcap;
-use xdscope::sources::record::{Header, Loaded, Writer};
-use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
-use xdscope::wire::event::{Clock, Dir, Side};
-use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_schema::{Schema, redact::Redactor};
+use xdscope_sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
+use xdscope_sources::pcap;
+use xdscope_sources::record::{Header, Loaded, Writer};
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::event::{Clock, Dir, Side};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload};
 
 use crate::support::{
     bootstrap::Variant,
@@ -403,7 +403,7 @@ fn reports_missing_packets_as_gaps() {
     segments.iter().for_each(|segment| writer.segment(segment).expect("memory"));
     let loaded = read(&writer.into_inner());
     let missing = data.len() * (1448 + 54 - 1000);
-    let notice = format!("{} bytes of TCP streams", xdscope::wire::text::count(missing as u64));
+    let notice = format!("{} bytes of TCP streams", xdscope_wire::text::count(missing as u64));
     assert!(loaded.notices.iter().any(|said| said.starts_with(&notice)), "{notice}: {:?}", loaded.notices);
 }
 

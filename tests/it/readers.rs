@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use xdscope::sources::record::{Header, Writer, raw};
-use xdscope::wire::content::{Catalog, MemoryBodies};
-use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_sources::record::{Header, Writer, raw};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Clock, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 use crate::support::process::{Child, reopened};
 use crate::support::snapshot::CLUSTER;

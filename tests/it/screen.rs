@@ -7,14 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use xdscope::app::decoded::Decoded;
-use xdscope::engine::store::Store;
-use xdscope::schema::Schema;
-use xdscope::tui::{
-    self, Data, Feed, FeedError, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme,
-};
-use xdscope::wire::content::{Catalog, MemoryBodies};
-use xdscope::wire::event::Clock;
+use xdscope_engine::store::Store;
+use xdscope_schema::Schema;
+use xdscope_tui::Decoded;
+use xdscope_tui::{Data, Feed, FeedError, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::Clock;
 
 use crate::support::{
     bootstrap::Variant,
@@ -462,8 +460,8 @@ pub fn run_panicking_screens(at: PathBuf) {
     let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };
     // The sender stays alive to the end.
     let (_send, messages) = mpsc::channel();
-    let (_waker, wake) = tui::wake_pair().expect("a pipe");
-    let options = tui::Options {
+    let (_waker, wake) = xdscope_tui::wake_pair().expect("a pipe");
+    let options = xdscope_tui::Options {
         theme: Theme::default(),
         palettes: Vec::new(),
         zone: jiff::tz::TimeZone::UTC,
@@ -476,7 +474,7 @@ pub fn run_panicking_screens(at: PathBuf) {
         messages,
         wake,
     };
-    tui::run(&feed, options).expect("a terminal");
+    xdscope_tui::run(&feed, options).expect("a terminal");
 }
 
 #[test]

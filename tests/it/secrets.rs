@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use xdscope::engine::store::{self, Store};
-use xdscope::schema::Schema;
-use xdscope::tui::{Info, StoreData};
+use xdscope_engine::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_tui::{Info, StoreData};
 
 use crate::support::{
     base64,
@@ -77,11 +77,11 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
 
 /// Draws every screen of a recording at its end.
 pub(crate) fn drawn(recording: &Recording) -> String {
-    let loaded = xdscope::sources::open_recording(&recording.file).expect("a recording");
+    let loaded = xdscope_sources::open_recording(&recording.file).expect("a recording");
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));
     store.advance(loaded.end);
-    let bodies = xdscope::app::decoded::Decoded(Schema::builtin());
+    let bodies = xdscope_tui::Decoded(Schema::builtin());
     let data = StoreData { store: &store, findings: &[], bodies: &bodies, applied: None };
     screens::all(&Info::default(), &data).into_values().flatten().collect::<Vec<_>>().join("\n")
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use xdscope::wire::NodeInfo;
+use xdscope_wire::NodeInfo;
 
 use crate::support::{
     bootstrap::{Variant, envoy},

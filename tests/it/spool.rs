@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use xdscope::app::recording_file;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
-use xdscope::engine::session::TypeState;
-use xdscope::engine::store::{self, Store};
 use xdscope::net::tap::Tls;
 use xdscope::net::transport::Address;
-use xdscope::schema::Schema;
-use xdscope::sources::open_recording;
-use xdscope::wire::event::StreamId;
-use xdscope::wire::{FramePayload, GapCause};
+use xdscope_engine::session::TypeState;
+use xdscope_engine::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_sources::open_recording;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::{FramePayload, GapCause};
 
 use crate::support::raw_pair::Pair;
 use crate::support::tap::{Recording, Tap};

@@ -6,10 +6,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use xdscope::peers::intercept::FaultSet;
-use xdscope::sources::observe::{Pipeline, TapEvent};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_sources::observe::{Pipeline, TapEvent};
+use xdscope_sources::peers::intercept::FaultSet;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::{Frame, FramePayload};
 
 use crate::support::tap;
 

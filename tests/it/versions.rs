@@ -15,9 +15,9 @@ use bytes::Bytes;
 use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use xdscope::net::rpc::{Handler, Responses, Streams};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Message, MessageBody, MessageShape};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Message, MessageBody, MessageShape};
 
 use crate::support::tap::xdscope;
 

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use xdscope::app::recording_file::{self, Rotation, SessionFile};
-use xdscope::engine::store;
+use xdscope_engine::store;
 
 use self::load::{Clients, Counts};
 use crate::child::Hop;

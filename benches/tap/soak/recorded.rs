@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::hop::say;
-use xdscope::schema::Schema;
-use xdscope::sources::{self, BoundedCatalog, FrameSink, ReadProgress, Spec};
-use xdscope::wire::content::{Catalog, UsedContent};
-use xdscope::wire::event::{StreamId, Time};
-use xdscope::wire::{Frame, FramePayload, GapCause};
+use xdscope_schema::Schema;
+use xdscope_sources::{BoundedCatalog, FrameSink, ReadProgress, Spec};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, GapCause};
 
 /// Bytes of contents while the recording is read.
 const BUDGET: usize = 64 << 20;
@@ -55,13 +55,14 @@ pub struct Recorded {
 
 /// Reads the recording in a folder.
 pub fn count(folder: &Path, target: SocketAddr) -> Recorded {
-    let folded = sources::fold(&Spec::new(folder), &Schema::builtin(), &mut Silent, |catalog, _| Recorded {
-        traffic: Account::default(),
-        attacks: Account::default(),
-        attackers: HashSet::new(),
-        target: target.to_string(),
-        contents: BoundedCatalog::new(catalog, BUDGET),
-    });
+    let folded =
+        xdscope_sources::fold(&Spec::new(folder), &Schema::builtin(), &mut Silent, |catalog, _| Recorded {
+            traffic: Account::default(),
+            attacks: Account::default(),
+            attackers: HashSet::new(),
+            target: target.to_string(),
+            contents: BoundedCatalog::new(catalog, BUDGET),
+        });
     let folded = folded.expect("a recording");
     folded.notices.iter().for_each(|notice| say(notice));
     folded.facts

@@ -10,11 +10,11 @@ use bytes::Bytes;
 
 use super::{ClientWorker, Ingest};
 use crate::net::client::Answer;
-use crate::peers::client::Lane;
-use crate::schema::{FieldNames, Schema};
-use crate::sources::observe::rest::{PollOutput, RestCodec};
-use crate::wire::event::{Dir, Method, Time, Variant};
-use crate::wire::{End, FramePayload};
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::observe::rest::{PollOutput, RestCodec};
+use xdscope_sources::peers::client::Lane;
+use xdscope_wire::event::{Dir, Method, Time, Variant};
+use xdscope_wire::{End, FramePayload};
 
 pub(super) struct Polls {
     bodies: RestCodec,

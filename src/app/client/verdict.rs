@@ -9,11 +9,12 @@ use bytes::Bytes;
 use super::{AckPolicy, ClientWorker};
 use crate::app::live::Ingest;
 use crate::app::run_config::since;
-use crate::engine::store::Store;
 use crate::net::client::RequestOutcome;
-use crate::peers::client::{self, Effect, Lane, Preview, Ruling};
-use crate::wire::Message;
-use crate::wire::event::{Dir, StreamId, Time};
+use xdscope_engine::store::Store;
+use xdscope_sources::peers::client;
+use xdscope_sources::peers::client::{Effect, Lane, Preview, Ruling};
+use xdscope_wire::Message;
+use xdscope_wire::event::{Dir, StreamId, Time};
 
 /// A response that is being received, whose newest bytes are not decoded yet.
 ///
@@ -205,8 +206,8 @@ impl ClientWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::discovery::encode::{ResponseFields, encode_any};
-    use crate::wire::pb::put_len_field;
+    use xdscope_wire::discovery::encode::{ResponseFields, encode_any};
+    use xdscope_wire::pb::put_len_field;
 
     /// A response with a name of `len` bytes.
     fn response(len: usize, version: &str) -> Vec<u8> {

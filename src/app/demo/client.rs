@@ -1,4 +1,5 @@
-//! A node of the demo: the xDS client of [`crate::peers::client`] and the mistakes that it makes.
+//! A node of the demo: the xDS client of [`xdscope_sources::peers::client`] and the mistakes that it
+//! makes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,14 +12,13 @@ use tokio_stream::StreamExt;
 use tonic::transport::Channel;
 
 use crate::net::rpc;
-use crate::peers::client::{
-    Client, Config, Effect, FallbackServer, Lane, Links, Refused, Ruling, ServerProfile,
-};
-use crate::schema::Schema;
-use crate::wire::content::Catalog;
-use crate::wire::discovery::encode::NodeFields;
-use crate::wire::event::{ApiVersion, Kind, Nonce, Sym, Time, TypeUrl, Variant};
-use crate::wire::{ErrorDetail, Message, MessageBody, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_schema::bootstrap::FallbackServer;
+use xdscope_sources::peers::client::{Client, Config, Effect, Lane, Links, Refused, Ruling, ServerProfile};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::discovery::encode::NodeFields;
+use xdscope_wire::event::{ApiVersion, Kind, Nonce, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::{ErrorDetail, Message, MessageBody, MessageShape};
 
 /// A node of the demo, and how it behaves.
 #[derive(Clone, Debug)]

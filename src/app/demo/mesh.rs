@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::peers::server::{Snapshot, SnapshotResource, Type};
-use crate::schema::Schema;
-use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX};
-use crate::wire::pb::put_len_field;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::server::{Snapshot, SnapshotResource, Type};
+use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX};
+use xdscope_wire::pb::put_len_field;
 
 /// Services of the shop that have a name; the others have a number.
 const SERVICES: [&str; 6] = ["cart", "payments", "ratings", "reviews", "search", "shipping"];

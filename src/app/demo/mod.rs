@@ -1,7 +1,7 @@
 //! The demo: a control plane and its clients on loopback, with the tap between them.
 //!
-//! The control plane is [`crate::peers::server`] behind [`crate::net::serve`], the clients are
-//! [`crate::peers::client`]: both misbehave only where a [`Scenario`] says so.
+//! The control plane is [`xdscope_sources::peers::server`] behind [`crate::net::serve`], the clients
+//! are [`xdscope_sources::peers::client`]: both misbehave only where a [`Scenario`] says so.
 
 mod client;
 mod mesh;
@@ -20,11 +20,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tonic::transport::Endpoint;
 
-use crate::engine::analysis;
 use crate::net::serve::{self, Control};
 use crate::net::tap::{ListenError, Tap};
 use crate::net::transport::Address;
-use crate::schema::Schema;
+use xdscope_engine::analysis;
+use xdscope_schema::Schema;
 
 pub use mesh::MeshError;
 pub use scenario::Scenario;

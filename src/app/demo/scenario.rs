@@ -8,8 +8,8 @@ use super::client::NodeProfile;
 use super::mesh::{Mesh, MeshError};
 use super::storm::Storm;
 use super::{tour, xdstp};
-use crate::peers::server::{Faults, Plan};
-use crate::schema::Schema;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::server::{Faults, Plan};
 
 /// A scenario of the demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

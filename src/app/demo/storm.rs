@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::client::NodeProfile;
 use super::mesh::{Mesh, MeshError, Random, ads, encode};
-use crate::schema::Schema;
-use crate::wire::event::{Kind, Variant};
-use crate::wire::pb::put_len_field;
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Kind, Variant};
+use xdscope_wire::pb::put_len_field;
 
 /// The size of the storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

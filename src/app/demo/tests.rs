@@ -6,13 +6,13 @@ use super::mesh::Mesh;
 use super::storm::Storm;
 use super::*;
 use crate::app::tap::{Front, Options, Running};
-use crate::engine::store::{self, TypeState};
 use crate::net::tap::Tls;
-use crate::peers::server::{Next, ServerStream};
-use crate::wire::content::Catalog;
-use crate::wire::discovery::encode::RequestFields;
-use crate::wire::event::{ApiVersion, Kind, Time};
-use crate::wire::{Message, MessageShape};
+use xdscope_engine::store::{self, TypeState};
+use xdscope_sources::peers::server::{Next, ServerStream};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::discovery::encode::RequestFields;
+use xdscope_wire::event::{ApiVersion, Kind, Time};
+use xdscope_wire::{Message, MessageShape};
 
 /// A run that takes longer hangs: a busy machine needs a minute and a half.
 const LONGEST_RUN: Duration = Duration::from_secs(400);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::client::NodeProfile;
-use crate::wire::event::{Kind, Variant};
+use xdscope_wire::event::{Kind, Variant};
 
 /// The node that asks for a cluster that does not exist.
 pub(super) const CART: &str = "grpc-cart-0";

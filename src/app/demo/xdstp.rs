@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::client::NodeProfile;
 use super::mesh::{Mesh, MeshError, ads};
-use crate::schema::Schema;
-use crate::wire::event::{Kind, Variant};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Kind, Variant};
 
 /// The services of the first configuration.
 const SERVICES: [&str; 5] = ["cart", "payments", "ratings", "reviews", "search"];

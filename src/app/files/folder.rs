@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::schema::MessageFormat;
+use xdscope_schema::MessageFormat;
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 512 << 20;

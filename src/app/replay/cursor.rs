@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::marks::OverdueSampler;
 use super::reading::Reading;
-use crate::engine::analysis::{Analysis, Checkpoint};
-use crate::engine::lint::{self, Finding};
-use crate::engine::session::SharedSemantics;
-use crate::engine::store::{Options, Store};
-use crate::sources::record::Loaded;
-use crate::sources::{SourceError, StartedSource};
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Seq, Time};
-use crate::wire::{Frame, FramePayload};
+use xdscope_engine::analysis::{Analysis, Checkpoint};
+use xdscope_engine::lint::{self, Finding};
+use xdscope_engine::session::SharedSemantics;
+use xdscope_engine::store::{Options, Store};
+use xdscope_sources::record::Loaded;
+use xdscope_sources::{SourceError, StartedSource};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Clock, Seq, Time};
+use xdscope_wire::{Frame, FramePayload};
 
 /// The time between two messages of a source without times.
 const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);

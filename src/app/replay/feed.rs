@@ -7,24 +7,25 @@ use std::rc::Rc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use crate::engine::lint;
-use crate::engine::session::SharedSemantics;
-use crate::engine::store;
-use crate::sources::record::Loaded;
-use crate::tui::{
+use xdscope_engine::lint;
+use xdscope_engine::session::SharedSemantics;
+use xdscope_engine::store;
+use xdscope_sources::record::Loaded;
+use xdscope_tui::{
     Data, Feed, FeedError, HeldMessage, Info, Mode, ReachedProblem, ReplayBar, Seek, Speed, StoreData,
 };
-use crate::wire::FramePayload;
-use crate::wire::event::{Seq, Time};
-use crate::wire::text::{self, display_safe};
+use xdscope_wire::FramePayload;
+use xdscope_wire::event::{Seq, Time};
+use xdscope_wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
 use super::error::SeekError;
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::saved;
 use crate::app::applied::AppliedFile;
-use crate::app::decoded::{Decoded, save_copy};
+use crate::app::saved_copy::save_copy;
 use crate::app::session_dir;
+use xdscope_tui::Decoded;
 
 /// How often to look whether a growing source was read again.
 const RELOAD_INTERVAL: Duration = Duration::from_millis(100);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::analysis::Analysis;
-use crate::engine::lint::{Finding, Severity};
-use crate::engine::problems::{Problem, ProblemFact, ProblemKind, problems as list_problems};
-use crate::engine::session::MessageKind;
-use crate::engine::store::{Options, Store, TypeState};
-use crate::present::report;
-use crate::tui::{ReachedProblem, ReplayMark, Sign};
-use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::type_label;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::lint::{Finding, Severity};
+use xdscope_engine::problems::{Problem, ProblemFact, ProblemKind, problems as list_problems};
+use xdscope_engine::session::MessageKind;
+use xdscope_engine::store::{Options, Store, TypeState};
+use xdscope_present::report;
+use xdscope_tui::{ReachedProblem, ReplayMark, Sign};
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::text::type_label;
 
 use super::cursor::{Cursor, Position};
 

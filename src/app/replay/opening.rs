@@ -10,12 +10,12 @@ use std::time::Duration;
 use super::error::SeekError;
 use super::reading::Reading;
 use super::{ReplayFeed, saved};
-use crate::app::decoded::Decoded;
-use crate::engine::store::{self, Store};
-use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, Seek, StoreData};
-use crate::wire::content::Catalog;
-use crate::wire::event::Clock;
-use crate::wire::text::{display_safe, size};
+use xdscope_engine::store::{self, Store};
+use xdscope_tui::Decoded;
+use xdscope_tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, Seek, StoreData};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
+use xdscope_wire::text::{display_safe, size};
 
 /// How often to look how much is read.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(33);

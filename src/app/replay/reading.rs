@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cursor::CursorBuilder;
-use crate::engine::analysis::Analysis;
-use crate::engine::lint;
-use crate::engine::session::SharedSemantics;
-use crate::engine::store::Options;
-use crate::wire::content::Catalog;
-use crate::wire::event::Clock;
+use xdscope_engine::analysis::Analysis;
+use xdscope_engine::lint;
+use xdscope_engine::session::SharedSemantics;
+use xdscope_engine::store::Options;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
 
 /// A source that one thread reads and another one shows.
 pub struct Reading {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::tui::Marked;
-use crate::wire::event::{Seq, Time};
+use xdscope_tui::Marked;
+use xdscope_wire::event::{Seq, Time};
 
 /// The largest file of marks, in bytes: there are 62 letters.
 const MAX_FILE_BYTES: u64 = 64 << 10;

@@ -13,27 +13,35 @@ use super::cursor::{Cursor, Position};
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::reading::Reading;
 use super::{Opened, Options, ReplayFeed, saved};
-use crate::app::decoded::Decoded;
 use crate::app::named_recording::NamedRecording;
-use crate::engine::analysis::{Analysis, bounded};
-use crate::engine::lint::Finding;
-use crate::engine::problems::problems;
-use crate::engine::session::SharedSemantics;
-use crate::engine::store::{self, Store};
-use crate::schema::Schema;
-use crate::sources;
-use crate::sources::record::{Header, Loaded, Writer};
-use crate::sources::{SchemaCodec, Spec, script};
-use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::event::{Seq, Time};
-use crate::wire::text::plural;
+use xdscope_engine::analysis::{Analysis, bounded};
+use xdscope_engine::lint::Finding;
+use xdscope_engine::problems::problems;
+use xdscope_engine::session::SharedSemantics;
+use xdscope_engine::store::{self, Store};
+use xdscope_schema::Schema;
+use xdscope_sources::record::{Header, Loaded, Writer};
+use xdscope_sources::{SchemaCodec, Spec, script};
+use xdscope_tui::Decoded;
+use xdscope_tui::{
+    Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, blank, frame_text, search, update, view,
+};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Seq, Time};
+use xdscope_wire::text::plural;
 
 mod known;
 mod memory;
 mod opening;
 
 const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
+
+/// Returns the text that a model draws.
+fn shown(model: &Model) -> String {
+    let mut buffer = blank(model.common.size);
+    view(model, &mut buffer);
+    frame_text(&buffer)
+}
 
 fn loaded(text: &str) -> Loaded {
     let script = script::parse(text, "test.xds").expect("a script");
@@ -457,7 +465,8 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let (folder, path) = written(TOUR, percent);
     let options = options(Some(path.clone()));
     let codec = SchemaCodec(Schema::builtin());
-    let recording = sources::start(&Spec::new(&path), &codec).expect("readable").expect("a recording");
+    let recording =
+        xdscope_sources::start(&Spec::new(&path), &codec).expect("readable").expect("a recording");
     let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
     let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
     let opened = Opened::new(cursor);
@@ -552,7 +561,7 @@ fn records_messages_and_nodes_under_a_name() {
     assert!(why.to_string().contains("exists"), "{why}");
     let said = named.end(loaded(TOUR), 12, false, "tap").expect("a recording");
     assert!(said.starts_with("6 messages recorded to ") && said.contains("reviews.xdsrec"), "{said}");
-    let part = sources::open_recording(&folder.path().join("reviews.xdsrec")).expect("a recording");
+    let part = xdscope_sources::open_recording(&folder.path().join("reviews.xdsrec")).expect("a recording");
     assert_eq!(part.notices, Vec::<String>::new());
     let mut store = Store::new(part.catalog, part.clock, store::Options::default());
     part.frames.into_iter().for_each(|frame| store.handle(frame));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::*;
-use crate::wire::event::ApiVersion;
+use xdscope_wire::event::ApiVersion;
 
 /// Identity and behaviour of xdscope as a client.
 ///

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use crate::present::text::shell_word;
-use crate::tui::Themes;
+use xdscope_present::text::shell_word;
+use xdscope_tui::Themes;
 
 use super::ClientFlags;
 use super::values::*;

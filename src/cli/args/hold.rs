@@ -20,6 +20,9 @@ pub struct HoldFlags {
 
 impl Default for HoldFlags {
     fn default() -> Self {
-        HoldFlags { intercept: None, hold_timeout: crate::peers::intercept::HoldOptions::default().timeout }
+        HoldFlags {
+            intercept: None,
+            hold_timeout: xdscope_sources::peers::intercept::HoldOptions::default().timeout,
+        }
     }
 }

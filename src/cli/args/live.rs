@@ -9,8 +9,8 @@ use super::*;
 use crate::app::demo::Scenario;
 use crate::app::tap::DRAIN_TIME;
 use crate::cli::suggest;
-use crate::peers::server::PlaybackSpeed;
-use crate::sources::ReplayPosition;
+use xdscope_sources::ReplayPosition;
+use xdscope_sources::peers::server::PlaybackSpeed;
 
 /// Flags of the verbs that run until they are stopped.
 #[derive(Clone, Debug, Args)]

@@ -48,12 +48,12 @@ pub struct Global {
     pub ascii: bool,
     /// Key bindings of the screens, from `config.toml`.
     #[arg(skip)]
-    pub keys: crate::tui::Keymap,
+    pub keys: xdscope_tui::Keymap,
     /// Themes of the screens, from `config.toml`.
     #[arg(skip)]
-    pub themes: crate::tui::Themes,
+    pub themes: xdscope_tui::Themes,
     #[arg(skip)]
-    pub secret_names: crate::schema::redact::SecretNames,
+    pub secret_names: xdscope_schema::redact::SecretNames,
 }
 
 impl Global {
@@ -65,8 +65,8 @@ impl Global {
             log_file: None,
             color: Color::Never,
             ascii: true,
-            keys: crate::tui::Keymap::default(),
-            themes: crate::tui::Themes::default(),
+            keys: xdscope_tui::Keymap::default(),
+            themes: xdscope_tui::Themes::default(),
             secret_names: Default::default(),
         }
     }

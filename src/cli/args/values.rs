@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::engine::lint;
 use crate::net::transport::Address;
-use crate::wire::text::{parse_bytes, parse_duration, without_credentials};
+use xdscope_engine::lint;
+use xdscope_wire::text::{parse_bytes, parse_duration, without_credentials};
 
 /// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

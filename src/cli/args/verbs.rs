@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::*;
-use crate::engine::{diff, lint};
-use crate::sources::ReplayPosition;
+use xdscope_engine::{diff, lint};
+use xdscope_sources::ReplayPosition;
 
 /// `replay`: a recording with a time cursor.
 #[derive(Clone, Debug, Args)]
@@ -301,7 +301,7 @@ pub struct PictureArgs {
     pub size: (u16, u16),
     /// Colour theme; [themes.NAME] in config.toml adds themes
     #[arg(long, value_name = "THEME", default_value = "dark")]
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::tui::Themes::BUILT_IN.map(|(name, _)| name)))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(xdscope_tui::Themes::BUILT_IN.map(|(name, _)| name)))]
     pub theme: String,
     /// Position in the recording: #487, 14:02:08, +30s, start, end, nack
     #[arg(long, value_name = "WHEN", default_value = "end")]

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::engine::diff::{DiffSide, LineDiff, LinePart, SideBySideRow, emphasis, fold_unchanged};
-use crate::present::report::Role;
-use crate::present::text::{pad_left, width as cells, wrap_parts};
-use crate::wire::text::{display_safe, plural};
+use xdscope_engine::diff::{DiffSide, LineDiff, LinePart, SideBySideRow, emphasis, fold_unchanged};
+use xdscope_present::report::Role;
+use xdscope_present::text::{pad_left, width as cells, wrap_parts};
+use xdscope_wire::text::{display_safe, plural};
 
 use super::super::io::{Io, Style, sgr};
 

@@ -15,15 +15,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets};
-use crate::present::json;
-use crate::present::report::type_order;
-use crate::present::text::shell_word;
-use crate::schema::Schema;
-use crate::sources::{self, BoundedCatalog, Limit, Passes};
-use crate::wire::content::BlobId;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{display_safe, plural};
+use xdscope_engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets};
+use xdscope_present::json;
+use xdscope_present::report::type_order;
+use xdscope_present::text::shell_word;
+use xdscope_schema::Schema;
+use xdscope_sources::{BoundedCatalog, Limit, Passes};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::{display_safe, plural};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -146,7 +146,7 @@ impl DiffRun<'_> {
         let (name, pick) = (what.name.as_deref().unwrap_or_default(), self.args.streams.pick());
         let timers = &self.args.source.timers;
         let folded = source::fold(&self.args.source, self.global, io, |catalog, clock, schema: &_| {
-            let store = sources::store(offline::options(timers), catalog, clock, schema);
+            let store = xdscope_sources::store(offline::options(timers), catalog, clock, schema);
             places::VersionSink::new(store, what, pick.as_ref())
         })?;
         let schema = folded.schema.clone();
@@ -186,7 +186,7 @@ impl DiffRun<'_> {
         let schema = passes.schema().clone();
         let mut progress = Progress::new(&self.args.source.source, self.global, io);
         let folded = passes.fold(&mut progress, |catalog, clock| {
-            let store = sources::store(offline::options(timers), catalog, clock, &schema);
+            let store = xdscope_sources::store(offline::options(timers), catalog, clock, &schema);
             Moments::new(store, [from, to], whats, self.args.streams.pick())
         })?;
         drop(progress);

@@ -1,10 +1,10 @@
 //! The resources of a source at two moments.
 
-use crate::engine::store::Store;
-use crate::sources::{self, FrameSink, Limit};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Seq, Time};
+use xdscope_engine::store::Store;
+use xdscope_sources::{FrameSink, Limit};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Seq, Time};
 
 use super::super::args::StreamPick;
 use super::super::error::CliError;
@@ -86,7 +86,7 @@ impl FrameSink for Moments<'_> {
     }
 
     fn handle(&mut self, frame: Frame) {
-        self.n.0 += u64::from(sources::is_message(&frame));
+        self.n.0 += u64::from(xdscope_sources::is_message(&frame));
         self.end = self.end.max(frame.at);
         let n = self.n;
         self.take(|limit| !limit.includes(&frame, n));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::diff::{ResourceVersion, extend_versions};
-use crate::engine::filter::quoted_word;
-use crate::engine::store::Store;
-use crate::present::text::shell_word;
-use crate::sources::{BoundedCatalog, FrameSink, Limit};
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Method, Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::display_safe;
-use crate::wire::{Frame, FramePayload as Frames, Message};
+use xdscope_engine::diff::{ResourceVersion, extend_versions};
+use xdscope_engine::filter::quoted_word;
+use xdscope_engine::store::Store;
+use xdscope_present::text::shell_word;
+use xdscope_sources::{BoundedCatalog, FrameSink, Limit};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Dir, Method, Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::text::display_safe;
+use xdscope_wire::{Frame, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
 use super::super::error::{CliError, Exit};

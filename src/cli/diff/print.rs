@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
-use crate::present::json;
-use crate::present::report::Role;
-use crate::schema::to_yaml;
-use crate::wire::text::{count, display_safe, plural, type_label};
+use xdscope_engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
+use xdscope_present::json;
+use xdscope_present::report::Role;
+use xdscope_schema::to_yaml;
+use xdscope_wire::text::{count, display_safe, plural, type_label};
 
 use super::super::args::{DiffArgs, Format};
 use super::super::error::CliError;

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::engine::applied::{self, Dump};
-use crate::present::applied::dump_notice;
-use crate::schema::redact::Redactor;
-use crate::schema::{EncodeError, Schema, yaml_error};
-use crate::sources::{self, VersionedResource, record};
-use crate::wire::content::Redact;
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::event::TypeUrl;
+use xdscope_engine::applied::{self, Dump};
+use xdscope_present::applied::dump_notice;
+use xdscope_schema::redact::Redactor;
+use xdscope_schema::{EncodeError, Schema, yaml_error};
+use xdscope_sources::{VersionedResource, record};
+use xdscope_wire::content::Redact;
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::event::TypeUrl;
 
 use super::super::args::SourceArgs;
 use super::super::error::CliError;
@@ -59,7 +59,8 @@ pub(super) fn read(
     seed: u64,
     schema: &Arc<Schema>,
 ) -> Result<(Vec<Member>, Vec<String>), CliError> {
-    let files = if path.is_dir() { sources::list_files(path, &has_ending)? } else { vec![path.to_owned()] };
+    let files =
+        if path.is_dir() { xdscope_sources::list_files(path, &has_ending)? } else { vec![path.to_owned()] };
     let redact: Option<Arc<dyn Redact>> =
         if args.keep_secrets { None } else { Some(Arc::new(Redactor::new(schema.clone(), seed))) };
     let mut members: Vec<Member> = Vec::new();
@@ -68,15 +69,17 @@ pub(super) fn read(
     for file in &files {
         let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| failed().because(error))?;
-        if let Some(dump) = sources::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
+        if let Some(dump) = xdscope_sources::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
             let of_dump = of_dump(&dump, schema, redact.as_deref());
             members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
             notices.extend(dump.notices.iter().map(dump_notice));
             continue;
         }
         let mut found = Vec::new();
-        for document in sources::parse_documents(&text).map_err(|why| failed().because(yaml_error(&why)))? {
-            sources::collect_resources(document, None, &mut found);
+        for document in
+            xdscope_sources::parse_documents(&text).map_err(|why| failed().because(yaml_error(&why)))?
+        {
+            xdscope_sources::collect_resources(document, None, &mut found);
         }
         for VersionedResource { fields, version, .. } in found {
             let member = member(fields, version, schema, redact.as_deref()).map_err(|why| {

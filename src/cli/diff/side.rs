@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::diff::ResourceVersion;
-use crate::engine::store::{ResourceFact, ResourceState, Store};
-use crate::schema::Schema;
-use crate::sources::{ReplayPosition, SourceFormat, record};
-use crate::wire::content::BlobId;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::display_safe;
+use xdscope_engine::diff::ResourceVersion;
+use xdscope_engine::store::{ResourceFact, ResourceState, Store};
+use xdscope_schema::Schema;
+use xdscope_sources::{ReplayPosition, SourceFormat, record};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::display_safe;
 
 use super::super::args::{DiffArgs, Global, SourceArgs, StreamPick};
 use super::super::error::CliError;

@@ -1,9 +1,9 @@
 //! Arguments of `diff` after SOURCE.
 
 use crate::cli::offline;
-use crate::present::text::shell_word;
-use crate::sources::ReplayPosition;
-use crate::wire::event::Seq;
+use xdscope_present::text::shell_word;
+use xdscope_sources::ReplayPosition;
+use xdscope_wire::event::Seq;
 
 use super::super::error::CliError;
 use super::super::io::Io;

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use crate::engine::store::ResourceFact;
-use crate::engine::structured::{MemberFact, StructuredFact};
-use crate::present::report::{self, Role};
-use crate::present::structured as text;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{shown_name, size, type_label};
+use xdscope_engine::store::ResourceFact;
+use xdscope_engine::structured::{MemberFact, StructuredFact};
+use xdscope_present::report::{self, Role};
+use xdscope_present::structured as text;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::{shown_name, size, type_label};
 
 use super::super::error::CliError;
 use super::super::io::Style;

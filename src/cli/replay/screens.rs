@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 
 use crate::app::applied::AppliedFile;
-use crate::app::decoded::Decoded;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
 use crate::app::signals;
 use crate::cli::args::{Global, ReplayArgs, SourceArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
-use crate::engine::analysis::bounded;
-use crate::engine::filter::FilterTime;
-use crate::schema::Schema;
-use crate::sources::{self, PositionError, ReplayPosition, SchemaCodec};
-use crate::tui::{Feed, Seek, Speed};
-use crate::wire::event::Seq;
+use xdscope_engine::analysis::bounded;
+use xdscope_engine::filter::FilterTime;
+use xdscope_schema::Schema;
+use xdscope_sources::{PositionError, ReplayPosition, SchemaCodec};
+use xdscope_tui::Decoded;
+use xdscope_tui::{Feed, Seek, Speed};
+use xdscope_wire::event::Seq;
 
 use super::Growth;
 
@@ -89,8 +89,8 @@ impl SourceFile {
     ) -> Result<ReadSource, CliError> {
         let SourceFile { args, follow, seed, path } = self;
         let (spec, codec) = (offline::spec(args, *seed, path), SchemaCodec(schema.clone()));
-        let Some(started) = sources::start(&spec, &codec)? else {
-            let source = sources::open(&spec, schema)?;
+        let Some(started) = xdscope_sources::start(&spec, &codec)? else {
+            let source = xdscope_sources::open(&spec, schema)?;
             if !follow {
                 offline::check_content(&source)?;
             }
@@ -102,7 +102,7 @@ impl SourceFile {
         let (opened, notices) = Cursor::read(started, reading)?;
         reading.report(u64::MAX);
         if opened.0.messages() == 0 && !follow {
-            sources::check_frames(&args.source, format, opened.0.other_frames())
+            xdscope_sources::check_frames(&args.source, format, opened.0.other_frames())
                 .map_err(|error| offline::damaged(error, &notices))?;
         }
         Ok((Opened::new(opened), notices))

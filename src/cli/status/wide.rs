@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ClientMark, StateFact};
-use crate::present::applied::applied_summary;
-use crate::present::report::{self, Role};
-use crate::wire::event::StreamId;
-use crate::wire::text::{age, count, latency, type_label};
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{ClientMark, StateFact};
+use xdscope_present::applied::applied_summary;
+use xdscope_present::report::{self, Role};
+use xdscope_wire::event::StreamId;
+use xdscope_wire::text::{age, count, latency, type_label};
 
 use super::super::error::CliError;
 use super::super::io::Style;

@@ -1,17 +1,17 @@
 //! Output of verbs against the JSON Schema, and the schema against the output.
 
-use crate::wire::GapCause;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use xdscope_wire::GapCause;
 
 use serde_json::{Map, Value};
 
 use super::{TOUR, run};
-use crate::sources::record;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Dir, StreamId, Time};
-use crate::wire::{Certificate, End, Frame, FramePayload, Open, Secured, Tls};
+use xdscope_sources::record;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Dir, StreamId, Time};
+use xdscope_wire::{Certificate, End, Frame, FramePayload, Open, Secured, Tls};
 
 /// A validator for the part of JSON Schema that the contract uses; it refuses unknown keywords.
 struct Check<'a> {
@@ -185,7 +185,7 @@ fn under_tls(path: &std::path::Path) {
 
 #[test]
 fn output_matches_the_json_schema_and_covers_its_fields() {
-    let schema = crate::present::json::schema();
+    let schema = xdscope_present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
     let folder = tempfile::tempdir().unwrap();
     let secured = folder.path().join("tls.xdsrec");
@@ -219,7 +219,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
             &["diff", source, "@start", "@end", "-o", "jsonl"],
             &["lint", source, "-o", "jsonl"],
         ];
-        let kinds = crate::wire::event::Kind::all().map(|kind| kind.word());
+        let kinds = xdscope_wire::event::Kind::all().map(|kind| kind.word());
         let get: Vec<_> = kinds.map(|word| ["get", source, word, "-o", "jsonl"]).collect();
         for args in verbs.into_iter().chain(get.iter().map(|args| &args[..])) {
             let output = run(args);
@@ -295,7 +295,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
 
 #[test]
 fn reports_objects_that_do_not_match_the_schema() {
-    let schema = crate::present::json::schema();
+    let schema = xdscope_present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
     let output = run(&["log", TOUR, "-o", "jsonl", "--tail", "1"]);
     let object: Value = serde_json::from_str(&output.out).unwrap();

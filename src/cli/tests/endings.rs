@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::objects;
-use crate::engine::lint::{content_rules, lasting_rules};
+use xdscope_engine::lint::rules;
 
 /// The ways in which a finding can end. Each rule has a line for each way.
 const WAYS: [&str; 7] =
@@ -101,7 +101,11 @@ fn findings_end_in_each_way_that_mends_them_and_not_before() {
     let text = std::fs::read_to_string("tests/fixtures/lint/endings.txt").unwrap();
     let sections = sections(&text);
     let listed: BTreeSet<&str> = sections.iter().map(|section| section.rule).collect();
-    assert_eq!(listed, lasting_rules().collect(), "rules in tests/fixtures/lint/endings.txt");
+    assert_eq!(
+        listed,
+        rules().filter(|rule| rule.is_lasting()).map(|rule| rule.id).collect(),
+        "rules in tests/fixtures/lint/endings.txt"
+    );
     let mut wrong = Vec::new();
     for section in &sections {
         let names: BTreeSet<&str> = section.ways.iter().map(|way| way.name).collect();
@@ -119,7 +123,11 @@ fn findings_about_contents_end_with_an_accepted_message_without_the_fault() {
     let text = std::fs::read_to_string("tests/fixtures/lint/corrected.txt").unwrap();
     let sections = sections(&text);
     let listed: BTreeSet<&str> = sections.iter().map(|section| section.rule).collect();
-    assert_eq!(listed, content_rules().collect(), "rules in tests/fixtures/lint/corrected.txt");
+    assert_eq!(
+        listed,
+        rules().filter(|rule| rule.ends_with_other_content()).map(|rule| rule.id).collect(),
+        "rules in tests/fixtures/lint/corrected.txt"
+    );
     let mut wrong = Vec::new();
     for section in &sections {
         wrong.extend(complaints(section));

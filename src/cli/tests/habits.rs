@@ -63,7 +63,7 @@ fn log_and_replay_print_the_same_rows_of_at_most_100_columns() {
         for args in [&[][..], &["--ascii"], &["--time", "delta"], &["--stream", "#1"]] {
             let shown = Environment { terminal: true, ..Environment::default() };
             let out = shown.run(&[&["log", source, "--color", "never"], args].concat()).out;
-            let widest = out.lines().map(crate::present::text::width).max();
+            let widest = out.lines().map(xdscope_present::text::width).max();
             assert!(widest <= Some(100), "{source} {args:?}: {widest:?}\n{out}");
         }
         let wide = run(&["log", source, "-o", "wide"]).out;
@@ -78,7 +78,7 @@ fn log_and_replay_print_the_same_rows_of_at_most_100_columns() {
     let environment = Environment { terminal: true, ..Environment::default() };
     let path = file.path().to_str().unwrap();
     let out = environment.run(&["log", path, "--no-headers", "--color", "never"]).out;
-    assert!(out.lines().all(|line| crate::present::text::width(line) <= 100), "{out}");
+    assert!(out.lines().all(|line| xdscope_present::text::width(line) <= 100), "{out}");
     let joined: String = out.split_whitespace().collect();
     assert!(joined.contains(&format!("{long}{long}")), "the error is whole: {out}");
 }

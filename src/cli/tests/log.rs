@@ -142,7 +142,7 @@ fn rows_on_a_terminal_keep_what_counts() {
     };
     let shown = log(&script, true);
     assert!(shown.contains("subscribe +118"), "{shown}");
-    assert!(shown.lines().all(|line| crate::present::text::width(line) <= 100), "{shown}");
+    assert!(shown.lines().all(|line| xdscope_present::text::width(line) <= 100), "{shown}");
     let two = script.replace("> eds n=a", "1 > eds n=a\nnode other\nstream 2 ads\n2 > cds");
     let shown = log(&two, true);
     assert!(shown.contains("subscribe +118"), "with the column of nodes: {shown}");

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Exit, run};
-use crate::schema::Schema;
-use crate::sources::record::{Header, Writer};
-use crate::sources::{self, FrameSink, Limit, Passes, ReadProgress, Spec, StoreUntil, Timeline};
-use crate::wire::content::{Catalog, MemoryBodies, UsedContent};
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::event::{Clock, Seq, StreamId, Time};
-use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_schema::Schema;
+use xdscope_sources::record::{Header, Writer};
+use xdscope_sources::{FrameSink, Limit, Passes, ReadProgress, Spec, StoreUntil, Timeline};
+use xdscope_wire::content::{Catalog, MemoryBodies, UsedContent};
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::event::{Clock, Seq, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const METHOD: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
@@ -248,10 +248,10 @@ fn memory_of_readers_is_flat() {
 fn memory_of_reader_is_flat(path: &Path) {
     let schema = Schema::builtin();
     let mut passes = Passes::open(&Spec::new(path), &schema, BUDGET).expect("a recording");
-    let options = crate::engine::store::Options { history: BUDGET, ..Default::default() };
+    let options = xdscope_engine::store::Options { history: BUDGET, ..Default::default() };
     let mut most = |limit: Limit| {
         let folded = passes.fold(&mut NoProgress, |catalog, clock| Measured {
-            facts: StoreUntil::new(sources::store(options, catalog, clock, &schema), limit),
+            facts: StoreUntil::new(xdscope_sources::store(options, catalog, clock, &schema), limit),
             memory: |until| until.store().memory(),
             most: 0,
         });

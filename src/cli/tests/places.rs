@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Environment, TOUR};
 use crate::cli::Exit;
-use crate::schema::{Schema, base64};
-use crate::wire::pb::put_len_field;
-use crate::wire::text::must_escape;
+use xdscope_schema::{Schema, base64};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::text::must_escape;
 
 const HUNTER: &str = "hunter2-of-the-tests";
 

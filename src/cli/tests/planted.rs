@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{Exit, run};
 use crate::cli::command_line;
-use crate::schema::{Schema, base64};
-use crate::wire::pb::put_len_field;
+use xdscope_schema::{Schema, base64};
+use xdscope_wire::pb::put_len_field;
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -40,5 +40,5 @@ fn commands_in_hints_quote_paths() {
             assert!(!command.replace(&quoted, "").contains(path), "{args:?}\n{command}");
         }
     }
-    assert_eq!(crate::present::text::shell_word("cds/it's"), r"'cds/it'\''s'");
+    assert_eq!(xdscope_present::text::shell_word("cds/it's"), r"'cds/it'\''s'");
 }

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use serde_json::Value;
 
 use super::*;
-use crate::present::page::MAX_PAGE_BYTES;
+use xdscope_present::page::MAX_PAGE_BYTES;
 
 /// Returns the page of a script.
 fn page_of(script: String) -> String {

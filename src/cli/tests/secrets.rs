@@ -48,7 +48,7 @@ fn no_verb_prints_secrets_of_a_script() {
         assert!(!all.contains(KEY) && !all.contains("hunter2"), "{args:?}: {all}");
         for line in output.out.lines().filter(|line| line.contains("\"raw\"")) {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            let bytes = crate::schema::base64::decode(line["raw"].as_str().unwrap()).unwrap();
+            let bytes = xdscope_schema::base64::decode(line["raw"].as_str().unwrap()).unwrap();
             let text = String::from_utf8_lossy(&bytes).into_owned();
             assert!(!text.contains(KEY) && !text.contains("hunter2"), "{text}");
         }

@@ -111,7 +111,7 @@ fn pictures_are_svg_or_text() {
             .contains("kind:nack")
     );
     let help = run(&["picture", "-h"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let screens = crate::tui::ScreenId::ALL.map(|screen| screen.title().to_lowercase()).join(", ");
+    let screens = xdscope_tui::ScreenId::ALL.map(|screen| screen.title().to_lowercase()).join(", ");
     assert!(help.contains(&screens), "{help}");
     for args in [&["--size", "20x5"][..], &["--size", "x"], &["--screen", "nothing"]] {
         assert_eq!(run(&[&["picture", TOUR], args].concat()).exit, Exit::Usage, "{args:?}");

@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 
 use jiff::tz::TimeZone;
 
-use crate::wire::text::must_escape;
+use xdscope_wire::text::must_escape;
 
 use super::{CallOutput, Environment, Exit, Io, TOUR, run_in};
 

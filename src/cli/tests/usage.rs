@@ -67,7 +67,7 @@ fn errors_suggest_a_next_step() {
         &["status"][..],
         &["status", "no-such.xdsrec"],
         &["replay", "cp.mesh:15010"],
-        &["status", "src"],
+        &["status", "proto"],
         &["log", TOUR, "--filter", "type:cds tpye:eds"],
         &["log", TOUR, "--filter", "state:nack"],
         &["log", TOUR, "--stream", "#9"],
@@ -134,7 +134,7 @@ fn reads_a_bounded_number_of_files_below_a_folder() {
     std::fs::write(folder.path().join("a.yaml"), cluster).unwrap();
     let many = folder.path().join("many");
     std::fs::create_dir(&many).unwrap();
-    for n in 0..crate::sources::MAX_FOLDER_ENTRIES {
+    for n in 0..xdscope_sources::MAX_FOLDER_ENTRIES {
         std::fs::File::create(many.join(format!("{n}.txt"))).unwrap();
     }
     let output = run(&["get", folder.path().to_str().unwrap()]);

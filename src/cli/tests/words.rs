@@ -2,8 +2,8 @@
 
 use super::{run, show};
 use crate::cli::Exit;
-use crate::engine::problems::{ProblemKind, Urgency};
-use crate::present::report;
+use xdscope_engine::problems::{ProblemKind, Urgency};
+use xdscope_present::report;
 
 /// `help keys` equals the key map.
 #[test]
@@ -16,7 +16,7 @@ fn help_keys_matches_the_key_map() {
             None => context = line,
             Some(rest) if !rest.starts_with(' ') => {
                 let (key, rest) = rest.split_at(10);
-                let command = crate::tui::Command::ALL
+                let command = xdscope_tui::Command::ALL
                     .iter()
                     .rev()
                     .find(|command| rest[1..].starts_with(&format!("{:<18} ", command.name())));
@@ -25,11 +25,11 @@ fn help_keys_matches_the_key_map() {
             Some(_) => {}
         }
     }
-    let mut bound: Vec<_> = crate::tui::BINDINGS
+    let mut bound: Vec<_> = xdscope_tui::BINDINGS
         .iter()
         .map(|binding| (binding.context.title(), binding.key, Some(binding.command)))
         .collect();
-    let order = |row: &(&str, &str, Option<crate::tui::Command>)| (row.0.to_owned(), row.1.to_owned());
+    let order = |row: &(&str, &str, Option<xdscope_tui::Command>)| (row.0.to_owned(), row.1.to_owned());
     printed.sort_by_key(order);
     bound.sort_by_key(order);
     assert_eq!(printed, bound);

@@ -6,14 +6,12 @@
 #![warn(missing_docs)]
 
 mod recent;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::engine::store::{Exchange, MessageKind, Store};
-use crate::wire::event::StreamId;
+use crate::store::{Exchange, MessageKind, Store};
+use xdscope_wire::event::StreamId;
 
 pub use recent::{Axis, RecentActivity, SPAN, STEP, Tally};
 
@@ -34,7 +32,7 @@ pub const LATENCY_CLASSES: [Duration; 9] = [
 pub const LATENCY_CLASS_COUNT: usize = LATENCY_CLASSES.len() + 1;
 
 /// Returns the class of a latency.
-fn latency_class(latency: Duration) -> usize {
+pub fn latency_class(latency: Duration) -> usize {
     LATENCY_CLASSES.iter().position(|end| latency < *end).unwrap_or(LATENCY_CLASSES.len())
 }
 

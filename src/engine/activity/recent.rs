@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::engine::store::{Exchange, MessageKind, Store};
-use crate::wire::event::{StreamId, Time, TypeUrl};
+use crate::store::{Exchange, MessageKind, Store};
+use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 use super::{LATENCY_CLASS_COUNT, is_push, latency_class, verdict_latency};
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::schema::bootstrap::fields::{get, get_mut, remove};
+use xdscope_schema::bootstrap::fields::{get, get_mut, remove};
 
 /// Removes the values that Envoy adds to dumped endpoints: good health, weights and other defaults.
 pub(super) fn remove_additions(assignment: &mut Value) {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::store::{ResourceFact, StateFact, Store};
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::wire::content::Redact;
-use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::store::{ResourceFact, StateFact, Store};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::content::Redact;
+use xdscope_wire::event::{Kind, StreamId, TypeUrl};
 
 use super::client_streams::{ClientStreams, SentResources, is_present};
 use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};

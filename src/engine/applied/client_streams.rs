@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::store::{ResourceFact, ResourceState, StateFact, Store};
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 /// The present resources of one type on all open streams of a client.
 #[derive(Debug)]

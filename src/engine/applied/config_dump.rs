@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::bootstrap::fields::{field, list};
-use crate::wire::event::{ApiVersion, Kind};
+use xdscope_schema::bootstrap::fields::{field, list};
+use xdscope_wire::event::{ApiVersion, Kind};
 
 use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};
 use super::reader::{DumpReader, DumpResource, text};

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::schema::bootstrap::fields::{field, list};
-use crate::wire::event::TypeUrl;
+use xdscope_schema::bootstrap::fields::{field, list};
+use xdscope_wire::event::TypeUrl;
 
 use super::config_dump;
 use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};

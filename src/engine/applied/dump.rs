@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::schema::EncodeError;
-use crate::wire::event::TypeUrl;
+use xdscope_schema::EncodeError;
+use xdscope_wire::event::TypeUrl;
 
 /// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::schema::bootstrap::fields::field;
-use crate::schema::{MessageFormat, Schema, read_json, without_values, yaml_error};
+use xdscope_schema::bootstrap::fields::field;
+use xdscope_schema::{MessageFormat, Schema, read_json, without_values, yaml_error};
 
 use reader::DumpReader;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::bootstrap::fields::field;
-use crate::schema::{LenientEncoding, Schema};
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::event::{Kind, TypeUrl};
+use xdscope_schema::bootstrap::fields::field;
+use xdscope_schema::{LenientEncoding, Schema};
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::event::{Kind, TypeUrl};
 
 use super::additions::remove_additions;
 use super::dump::{DumpContent, DumpNotice, DumpRefusal, DumpedResource};

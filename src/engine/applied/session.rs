@@ -5,10 +5,10 @@
 //! resources. Times are unknown. A type without resources and version is left out: the client has
 //! not requested the type, so nobody owes anything.
 
-use crate::wire::content::Catalog;
-use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
-use crate::wire::event::{Method, StreamId, Time, TypeUrl};
-use crate::wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
+use xdscope_wire::event::{Method, StreamId, Time, TypeUrl};
+use xdscope_wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 

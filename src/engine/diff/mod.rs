@@ -3,7 +3,7 @@
 //! Compares lists whose items have a key (a name, domains, an address) by key, maps by key, and
 //! `Any`s by payload. Reports a changed order of a keyed list separately if the order does not
 //! matter to the API. The comparison is deterministic. The input is protobuf JSON with the original
-//! field names ([`crate::schema::FieldNames::Original`]).
+//! field names ([`xdscope_schema::FieldNames::Original`]).
 
 #![warn(missing_docs)]
 

@@ -2,10 +2,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::session::{key, nameless};
-use crate::engine::store::{LineFact, MessageKind, Store};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Dir, Seq, StreamId, TypeUrl};
+use crate::session::{key, nameless};
+use crate::store::{LineFact, MessageKind, Store};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Dir, Seq, StreamId, TypeUrl};
 
 use super::sets::diff_sets;
 use super::tree::Op;
@@ -180,7 +180,7 @@ pub fn contents_around(
     against: Option<Seq>,
     name: &str,
 ) -> (Option<BlobId>, Option<BlobId>) {
-    let Some(name) = crate::wire::xdstp::named(store.catalog(), name) else {
+    let Some(name) = xdscope_wire::xdstp::named(store.catalog(), name) else {
         // Content without a name differs from all other content.
         return (None, nameless_content(store, n, name));
     };

@@ -1,9 +1,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::store::{LineFact, MessageKind, Store};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::store::{LineFact, MessageKind, Store};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
 
 /// The client's answer to a version of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn extend_versions(
     is_type: impl Fn(&TypeUrl) -> bool,
     name: &str,
 ) {
-    let Some(name) = crate::wire::xdstp::named(store.catalog(), name) else { return };
+    let Some(name) = xdscope_wire::xdstp::named(store.catalog(), name) else { return };
     // Fingerprint of the previous response's list, and the resource in the list.
     let mut seen = None;
     for row in rows {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::store::ResourceFact;
-use crate::wire::event::Seq;
+use crate::store::ResourceFact;
+use xdscope_wire::event::Seq;
 
 use super::pattern::Pattern;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::lint::Finding;
-use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, TypeState};
-use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
+use crate::lint::Finding;
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView, TypeState};
+use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
 use super::content::ContentLookup;
 use super::filter_time::FilterTime;

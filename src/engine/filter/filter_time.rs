@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
-use crate::wire::event::{Clock, Seq, Time};
+use xdscope_wire::event::{Clock, Seq, Time};
 
-use crate::wire::text::{parse_duration, parse_time_of_day};
+use xdscope_wire::text::{parse_duration, parse_time_of_day};
 
 /// A point in time of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]

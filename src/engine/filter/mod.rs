@@ -27,8 +27,8 @@ mod wire;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::lint::Finding;
-use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
+use crate::lint::Finding;
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 
 pub use content::{ContentLookup, NoContent};
 pub use filter_time::FilterTime;

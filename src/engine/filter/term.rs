@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::engine::store::{MessageKind, ResourceState, TypeState};
-use crate::wire::event::{Dir, Kind, StreamId};
-use crate::wire::text::near::nearest;
+use crate::store::{MessageKind, ResourceState, TypeState};
+use xdscope_wire::event::{Dir, Kind, StreamId};
+use xdscope_wire::text::near::nearest;
 
 use super::content::ContentPath;
 use super::filter_time::FilterTime;
 use super::lexer::Char;
 use super::pattern::{Extent, Pattern};
 use super::{FilterError, RowKind};
-use crate::wire::text::{parse_bytes, parse_duration};
+use xdscope_wire::text::{parse_bytes, parse_duration};
 
 /// A field of the filter language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

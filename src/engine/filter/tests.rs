@@ -4,10 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::store::{MessageKind, Options, Origin, ResourceState, RowFact, TypeState, Wildcard};
-use crate::wire::content::Catalog;
-use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
-use crate::wire::text::parse_duration;
+use crate::store::{MessageKind, Options, Origin, ResourceState, RowFact, TypeState, Wildcard};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::text::parse_duration;
 
 fn arcs(texts: &[&str]) -> Vec<Arc<str>> {
     texts.iter().map(|text| Arc::from(*text)).collect()

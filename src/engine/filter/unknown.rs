@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{ApiVersion, Kind, TypeUrl};
-use crate::wire::text::near::nearest;
+use xdscope_wire::event::{ApiVersion, Kind, TypeUrl};
+use xdscope_wire::text::near::nearest;
 
 use super::Filter;
 use super::eval::matches_type;

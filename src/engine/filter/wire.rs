@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::session::MessageKind;
-use crate::engine::store::MessageFact;
-use crate::wire::event::{ApiVersion, Clock, Dir, Kind, Time, TypeUrl};
+use crate::session::MessageKind;
+use crate::store::MessageFact;
+use xdscope_wire::event::{ApiVersion, Clock, Dir, Kind, Time, TypeUrl};
 
 use super::content::NoContent;
 use super::eval::{EvalContext, FilterRow, matches, matches_type};

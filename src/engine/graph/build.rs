@@ -1,8 +1,8 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::store::{Store, StreamsSnapshot, Wildcard};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, StreamId};
+use crate::store::{Store, StreamsSnapshot, Wildcard};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, StreamId};
 
 use super::{Graph, NodeId, References, servers};
 

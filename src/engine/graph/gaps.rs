@@ -3,10 +3,10 @@
 //! Routes are not warmed: requests that are routed to an unknown cluster fail until the cluster is
 //! ready (docs/protocol.md#h-07, docs/protocol.md#h-11).
 
-use crate::engine::store::{ResourceState, Store, Verdict, Versions};
-use crate::schema::links::Link;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, StreamId, Time};
+use crate::store::{ResourceState, Store, Verdict, Versions};
+use xdscope_schema::links::Link;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, StreamId, Time};
 
 use super::{Graph, GraphNode, NodeId, NodeState, References};
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::structured::MAX_CHAIN;
-use crate::schema::links::Link;
-use crate::wire::event::Kind;
-use crate::wire::xdstp::is_structured;
-use crate::wire::xdstp::lists::{alternative, selected_entry};
+use crate::structured::MAX_CHAIN;
+use xdscope_schema::links::Link;
+use xdscope_wire::event::Kind;
+use xdscope_wire::xdstp::is_structured;
+use xdscope_wire::xdstp::lists::{alternative, selected_entry};
 
 use super::redirect::entry_name;
 use super::{Graph, GraphNode, InlineEntry, NodeId, NodeState, References, is_collection};

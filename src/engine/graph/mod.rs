@@ -3,7 +3,7 @@
 //! Shows listeners, routes, clusters, endpoints and secrets.
 //!
 //! Nodes are the resources on the client's streams and the resources that they refer to. Edges are
-//! the references that [`crate::schema::links`] finds in the content of each resource that the
+//! the references that [`xdscope_schema::links`] finds in the content of each resource that the
 //! client uses: in force, or sent for the first time and not yet answered. Refused content, and
 //! content without a verdict, are overlays: a node knows such an update and the references that the
 //! update would change. The caller caches the references of each content in [`References`] and
@@ -25,13 +25,13 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
-use crate::schema::links::{Link, OtherSource, fetches_clusters};
-use crate::schema::{Schema, certificate};
-use crate::wire::Certificate;
-use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
-use crate::wire::xdstp::{is_structured, resource_type, respelled};
+use crate::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
+use xdscope_schema::links::{Link, OtherSource, fetches_clusters};
+use xdscope_schema::{Schema, certificate};
+use xdscope_wire::Certificate;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use xdscope_wire::xdstp::{is_structured, resource_type, respelled};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;

@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::schema::links::{self, AuthorityLookup, Link};
-use crate::wire::event::Kind;
-use crate::wire::xdstp::lists;
-use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
-use crate::wire::xdstp::resource_type;
+use xdscope_schema::Schema;
+use xdscope_schema::links::{self, AuthorityLookup, Link};
+use xdscope_wire::event::Kind;
+use xdscope_wire::xdstp::lists;
+use xdscope_wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
+use xdscope_wire::xdstp::resource_type;
 
 /// Inline entries of a list that have nodes of their own.
 const MAX_INLINE_ENTRIES: usize = 10_000;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::store::{RefusalFact, ResourceFact};
-use crate::schema::links::Link;
-use crate::wire::content::BlobId;
-use crate::wire::event::Kind;
+use crate::store::{RefusalFact, ResourceFact};
+use xdscope_schema::links::Link;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Kind;
 
 use super::{Graph, NodeId, References, is_read};
 

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::store::Store;
-use crate::wire::event::StreamId;
+use crate::store::Store;
+use xdscope_wire::event::StreamId;
 
 use super::{Graph, GraphNode, NodeId};
 

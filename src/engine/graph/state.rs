@@ -1,9 +1,9 @@
 use std::collections::HashSet;
 
-use crate::engine::nack::RestUse;
-use crate::engine::store::{AbsentBy, OwedAgainFact, PendingRequest, ResourceFact, ResourceState};
-use crate::schema::links::usual_referring_kinds;
-use crate::wire::event::{Kind, Time};
+use crate::nack::RestUse;
+use crate::store::{AbsentBy, OwedAgainFact, PendingRequest, ResourceFact, ResourceState};
+use xdscope_schema::links::usual_referring_kinds;
+use xdscope_wire::event::{Kind, Time};
 
 use super::{Graph, NodeId};
 

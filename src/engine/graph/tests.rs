@@ -3,9 +3,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::*;
-use crate::engine::store::{NeededResource, Options};
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::event::{Seq, Time};
+use crate::store::{NeededResource, Options};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Seq, Time};
 
 /// An empty store with the built-in types.
 struct World {
@@ -17,7 +17,7 @@ impl World {
     fn new() -> World {
         let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
         World {
-            store: Store::new(catalog, crate::wire::event::Clock::default(), Options::default()),
+            store: Store::new(catalog, xdscope_wire::event::Clock::default(), Options::default()),
             schema: Schema::builtin(),
         }
     }
@@ -243,32 +243,4 @@ fn alternative_in_use_has_a_reference() {
     let used: Vec<_> = cluster.uses.iter().filter_map(|(id, _)| names(*id)).collect();
     assert_eq!(used, [primary, alternative]);
     assert_eq!(graph.find(Kind::Eds, &reference), None, "directives belong to no name");
-}
-
-/// docs/protocol.md#k-13, docs/protocol.md#k-27
-#[test]
-fn redirects_refer_to_their_targets() {
-    let name = |id: &str| format!("xdstp://a/envoy.config.listener.v3.Listener/{id}");
-    let (x, y, z) = (name("x"), name("y?a=1&b=2"), name("z"));
-    let sent_y = name("y?b=2&a=1");
-    let store = crate::engine::store::tests::replay(&format!(
-        "node n1
-         stream 1 delta lds
-         > sub=[\"{x}\" \"{z}\"]
-         < n=1 [\"{x}\"=>\"{y}\"@1 \"{z}\"=>\"{x}\"@1]
-         > n=1 sub=[\"{sent_y}\"]
-         < n=2 [\"{sent_y}\"@1]
-         > n=2"
-    ));
-    let graph = Graph::of(&store, &Schema::builtin(), &[StreamId(1)]);
-    let node = |name: &str| graph.get(graph.find(Kind::Lds, name).expect("a node")).expect("a node");
-    let targets = |from: &GraphNode| -> Vec<String> {
-        from.uses.iter().map(|(to, path)| format!("{path} {}", graph.nodes[*to].name)).collect()
-    };
-    assert_eq!(targets(node(&z)), [format!("redirect {x}")]);
-    assert_eq!(targets(node(&x)), [format!("redirect {sent_y}")], "in any spelling");
-    assert_eq!(node(&x).state, NodeState::Gone(ResourceState::Redirected));
-    assert!(graph.nodes.len() == 3 && graph.problems().next().is_none());
-    let rows = names(&graph, &TreeView { users_of: graph.find(Kind::Lds, &sent_y), ..TreeView::default() });
-    assert_eq!(rows, [sent_y, format!("  {x}"), format!("    {z}")]);
 }

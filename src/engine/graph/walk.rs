@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 use super::{Graph, NodeId, PendingStates};
 

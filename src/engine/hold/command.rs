@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{HeldFact, HeldId};
-use crate::engine::filter::{Filter, FilterError};
+use crate::filter::{Filter, FilterError};
 
 /// A command of the person who intercepts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::HeldFact;
-use crate::engine::diff::{Change, Options, compare};
-use crate::engine::store::Store;
-use crate::schema::{FieldNames, Schema};
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::event::{Kind, StreamId};
-use crate::wire::{MessageBuilder, MessageShape};
+use crate::diff::{Change, Options, compare};
+use crate::store::Store;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Kind, StreamId};
+use xdscope_wire::{MessageBuilder, MessageShape};
 
 /// Resources of one message that are compared; the others are counted.
 const MAX_COMPARED: usize = 10_000;

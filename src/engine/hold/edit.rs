@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::engine::hold::HeldFact;
-use crate::schema::{FieldNames, Schema, Violation, from_yaml, to_yaml};
-use crate::wire::MessageShape;
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::discovery::fields::{RESOURCES, resource};
-use crate::wire::pb::{Fields, put_len_field};
-use crate::wire::text::{display_safe, shown_name, type_label};
+use crate::hold::HeldFact;
+use xdscope_schema::{FieldNames, Schema, Violation, from_yaml, to_yaml};
+use xdscope_wire::MessageShape;
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::discovery::fields::{RESOURCES, resource};
+use xdscope_wire::pb::{Fields, put_len_field};
+use xdscope_wire::text::{display_safe, shown_name, type_label};
 
 /// The member with the resources of a push.
 const RESOURCES_MEMBER: &str = "resources";
@@ -241,8 +241,8 @@ fn line_of(text: &str, reason: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::hold::HeldId;
-    use crate::wire::discovery::encode::{ResourceFields, ResponseFields};
+    use crate::hold::HeldId;
+    use xdscope_wire::discovery::encode::{ResourceFields, ResponseFields};
 
     const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

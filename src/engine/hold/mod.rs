@@ -5,16 +5,14 @@
 mod command;
 mod compare;
 pub mod edit;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::wire::MessageShape;
-use crate::wire::event::{Dir, TypeUrl};
+use xdscope_wire::MessageShape;
+use xdscope_wire::event::{Dir, TypeUrl};
 
 pub use command::{HeldRow, HoldCommand, HoldStatus, parse_filter};
 pub use compare::{HeldDiff, HeldResource, compare_held, without_secrets};

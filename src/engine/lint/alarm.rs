@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::wire::event::Time;
+use xdscope_wire::event::Time;
 
 /// The purpose of a timer. Each runs at most once at a time per stream and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::schema::bootstrap::{Dialect, Document};
+use xdscope_schema::bootstrap::{Dialect, Document};
 
-pub(super) use crate::schema::bootstrap::fields::get;
-pub(super) use crate::schema::bootstrap::{cluster_names, each_object_in};
+pub(super) use xdscope_schema::bootstrap::fields::get;
+pub(super) use xdscope_schema::bootstrap::{cluster_names, each_object_in};
 
 /// A bootstrap of Envoy or gRPC.
 #[derive(Clone, Debug)]

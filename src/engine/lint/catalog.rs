@@ -5,11 +5,9 @@ use std::sync::OnceLock;
 use super::bootstrap::{Bootstrap, BootstrapProblem};
 use super::check::{Check, Checks, HasFault};
 use super::finding::{Blame, Finding};
-#[cfg(test)]
-use super::rule::Ending;
 use super::rule::Rule;
 use super::rules::ALL;
-use crate::wire::event::{StreamId, Time, TypeUrl};
+use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 /// Findings of one rule in one bootstrap.
 const MAX_PROBLEMS_PER_RULE: usize = 100;
@@ -28,24 +26,6 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 /// Returns the rule of that id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     ALL.iter().map(|(rule, _)| *rule).find(|rule| rule.id == id)
-}
-
-/// Returns the ids of the rules about a state, or about one message, that can be over.
-/// `tests/fixtures/lint/endings.txt` has the ways in which their findings end.
-#[cfg(test)]
-pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
-    let is_lasting =
-        |rule: &Rule| matches!(rule.ending, Ending::State | Ending::Message(_) | Ending::Loop(_));
-    rules().filter(move |rule| is_lasting(rule)).map(|rule| rule.id)
-}
-
-/// Returns the ids of the rules about what a message contains. `tests/fixtures/lint/corrected.txt`
-/// has messages for each that end its findings.
-#[cfg(test)]
-pub(crate) fn content_rules() -> impl Iterator<Item = &'static str> {
-    let is_of_content =
-        |rule: &Rule| matches!(rule.ending, Ending::Content | Ending::Names | Ending::Response);
-    rules().filter(move |rule| is_of_content(rule)).map(|rule| rule.id)
 }
 
 /// Returns the checks of all rules.

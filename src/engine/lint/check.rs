@@ -6,9 +6,9 @@ use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::finding::{Blame, Finding};
 use super::structured::ParsedName;
-use crate::engine::session::Track;
-use crate::wire::Message;
-use crate::wire::event::Dir;
+use crate::session::Track;
+use xdscope_wire::Message;
+use xdscope_wire::event::Dir;
 
 /// A function of a rule, by the event that it checks.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
-use crate::engine::session::{ResourceEntry, SymSet, Track, key};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Sym};
+use crate::session::{ResourceEntry, SymSet, Track, key};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, Sym};
 
 /// Clusters that the resources of a client refer to and that the client does not have.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
 use super::structured_contents::ChangedContents;
-use crate::engine::session::key;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::Sym;
+use crate::session::key;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::Sym;
 
 /// The names, versions and payloads of the structured resources of a response. Names in another
 /// spelling are left out: the content may repeat the spelling.

@@ -9,10 +9,10 @@ use super::finding::Finding;
 use super::lasting::{Followed, LastingState};
 use super::rule::{Ending, Rule, Severity};
 use super::state::MAX_NAMES;
-use crate::engine::session::{SymMap, SymSet, Track};
-use crate::engine::store::Store;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Seq, Sym};
+use crate::session::{SymMap, SymSet, Track};
+use crate::store::Store;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Seq, Sym};
 
 impl RuleContext<'_> {
     /// Follows a finding about what a message contains, until it is corrected.

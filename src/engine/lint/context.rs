@@ -8,11 +8,11 @@ use super::finding::{FindingDraft, FindingOrigin, Findings, Restated};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
-use crate::engine::session::{Consequence, Stream, Track};
-use crate::engine::store::Store;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use crate::wire::{InterventionFacts, Profile};
+use crate::session::{Consequence, Stream, Track};
+use crate::store::Store;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::{InterventionFacts, Profile};
 
 /// One frame or timer on one stream, mostly about one type.
 pub(super) struct RuleContext<'a> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Lint, Options, Reference};
-use crate::engine::session::visits;
-use crate::engine::store::{self, Store};
-use crate::wire::content::Catalog;
-use crate::wire::discovery::encode::{NodeFields, RequestFields, ResponseFields, encode_any};
-use crate::wire::event::{Clock, Code, Dir, Kind, Side, StreamId, Time};
-use crate::wire::pb::put_len_field;
-use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
+use crate::session::visits;
+use crate::store::{self, Store};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::discovery::encode::{NodeFields, RequestFields, ResponseFields, encode_any};
+use xdscope_wire::event::{Clock, Code, Dir, Kind, Side, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const RDS: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";

@@ -15,12 +15,12 @@ use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
 use super::structured_names::{delivered_names, requested_names};
-use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
-use crate::engine::store::Store;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Dir, Kind, Seq, Time, Variant};
-use crate::wire::xdstp::{locator, respelled};
-use crate::wire::{Frame, Message};
+use crate::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
+use crate::store::Store;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Dir, Kind, Seq, Time, Variant};
+use xdscope_wire::xdstp::{locator, respelled};
+use xdscope_wire::{Frame, Message};
 
 /// All rules over one source.
 ///

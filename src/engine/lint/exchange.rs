@@ -1,9 +1,9 @@
 //! A request or a response, with what the engine made of it.
 
 use super::scan::ResponseScan;
-use crate::engine::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
-use crate::wire::event::{Kind, Sym, VersionInfo};
-use crate::wire::{DeltaRequest, ErrorDetail, Message, MessageBody, ResponseView, SotwRequest};
+use crate::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
+use xdscope_wire::event::{Kind, Sym, VersionInfo};
+use xdscope_wire::{DeltaRequest, ErrorDetail, Message, MessageBody, ResponseView, SotwRequest};
 
 /// A request and its outcome. The track is in its state after the request.
 pub(super) struct RequestContext<'a> {

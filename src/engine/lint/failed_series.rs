@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::engine::session::{Stream, StreamKey};
-use crate::wire::event::Time;
+use crate::session::{Stream, StreamKey};
+use xdscope_wire::event::Time;
 
 /// Series of a source that are followed.
 const MAX_FOLLOWED: usize = 1024;

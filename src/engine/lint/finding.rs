@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rule::{Ending, Rule, Severity};
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 /// The side that breaks the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -12,11 +12,11 @@ use super::finding::{Finding, FindingDraft};
 use super::past_events::PastEvents;
 use super::rule::{CorrectMessage, Ending, Rule, Severity};
 use super::state::MAX_NAMES;
-use crate::engine::session::{
+use crate::session::{
     DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
 };
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 
 /// Lasting findings that are followed.
 const MAX_FOLLOWED: usize = 1024;

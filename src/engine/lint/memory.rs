@@ -2,9 +2,9 @@
 
 use super::driver::Lint;
 use super::state::{SentResponse, SourceState, StreamState, TrackState};
-use crate::engine::session::{DroppedStreams, mark_key};
-use crate::engine::store::Store;
-use crate::wire::content::UsedContent;
+use crate::session::{DroppedStreams, mark_key};
+use crate::store::Store;
+use xdscope_wire::content::UsedContent;
 
 /// Estimated memory of the state of a stream.
 const STREAM_BYTES: usize = 1 << 10;

@@ -45,11 +45,9 @@ mod targets;
 mod tests;
 mod traffic_gaps;
 
-use crate::wire::xdstp::lists as structured;
+use xdscope_wire::xdstp::lists as structured;
 
 pub use bootstrap::Bootstrap;
-#[cfg(test)]
-pub(crate) use catalog::{content_rules, lasting_rules};
 pub use catalog::{rule, rules};
 pub use driver::Lint;
 pub use finding::{Blame, Finding};

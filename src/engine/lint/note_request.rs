@@ -6,8 +6,8 @@ use super::alarm::{Alarm, Due};
 use super::context::RuleContext;
 use super::exchange::RequestContext;
 use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
-use crate::engine::session::{MessageKind, RequestClass, Track, Wildcard, can_warm};
-use crate::wire::event::Sym;
+use crate::session::{MessageKind, RequestClass, Track, Wildcard, can_warm};
+use xdscope_wire::event::Sym;
 
 /// The time in which a new stream states its subscriptions.
 const SETTLE_TIME: Duration = Duration::from_secs(5);

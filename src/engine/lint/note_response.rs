@@ -4,9 +4,9 @@ use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
 use super::state::{MAX_NAMES, MAX_PUSHES, MAX_RESPONSES, SentResponse};
-use crate::engine::session::key;
-use crate::wire::content::BlobId;
-use crate::wire::event::Sym;
+use crate::session::key;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Sym;
 
 impl RuleContext<'_> {
     pub(super) fn note_response(&mut self, response: &ResponseContext<'_>) {

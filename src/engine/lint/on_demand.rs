@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use super::context::RuleContext;
 use super::references::ROUTE_KINDS;
-use crate::engine::session::Track;
-use crate::schema::links::fetches_clusters;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym};
-use crate::wire::xdstp::canonical_name;
+use crate::session::Track;
+use xdscope_schema::links::fetches_clusters;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::xdstp::canonical_name;
 
 /// Resources of a type that are searched for filters.
 const MAX_SEARCHED_CONTENTS: usize = 1024;

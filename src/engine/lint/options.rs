@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::schema::Violation;
-use crate::schema::links::{RouteSource, SourceKind};
-use crate::wire::Profile;
-use crate::wire::event::Kind;
+use xdscope_schema::Violation;
+use xdscope_schema::links::{RouteSource, SourceKind};
+use xdscope_wire::Profile;
+use xdscope_wire::event::Kind;
 
 /// Timeouts of rules. None runs over a source without timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

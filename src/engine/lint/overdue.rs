@@ -8,8 +8,8 @@ use super::context::RuleContext;
 use super::finding::{Blame, FindingDraft};
 use super::lasting::{Lasting, LastingState};
 use super::rule::{Rule, Severity};
-use crate::engine::session::{NameRequest, Track};
-use crate::wire::event::{Seq, Sym, Time};
+use crate::session::{NameRequest, Track};
+use xdscope_wire::event::{Seq, Sym, Time};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
 pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);

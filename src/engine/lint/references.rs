@@ -5,11 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::DroppedStreams;
-use crate::schema::links::SourceKind;
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
-use crate::wire::xdstp::canonical_name;
+use crate::session::DroppedStreams;
+use xdscope_schema::links::SourceKind;
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{DenseHash, Kind, Seq, Sym, Time};
+use xdscope_wire::xdstp::canonical_name;
 
 /// A reference to a resource by its canonical name, and its stated source:
 /// `docs/protocol.md#i-06`.

@@ -3,10 +3,10 @@
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
 use super::state::{Delivery, MAX_SOURCE_ENTRIES};
-use crate::engine::relay::is_upstream;
-use crate::engine::session::{Stream, key};
-use crate::wire::content::BlobId;
-use crate::wire::event::Sym;
+use crate::relay::is_upstream;
+use crate::session::{Stream, key};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Sym;
 
 /// Deliveries to remember of one content.
 const MAX_DELIVERIES: usize = 16;

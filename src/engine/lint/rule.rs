@@ -95,9 +95,19 @@ impl Rule {
         Rule { ending, ..self }
     }
 
+    /// Whether the rule is about a state, or about one message, that can be over.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self.ending, Ending::State | Ending::Message(_) | Ending::Loop(_))
+    }
+
+    /// Whether an accepted message with other content ends the findings of the rule.
+    pub fn ends_with_other_content(&self) -> bool {
+        matches!(self.ending, Ending::Content | Ending::Names | Ending::Response)
+    }
+
     /// Whether the rule is about the content of messages, whenever they come.
     pub(super) fn is_about_content(&self) -> bool {
-        matches!(self.ending, Ending::Content | Ending::Names | Ending::Response | Ending::OfContent)
+        self.ends_with_other_content() || self.ending == Ending::OfContent
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::structured::{self, LOCATOR, ListEntry, Locator};
 use super::structured_contents::{InlineContent, InlineVersion, hash};
-use crate::engine::session::{Track, key};
-use crate::wire::content::{BlobForm, BlobId, Catalog, List};
-use crate::wire::discovery::fields::{any, resource};
-use crate::wire::event::{Kind, Sym};
-use crate::wire::pb::Fields;
-use crate::wire::{Message, MessageBody};
+use crate::session::{Track, key};
+use xdscope_wire::content::{BlobForm, BlobId, Catalog, List};
+use xdscope_wire::discovery::fields::{any, resource};
+use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::pb::Fields;
+use xdscope_wire::{Message, MessageBody};
 
 /// Conspicuous entries of a response, found in one pass for all rules.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use super::failed_series::FailedSeriesByClient;
 use super::lasting::LastingFindings;
 use super::references::ReferenceGraphs;
 use super::structured_contents::StructuredContents;
-use crate::engine::session::{SymMap, SymSet};
-use crate::schema::Violation;
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
-use crate::wire::xdstp::Name;
+use crate::session::{SymMap, SymSet};
+use xdscope_schema::Violation;
+use xdscope_wire::content::{BlobId, Catalog, List};
+use xdscope_wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
+use xdscope_wire::xdstp::Name;
 
 /// Names in one map; beyond it the oldest knowledge goes, and the rule falls silent.
 pub(super) const MAX_NAMES: usize = 1 << 14;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::engine::session::DroppedStreams;
-use crate::wire::content::{BlobId, UsedContent};
-use crate::wire::event::Sym;
+use crate::session::DroppedStreams;
+use xdscope_wire::content::{BlobId, UsedContent};
+use xdscope_wire::event::Sym;
 
 /// Entries of each map; beyond it the contents are forgotten.
 const MAX_ENTRIES: usize = 1 << 16;

@@ -3,8 +3,8 @@
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::structured::ParsedName;
-use crate::wire::event::{Kind, Sym};
-use crate::wire::xdstp::Name;
+use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::xdstp::Name;
 
 /// Parses the structured names among `names`.
 pub(super) fn structured_names<'a>(ctx: &RuleContext<'a>, names: &[Sym]) -> Vec<ParsedName<'a>> {

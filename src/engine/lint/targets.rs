@@ -5,8 +5,8 @@ use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::state::PendingTarget;
 use super::structured::{LOCATOR, ListEntry, Locator, alternative, entries, value};
-use crate::engine::session::{MessageKind, ResourceEntry};
-use crate::wire::event::Sym;
+use crate::session::{MessageKind, ResourceEntry};
+use xdscope_wire::event::Sym;
 
 /// Targets to remember per type.
 const MAX_TARGETS: usize = 4096;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::context::RuleContext;
 use super::references::{OpenFinding, ROUTE_KINDS};
 use super::rule::Ending;
-use crate::engine::session::Track;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym, Time};
+use crate::session::Track;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym, Time};
 
 /// Marks findings about separate streams: a server controls the order within one stream only
 /// (docs/protocol.md#h-12).

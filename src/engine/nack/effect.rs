@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::store::{NackFact, ResourceFact, ResourceState, Store};
-use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::store::{NackFact, ResourceFact, ResourceState, Store};
+use xdscope_wire::event::{Kind, StreamId, TypeUrl};
 
 use super::{Extracted, Nack, RefusedPush};
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact, Store};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::store::{NackFact, RefusedBy, RefusedVersion, StateFact, Store};
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// Consecutive NACKs of one version for one reason.
 #[derive(Clone, Debug)]

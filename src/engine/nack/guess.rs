@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
+use xdscope_schema::Schema;
 
 use super::path::{self, PathStep};
 use super::unknown_field::unknown_field;

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
+use xdscope_schema::Schema;
 
 /// A value from the text of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]

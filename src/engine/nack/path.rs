@@ -3,8 +3,8 @@
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::schema::links::inner_message;
+use xdscope_schema::Schema;
+use xdscope_schema::links::inner_message;
 
 /// A step of a path: a field with an optional index or map key.
 #[derive(Clone, Debug, PartialEq, Eq)]

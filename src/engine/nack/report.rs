@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::engine::constraints::BrokenConstraints;
-use crate::engine::store::{AcceptedFact, NackFact, Store, Verdict, VersionFact};
-use crate::schema::Schema;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
+use crate::constraints::BrokenConstraints;
+use crate::store::{AcceptedFact, NackFact, Store, Verdict, VersionFact};
+use xdscope_schema::Schema;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
 
 use super::effect::{InUse, NackEffect, effects, in_use_of};
 use super::{ClientKind, Extracted, Nack, NamedFields, PartialUse, RefusedPush, read};

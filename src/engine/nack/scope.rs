@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 use super::blame::Names;
 use super::{ClientKind, MAX_TEXT_BYTES, guess, prefix, stated};

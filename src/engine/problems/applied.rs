@@ -1,8 +1,8 @@
 //! Differences between what clients have accepted and what they use.
 
-use crate::engine::applied::AppliedState;
-use crate::engine::lint::Blame;
-use crate::engine::store::{StateFact, Store};
+use crate::applied::AppliedState;
+use crate::lint::Blame;
+use crate::store::{StateFact, Store};
 
 use super::fact::{Problem, ProblemFact, ProblemKind, UnappliedResources, Urgency};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::engine::lint::Blame;
-use crate::engine::session::{Consequence, Stream, Track};
-use crate::engine::store::Debt;
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Dir, Seq};
+use crate::lint::Blame;
+use crate::session::{Consequence, Stream, Track};
+use crate::store::Debt;
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Dir, Seq};
 
 use super::fact::{Problem, ProblemFact};
 

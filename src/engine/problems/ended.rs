@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::engine::lint::Blame;
-use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
-use crate::wire::event::{Side, StreamId, TypeUrl};
+use crate::lint::Blame;
+use crate::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
+use xdscope_wire::event::{Side, StreamId, TypeUrl};
 
 use super::cause::blame_xdscope;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};

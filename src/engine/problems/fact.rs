@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::session::{PushedVersion, RequestSpan};
-use crate::engine::store::{
+use crate::lint::{Blame, Finding, Severity};
+use crate::session::{PushedVersion, RequestSpan};
+use crate::store::{
     ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
 };
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::session::Track;
-use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
-use crate::wire::event::{Kind, Seq, Side, StreamId, Sym, Time, TypeUrl};
-use crate::wire::h2::reset_words;
-use crate::wire::xdstp::with_other_context;
+use crate::lint::{Blame, Finding, Severity};
+use crate::session::Track;
+use crate::store::{Debt, OwedAtEnd, Store, WarmingFact};
+use xdscope_wire::event::{Kind, Seq, Side, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::h2::reset_words;
+use xdscope_wire::xdstp::with_other_context;
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
@@ -375,7 +375,7 @@ impl Causes {
         let facts = facts.chain(store.used_without(stream, track));
         let mut needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
         needs.find_map(|need| {
-            let name = crate::wire::xdstp::named(store.catalog(), &need.name)?;
+            let name = xdscope_wire::xdstp::named(store.catalog(), &need.name)?;
             let is_owed = |track: &&Track| {
                 let request = track.waiting.get(name);
                 let is_waiting = request.is_some_and(|request| request.is_owed());
@@ -402,7 +402,7 @@ fn is_about_others(store: &Store, finding: &Finding) -> bool {
         refusals.any(|refusal| refusal.is_certain)
     };
     let is_other = |name: &Arc<str>| {
-        let Some(name) = crate::wire::xdstp::named(store.catalog(), name) else { return has_named() };
+        let Some(name) = xdscope_wire::xdstp::named(store.catalog(), name) else { return has_named() };
         match track.refused.get(name) {
             Some(refusal) => !refusal.is_named,
             None => track.refused.removal(name).is_none() && has_named(),
@@ -423,7 +423,7 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     };
     // Any name of a lasting finding may still be missing.
     let searched = if finding.over.is_some() { MAX_NAMES } else { finding.names.len() };
-    let known = |name: &Arc<str>| crate::wire::xdstp::named(store.catalog(), name);
+    let known = |name: &Arc<str>| xdscope_wire::xdstp::named(store.catalog(), name);
     let names: Vec<Sym> = finding.names.iter().take(searched).filter_map(known).collect();
     if finding.rule.id == CONTEXT_MISMATCH {
         let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::lint::{Blame, Finding};
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::lint::{Blame, Finding};
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 /// Names of a finding that are compared with those of others.
 const MAX_COMPARED_NAMES: usize = 32;

@@ -14,8 +14,6 @@ mod findings;
 mod fold;
 mod refusals;
 mod states;
-#[cfg(test)]
-mod tests;
 
 pub use fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
@@ -26,10 +24,10 @@ pub use fold::{FindingGroup, group};
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::applied::AppliedState;
-use crate::engine::lint::{Finding, Severity};
-use crate::engine::store::{Store, TypeState};
-use crate::wire::event::StreamId;
+use crate::applied::AppliedState;
+use crate::lint::{Finding, Severity};
+use crate::store::{Store, TypeState};
+use xdscope_wire::event::StreamId;
 
 /// Messages that a problem lists as evidence.
 pub(crate) const MAX_EVIDENCE: usize = 16;

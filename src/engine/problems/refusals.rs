@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::lint::Blame;
-use crate::engine::nack::is_name_in;
-use crate::engine::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
-use crate::engine::store::{RefusedBy, Store, TypeState};
-use crate::wire::event::{Seq, Time, Variant};
-use crate::wire::xdstp::named;
+use crate::lint::Blame;
+use crate::nack::is_name_in;
+use crate::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
+use crate::store::{RefusedBy, Store, TypeState};
+use xdscope_wire::event::{Seq, Time, Variant};
+use xdscope_wire::xdstp::named;
 
 use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
 use super::states::{Start, fact, sorted};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::engine::lint::Blame;
-use crate::engine::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
-use crate::engine::store::{Store, TypeState, WarmingFact};
-use crate::wire::event::{Seq, Sym, Time, TypeUrl};
+use crate::lint::Blame;
+use crate::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
+use crate::store::{Store, TypeState, WarmingFact};
+use xdscope_wire::event::{Seq, Sym, Time, TypeUrl};
 
 use super::cause::blame_xdscope;
 use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, Urgency, WarmingResources};
@@ -17,7 +17,7 @@ const MAX_LISTED_NAMES: usize = 3;
 /// Returns the servers and clients that cannot be reached.
 pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
     let peers = store.unreachable_peers().into_iter();
-    let problem = |peer: crate::engine::store::UnreachablePeer| ProblemFact {
+    let problem = |peer: crate::store::UnreachablePeer| ProblemFact {
         kind: ProblemKind::State(TypeState::Down),
         urgency: Urgency::Error,
         blame: if peer.is_client { Blame::Client } else { Blame::Server },

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wire::xdstp::{self, lists};
+use xdscope_wire::xdstp::{self, lists};
 
 /// Alternatives of all clients that are kept.
 const MAX_ALTERNATIVES: usize = 1 << 14;

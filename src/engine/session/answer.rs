@@ -4,8 +4,8 @@
 //! the version decides, else the oldest response without a verdict counts. A refusal is never
 //! derived from such a nonce.
 
-use crate::wire::event::{Nonce, VersionInfo};
-use crate::wire::{DeltaRequest, SotwRequest};
+use xdscope_wire::event::{Nonce, VersionInfo};
+use xdscope_wire::{DeltaRequest, SotwRequest};
 
 use super::RequestClass;
 use super::answer_verdict::{Answer, Verdict};

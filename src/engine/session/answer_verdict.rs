@@ -30,7 +30,7 @@ impl Verdict {
 }
 
 /// Returns the kind of a request without a verdict.
-pub(crate) fn kind_of_change(added: bool, removed: bool) -> MessageKind {
+pub fn kind_of_change(added: bool, removed: bool) -> MessageKind {
     match (added, removed) {
         (true, _) => MessageKind::Subscribe,
         (false, true) => MessageKind::Unsubscribe,

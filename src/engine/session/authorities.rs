@@ -1,8 +1,8 @@
 //! Authorities of the names that streams request.
 
-use crate::wire::content::Catalog;
-use crate::wire::event::Sym;
-use crate::wire::xdstp::{Name, is_structured};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::{Name, is_structured};
 
 /// Authorities of a track that are remembered.
 const MAX_AUTHORITIES: usize = 16;

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{Seq, Sym};
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{Seq, Sym};
 
 use super::names::SymMap;
 
@@ -55,7 +55,7 @@ impl ClaimOutcome {
 
 /// One entry of `initial_resource_versions`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub struct Claim {
     pub(crate) name: Sym,
     /// The version that the client states.
     pub(crate) version: Sym,
@@ -87,7 +87,7 @@ impl Claims {
     }
 
     /// Marks the names and versions as used.
-    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+    pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
         for claim in &*self.entries {
             used.names([claim.name, claim.version].iter().chain(&claim.known));
         }

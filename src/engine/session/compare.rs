@@ -1,7 +1,7 @@
-use crate::wire::content::{BlobForm, BlobId, Catalog, List, UsedContent};
-use crate::wire::discovery::fields::any;
-use crate::wire::event::Sym;
-use crate::wire::pb::Fields;
+use xdscope_wire::content::{BlobForm, BlobId, Catalog, List, UsedContent};
+use xdscope_wire::discovery::fields::any;
+use xdscope_wire::event::Sym;
+use xdscope_wire::pb::Fields;
 
 use super::DynSemantics;
 use super::names::{SymMap, SymSet};
@@ -322,8 +322,8 @@ mod tests {
         let mut catalog = Catalog::in_memory();
         let entry = |catalog: &mut Catalog, name: usize, content: u8| {
             let mut resource = Vec::new();
-            crate::wire::pb::put_len_field(&mut resource, 3, format!("name-{name}").as_bytes());
-            crate::wire::pb::put_len_field(&mut resource, 1, &[b'a' + content]);
+            xdscope_wire::pb::put_len_field(&mut resource, 3, format!("name-{name}").as_bytes());
+            xdscope_wire::pb::put_len_field(&mut resource, 1, &[b'a' + content]);
             catalog.intern_entry(&resource, true, None)
         };
         let old: Vec<BlobId> = (0..1000).map(|name| entry(&mut catalog, name, 0)).collect();

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Sym, Time};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time};
 
 use super::compare::nameless;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, Owed};
 use super::track::Track;
 use super::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
-use crate::wire::xdstp::lists::LOCATOR;
+use xdscope_wire::xdstp::lists::LOCATOR;
 
 /// Time limits of states; none for sources without timestamps.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::wire::DeltaRequest;
-use crate::wire::content::Catalog;
-use crate::wire::event::Sym;
+use xdscope_wire::DeltaRequest;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
 
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
@@ -16,7 +16,7 @@ use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::{Context, MessageKind, Wildcard};
-use crate::wire::xdstp::is_glob;
+use xdscope_wire::xdstp::is_glob;
 
 impl Track {
     /// Handles a delta request (docs/protocol.md#f-04 and following).
@@ -415,7 +415,7 @@ fn first_spellings<'a>(ctx: &mut Context<'_>, request: &'a DeltaRequest) -> Cow<
         let claimed = request.initial_resource_versions.keys();
         let names = request.subscribe.iter().chain(&*request.unsubscribe).chain(claimed);
         let locators = request.locators_subscribe.iter().chain(&request.locators_unsubscribe);
-        crate::wire::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
+        xdscope_wire::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
     }
     let catalog = &*ctx.catalog;
     if !catalog.has_spellings() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::MessageKind;
-use crate::wire::event::{Dir, Seq, Time};
-use crate::wire::{Interference, InterventionFacts};
+use xdscope_wire::event::{Dir, Seq, Time};
+use xdscope_wire::{Interference, InterventionFacts};
 
 /// Interventions in a type that are remembered until they are repaired.
 const MAX_CAUSES: usize = 256;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::MessageKind;
-use crate::wire::InterventionFacts;
+use xdscope_wire::InterventionFacts;
 
 /// Answers of a server to a request that may be the second ones.
 const MAX_SECOND_ANSWERS: u8 = 2;

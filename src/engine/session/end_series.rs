@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use crate::wire::End;
-use crate::wire::event::{Code, Time};
-use crate::wire::h2::reset_words;
+use xdscope_wire::End;
+use xdscope_wire::event::{Code, Time};
+use xdscope_wire::h2::reset_words;
 
 /// Intervals between ends that are compared with each other.
 const MAX_COMPARED_GAPS: usize = 8;

@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::content::{BlobForm, Catalog};
-use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
-use crate::wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
+use xdscope_wire::content::{BlobForm, Catalog};
+use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
+use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::compare::Compare;
 use super::condition::Limits;
@@ -21,7 +21,7 @@ use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits};
-use crate::wire::xdstp;
+use xdscope_wire::xdstp;
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
 pub(super) const MAX_EARLIER_STREAMS: usize = 64;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::Sym;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::Sym;
 
 use super::engine::Engine;
 use super::stream::Stream;
 use super::{DynSemantics, ResponseOutcome};
-use crate::wire::xdstp::lists;
-use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
-use crate::wire::xdstp::{is_structured, named};
+use xdscope_wire::xdstp::lists;
+use xdscope_wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
+use xdscope_wire::xdstp::{is_structured, named};
 
 /// Larger contents are not searched for alternatives.
 const MAX_SEARCHED_BYTES: usize = 1 << 20;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, Sym, Time};
-use crate::wire::{Message, NodeInfo};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::{Message, NodeInfo};
 
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
 use super::node::differences;
 use super::{PushFact, RequestOutcome, Track, Wildcard};
-use crate::wire::xdstp::is_structured;
+use xdscope_wire::xdstp::is_structured;
 
 impl Engine {
     /// Adds the events of a request. `changed_by`: the earlier request that changed the

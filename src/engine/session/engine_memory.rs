@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::StreamId;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::StreamId;
 
 use super::engine::Engine;
 use super::stream::Stream;

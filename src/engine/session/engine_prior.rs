@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
-use crate::wire::{Message, MessageBody};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
+use xdscope_wire::{Message, MessageBody};
 
 use super::Context;
 use super::compare::key;
@@ -18,7 +18,7 @@ use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::visits;
-use crate::wire::xdstp::is_malformed;
+use xdscope_wire::xdstp::is_malformed;
 
 /// Longest time between the ends of streams that end for one reason.
 const MAX_JOINT_END: Duration = Duration::from_secs(1);

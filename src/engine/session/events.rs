@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::wire::event::{Sym, Time};
-use crate::wire::pb::plain::{Put, Take};
+use xdscope_wire::event::{Sym, Time};
+use xdscope_wire::pb::plain::{Put, Take};
 
 use super::{AbsentBy, Wildcard};
 
@@ -316,7 +316,7 @@ pub(crate) struct TtlRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtlChange {
     /// The response that sets it.
-    pub n: crate::wire::event::Seq,
+    pub n: xdscope_wire::event::Seq,
     /// Time of the response.
     pub at: Time,
     /// The length; `None` if the resource has no time to live any more.
@@ -354,7 +354,7 @@ impl TtlRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::event::Seq;
+    use xdscope_wire::event::Seq;
 
     #[test]
     fn entries_are_decoded_as_encoded() {

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::event::{Code, Side, Time, Variant};
-use crate::wire::{End, Open};
+use xdscope_wire::event::{Code, Side, Time, Variant};
+use xdscope_wire::{End, Open};
 
 use super::condition::Limits;
 use super::end_series::{

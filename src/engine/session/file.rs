@@ -1,7 +1,7 @@
-use crate::schema::list_violations;
-use crate::wire::ErrorDetail;
-use crate::wire::content::{Catalog, List};
-use crate::wire::event::{Sym, TypeUrl};
+use xdscope_schema::list_violations;
+use xdscope_wire::ErrorDetail;
+use xdscope_wire::content::{Catalog, List};
+use xdscope_wire::event::{Sym, TypeUrl};
 
 use super::{Context, key, nameless};
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::Sym;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::Sym;
 
 use super::events::EventKind;
 use super::resource_set::Change;
 use super::{Context, Track};
-use crate::wire::xdstp::{is_glob, respelled};
+use xdscope_wire::xdstp::{is_glob, respelled};
 
 /// The subscribed glob collections of a track, found by the paths above a name.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ impl Globs {
     }
 
     /// Marks the names as used.
-    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+    pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
         used.names(self.by_url.values());
     }
 
@@ -73,7 +73,7 @@ impl Globs {
 impl Track {
     /// Records which members of subscribed globs a response adds and removes
     /// (docs/protocol.md#k-19).
-    pub(in crate::engine::session) fn note_members(&self, ctx: &mut Context<'_>, change: &Change) {
+    pub(in crate::session) fn note_members(&self, ctx: &mut Context<'_>, change: &Change) {
         if self.subscription.globs.is_empty() {
             return;
         }

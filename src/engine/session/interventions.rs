@@ -9,9 +9,9 @@ use super::doubled_request::DoubledRequest;
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
-use crate::wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
+use xdscope_wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
@@ -286,6 +286,3 @@ fn lost_names(
     let lost = foreign.chain(was.difference(&is).copied());
     lost.map(|(name, is_missing)| (catalog.text(name).into(), is_missing)).collect()
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::event::{Side, Time};
+use xdscope_wire::event::{Side, Time};
 
 /// A side that sends PINGs at regular intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -76,8 +76,8 @@ pub use words::{
     ResourceState, TypeState, Wildcard,
 };
 
-pub(crate) use answer_verdict::kind_of_change;
-pub(crate) use claims::Claim;
+pub use answer_verdict::kind_of_change;
+pub use claims::Claim;
 pub(crate) use compare::{hollow, key, mark_key, nameless};
 pub(crate) use condition::{Condition, Limits, OwedAgain};
 pub(crate) use end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
@@ -105,13 +105,13 @@ pub(crate) use warming_batches::WarmingCause;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::NodeInfo;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, Sym, Time};
 use compare::Compare;
 use events::EventList;
 use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
+use xdscope_wire::NodeInfo;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Seq, Sym, Time};
 
 /// Comparison and validation of contents by descriptors. Without it, bytes are compared.
 pub type SharedSemantics = std::sync::Arc<DynSemantics>;

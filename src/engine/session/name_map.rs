@@ -1,6 +1,6 @@
 //! A map of names that keeps their order.
 
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 use super::names::SymMap;
 

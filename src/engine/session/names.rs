@@ -1,8 +1,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{DenseHash, Sym};
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{DenseHash, Sym};
 
 pub(crate) type SymMap<V> = HashMap<Sym, V, DenseHash>;
 pub(crate) type SymSet = HashSet<Sym, DenseHash>;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::schema::links::SourceKind;
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Sym};
-use crate::wire::pb::{Fields, Value};
+use xdscope_schema::links::SourceKind;
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{DenseHash, Kind, Sym};
+use xdscope_wire::pb::{Fields, Value};
 
 use super::DynSemantics;
 use super::alternatives::Alternatives;
-use crate::wire::xdstp::is_structured;
-use crate::wire::xdstp::lists;
-use crate::wire::xdstp::lists::Locator;
+use xdscope_wire::xdstp::is_structured;
+use xdscope_wire::xdstp::lists;
+use xdscope_wire::xdstp::lists::Locator;
 
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;

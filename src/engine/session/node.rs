@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use twox_hash::XxHash3_128;
 
-use crate::wire::NodeInfo;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::DenseHash;
-use crate::wire::pb::{Fields, WireField};
+use xdscope_wire::NodeInfo;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::DenseHash;
+use xdscope_wire::pb::{Fields, WireField};
 
 /// The digests of a node, independent of the order of fields and map entries.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ fn unordered(field: &WireField<'_>, depth: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::pb::put_len_field;
+    use xdscope_wire::pb::put_len_field;
 
     /// Returns a node with metadata entries in the given order.
     fn node(catalog: &mut Catalog, entries: &[(&str, &str)]) -> NodeInfo {

@@ -1,6 +1,6 @@
 //! Parts of a stream that exceed a limit, or that the end of the stream cuts off, and are not kept.
 
-use crate::wire::GapCause;
+use xdscope_wire::GapCause;
 
 /// Messages and bytes that are not kept, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct NotKeptPart {
 
 impl NotKept {
     /// Counts a gap. A lost part of the copy exceeds no limit.
-    pub(crate) fn add(&mut self, cause: GapCause, messages: u64, bytes: u64) {
+    pub fn add(&mut self, cause: GapCause, messages: u64, bytes: u64) {
         if cause == GapCause::Lost {
             return;
         }

@@ -1,5 +1,5 @@
 use super::events::EventEntry;
-use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
+use xdscope_wire::event::{Dir, Seq, StreamId, Sym, Time};
 
 use super::answer_verdict::Verdict;
 use super::responses::{Order, Status};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::event::Time;
+use xdscope_wire::event::Time;
 
 use super::track::Track;
 

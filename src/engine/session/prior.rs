@@ -1,6 +1,6 @@
 //! The state of a type at the end of the previous stream of a client.
 
-use crate::wire::event::{Seq, Sym, Time, VersionInfo};
+use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 use super::Context;
 use super::divergence::Divergence;

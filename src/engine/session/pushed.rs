@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::Sym;
-use crate::wire::text::{plural, shown_name};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
+use xdscope_wire::text::{plural, shown_name};
 
 use super::compare::key;
 use super::responses::Response;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::nack::ClientKind;
-use crate::engine::nack::NackScope;
-use crate::engine::nack::RestUse;
-use crate::wire::ErrorDetail;
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Seq, Sym};
+use crate::nack::ClientKind;
+use crate::nack::NackScope;
+use crate::nack::RestUse;
+use xdscope_wire::ErrorDetail;
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{DenseHash, Kind, Seq, Sym};
 
 use super::compare::{hollow, key, mark_key, nameless};
 use super::names::SymMap;

@@ -2,8 +2,8 @@
 
 use indexmap::IndexMap;
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{DenseHash, Seq, Sym, Time};
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{DenseHash, Seq, Sym, Time};
 
 use super::compare::mark_key;
 

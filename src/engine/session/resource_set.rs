@@ -40,8 +40,8 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Sym};
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{DenseHash, Sym};
 
 use super::compare::{key, mark_key};
 use super::names::SymSet;

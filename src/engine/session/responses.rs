@@ -1,8 +1,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::wire::content::{List, UsedContent};
-use crate::wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
+use xdscope_wire::content::{List, UsedContent};
+use xdscope_wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
 
 /// The position of a response among those of its track, from 0.
 pub(crate) type Order = u64;

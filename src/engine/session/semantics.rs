@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::schema::links::{FoundReference, ReferenceFinder};
-use crate::schema::{Fault, FaultAt, Schema};
+use xdscope_schema::links::{FoundReference, ReferenceFinder};
+use xdscope_schema::{Fault, FaultAt, Schema};
 
 /// The message that wraps a resource.
 const ANY: &str = "google.protobuf.Any";

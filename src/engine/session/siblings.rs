@@ -6,9 +6,9 @@ use super::engine_prior::is_beside;
 use super::stream::Stream;
 use super::track::Track;
 use super::warming::WarmingView;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Kind, Sym, Time};
-use crate::wire::xdstp::{Name, is_structured};
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Kind, Sym, Time};
+use xdscope_wire::xdstp::{Name, is_structured};
 
 /// Streams of each class of a client that are looked at.
 const MAX_SIBLINGS: usize = 16;

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::wire::SotwRequest;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym};
+use xdscope_wire::SotwRequest;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym};
 
 use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
@@ -128,7 +128,7 @@ impl Track {
             return;
         }
         if ctx.specials.structured {
-            crate::wire::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
+            xdscope_wire::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
         }
         let star = raw.contains(&ctx.star);
         self.subscription.was_named |= !raw.is_empty();

@@ -1,11 +1,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wire::content::BlobId;
-use crate::wire::event::{
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{
     ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
-use crate::wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
+use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
@@ -14,7 +14,7 @@ use super::outcome::{GapFact, SessionEvent};
 use super::track::Track;
 use super::visits;
 use super::words::PlaneFact;
-use crate::wire::xdstp;
+use xdscope_wire::xdstp;
 
 /// Types of a stream up to which they are searched one by one.
 const MAX_SEARCHED_TYPES: usize = 16;
@@ -24,8 +24,8 @@ const MAX_PLANES: usize = 16;
 
 /// One stream, of xDS or another protocol.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
-    pub(crate) id: StreamId,
+pub struct Stream {
+    pub id: StreamId,
     pub(crate) open: Open,
     pub(crate) opened: Time,
     /// The method, if the stream is of xDS.

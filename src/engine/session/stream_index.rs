@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::wire::event::{Kind, Time};
+use xdscope_wire::event::{Kind, Time};
 
 use super::stream::Stream;
 

@@ -1,5 +1,5 @@
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Sym, Time};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym, Time};
 
 use super::Context;
 use super::needs::is_needed;
@@ -7,7 +7,7 @@ use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
 use super::{MessageKind, Wildcard};
-use crate::wire::xdstp::is_malformed;
+use xdscope_wire::xdstp::is_malformed;
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{Seq, Sym, Time};
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::Wildcard;
 use super::name_map::NameMap;

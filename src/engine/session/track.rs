@@ -9,8 +9,8 @@ pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;
 
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;

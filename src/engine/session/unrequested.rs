@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use super::names::SymSet;
 use super::needs::{ResourceKey, is_needed};
@@ -17,7 +17,7 @@ use super::stream::Stream;
 use super::track::Track;
 use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView, delivered_since};
 use super::warming_batches::WarmingBatch;
-use crate::wire::xdstp::named;
+use xdscope_wire::xdstp::named;
 
 /// Parts of the `user_agent_name` of clients that request the endpoints of their clusters.
 const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];

@@ -6,8 +6,8 @@
 
 use std::cell::OnceCell;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use super::names::SymSet;
 use super::needs::{Needs, ResourceKey};
@@ -18,8 +18,8 @@ use super::subscription::NameRequest;
 use super::track::Track;
 use super::warming_batches::{WarmingBatch, WarmingCause, WarmingProgress};
 use super::warming_content::WarmingContent;
-use crate::wire::xdstp::lists::LOCATOR;
-use crate::wire::xdstp::{is_structured, named};
+use xdscope_wire::xdstp::lists::LOCATOR;
+use xdscope_wire::xdstp::{is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::wire::content::{BlobId, UsedContent};
-use crate::wire::event::{Seq, Sym, Time};
+use xdscope_wire::content::{BlobId, UsedContent};
+use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::compare::mark_key;
 use super::names::{SymMap, SymSet};

@@ -1,8 +1,8 @@
 //! The contents for which clusters and listeners warm: those that the client has accepted, or has
 //! yet to answer. A refused update neither starts nor ends the warming of what is in force.
 
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Seq, Sym, Time};
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::compare::key;
 use super::names::{NameRuns, SymSet};

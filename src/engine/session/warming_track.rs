@@ -1,14 +1,14 @@
 //! Statements of a track about the clusters and listeners that wait.
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, Sym, Time};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::needs::Needs;
 use super::responses::Status;
 use super::track::Track;
 use super::warming_batches::MAX_NAMES;
 use super::{DynSemantics, ResponseOutcome};
-use crate::wire::xdstp::lists::LOCATOR;
+use xdscope_wire::xdstp::lists::LOCATOR;
 
 impl Track {
     /// Reads the needs that the scopes or routes of a response pass on to listeners.

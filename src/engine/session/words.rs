@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{Code, Seq, Time};
+use xdscope_wire::event::{Code, Seq, Time};
 
 /// The kind of a message, the first that applies (`kind` of the JSON contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::engine::session::Stream;
-use crate::wire::event::StreamId;
+use crate::session::Stream;
+use xdscope_wire::event::StreamId;
 
 use super::Store;
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{
+use crate::session::{
     EventEntry, EventKind, MessageKind, ReportedError, Stream, TtlChange, TtlRecord, Wildcard,
 };
-use crate::wire::event::{Code, Dir, Seq, Time};
-use crate::wire::{Message, MessageBody, ResourceError};
+use xdscope_wire::event::{Code, Dir, Seq, Time};
+use xdscope_wire::{Message, MessageBody, ResourceError};
 
 use super::Store;
 use super::history::Row;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::engine::session::MessageKind;
-use crate::wire::event::{StreamId, Time, TypeUrl};
+use crate::session::MessageKind;
+use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 use super::Store;
 

@@ -7,19 +7,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::engine::session::{
+pub use crate::session::{
     AbsentBy, ClaimOutcome, Divergence, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact,
     PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
-use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout};
-use crate::wire::InterventionFacts;
-use crate::wire::xdstp::is_malformed;
+use crate::session::{EndKind, NotKept, is_keepalive_timeout};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::xdstp::is_malformed;
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
-use crate::engine::nack::RestUse;
-use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::wire::{End, NodeInfo, Open, Tls};
+use crate::nack::RestUse;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::{End, NodeInfo, Open, Tls};
 
 use super::row_note::RowNote;
 
@@ -409,7 +409,7 @@ pub struct ResourceFact {
     pub ttl: Option<Box<TtlFact>>,
     /// Why the server does not send the resource.
     pub error: Option<Box<ResourceErrorFact>>,
-    /// The newest content, for [`crate::wire::content::Catalog::bytes`].
+    /// The newest content, for [`xdscope_wire::content::Catalog::bytes`].
     pub content: Option<BlobId>,
 }
 
@@ -454,7 +454,7 @@ pub struct RefusalFact {
 pub struct InForceFact {
     /// The version; empty if the version is not known.
     pub version: Arc<str>,
-    /// The content, for [`crate::wire::content::Catalog::bytes`]. `None` if known by version only.
+    /// The content, for [`xdscope_wire::content::Catalog::bytes`]. `None` if known by version only.
     pub content: Option<BlobId>,
 }
 
@@ -481,7 +481,7 @@ impl StreamFact {
 impl ResourceFact {
     /// Whether this is a glob collection, which stands for its members.
     pub fn is_glob(&self) -> bool {
-        crate::wire::xdstp::is_glob(&self.name)
+        xdscope_wire::xdstp::is_glob(&self.name)
     }
 
     /// Whether the client ignores the resource, which it has not requested

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{
+use crate::session::{
     CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
 };
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
 
 use super::{EndFact, OwedAtEnd, Store};
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::engine::session::{Stream, StreamKey, Track, is_counted};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Sym, Time};
+use crate::session::{Stream, StreamKey, Track, is_counted};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time};
 
 use super::Store;
 

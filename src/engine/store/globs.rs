@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{ResourceState, nameless};
-use crate::wire::event::{StreamId, Sym, TypeUrl};
-use crate::wire::xdstp::{Name, named};
+use crate::session::{ResourceState, nameless};
+use xdscope_wire::event::{StreamId, Sym, TypeUrl};
+use xdscope_wire::xdstp::{Name, named};
 
 use super::{ResourceFact, Store};
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{StreamId, TypeUrl};
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 use super::Store;
 
 impl Store {
     /// Returns the newest stream with an intervention by this author.
     pub fn stream_intercepted_by(&self, by: &str) -> Option<StreamId> {
-        let has = |facts: &Arc<crate::wire::InterventionFacts>| *facts.by == *by;
+        let has = |facts: &Arc<xdscope_wire::InterventionFacts>| *facts.by == *by;
         let streams = self.engine.streams().iter().filter(|stream| stream.interventions.iter().any(has));
         streams.map(|stream| stream.id).last()
     }

@@ -2,14 +2,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::session::{
+use crate::session::{
     EventEntry, GapFact, MessageKind, NotKeptPart, Outcome, RequestClass, ResponseOutcome, SessionEvent,
     Wildcard,
 };
-use crate::wire::content::{Catalog, Packed};
-use crate::wire::discovery::ErrorDetail;
-use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
-use crate::wire::{Frame, FramePayload, GapCause, Message, Segment};
+use xdscope_wire::content::{Catalog, Packed};
+use xdscope_wire::discovery::ErrorDetail;
+use xdscope_wire::event::{Dir, Seq, StreamId, Sym, Time};
+use xdscope_wire::{Frame, FramePayload, GapCause, Message, Segment};
 
 use super::line::{Names, Remark, TimelineLine, Which, version_and_nonce, which};
 use super::row_note::{ResponseNote, RowNote};
@@ -469,8 +469,8 @@ fn texts_weight(message: &Message) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::MessageShape;
-    use crate::wire::pb::put_len_field;
+    use xdscope_wire::MessageShape;
+    use xdscope_wire::pb::put_len_field;
 
     #[test]
     fn weight_counts_texts() {

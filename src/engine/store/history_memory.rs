@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::session::EventEntry;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::StreamId;
+use crate::session::EventEntry;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::StreamId;
 
 use super::history::History;
 use super::line::{Names, Remark, Which};

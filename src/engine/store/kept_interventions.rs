@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::wire::Intervention;
-use crate::wire::event::StreamId;
+use xdscope_wire::Intervention;
+use xdscope_wire::event::StreamId;
 
 use super::row_note::RowNote;
 use super::{MessageFact, Store};

@@ -1,9 +1,9 @@
 //! Remarks on nonces that do not answer the newest response (docs/protocol.md#e-08,
 //! docs/protocol.md#f-09).
 
-use crate::engine::session::{Ambiguity, Outcome, RequestClass, RequestOutcome, SessionEvent, Stream, Track};
-use crate::wire::event::Seq;
-use crate::wire::{Message, MessageBody};
+use crate::session::{Ambiguity, Outcome, RequestClass, RequestOutcome, SessionEvent, Stream, Track};
+use xdscope_wire::event::Seq;
+use xdscope_wire::{Message, MessageBody};
 
 use super::row_note::{NonceNote, NonceReadings, RowNote};
 

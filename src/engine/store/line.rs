@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{EventEntry, MessageKind, OtherReading};
-use crate::wire::event::{Dir, Seq, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::plain::{Put, Take};
-use crate::wire::{Message, MessageBody};
+use crate::session::{EventEntry, MessageKind, OtherReading};
+use xdscope_wire::event::{Dir, Seq, Sym, TypeUrl, VersionInfo};
+use xdscope_wire::pb::plain::{Put, Take};
+use xdscope_wire::{Message, MessageBody};
 
 use super::row_note::RowNote;
 
@@ -175,7 +175,7 @@ pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::session::EventKind;
+    use crate::session::EventKind;
 
     #[test]
     fn a_line_is_what_was_put_away() {

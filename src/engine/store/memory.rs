@@ -1,7 +1,7 @@
 //! The memory of a store, and how it drops what is old.
 
-use crate::engine::session::DroppedStreams;
-use crate::wire::content::{Catalog, UsedContent};
+use crate::session::DroppedStreams;
+use xdscope_wire::content::{Catalog, UsedContent};
 
 use super::{Checkpoint, Store};
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{ClaimOutcome, NameRequest, Presence, ResourceEntry, Stream, Track};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
+use crate::session::{ClaimOutcome, NameRequest, Presence, ResourceEntry, Stream, Track};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
 
 use super::Store;
 
@@ -117,7 +117,7 @@ impl Store {
     ) -> Option<MissingAnswerCause> {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
-        let name = crate::wire::xdstp::named(&self.catalog, name)?;
+        let name = xdscope_wire::xdstp::named(&self.catalog, name)?;
         if let Some(request) = track.waiting.get(name) {
             return Look::new(&self.catalog, stream, track).reason(name, &request);
         }

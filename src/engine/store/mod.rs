@@ -28,7 +28,7 @@ mod row_note;
 mod rows;
 mod snapshot;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod timers;
 mod unreachable;
 mod versions;
@@ -36,7 +36,7 @@ mod view;
 mod warming;
 mod warming_cause;
 
-pub use crate::engine::session::{
+pub use crate::session::{
     EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,
     SharedSemantics, TtlChange,
 };
@@ -61,12 +61,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Engine, Limits, Outcome, SessionEvent, Stream};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
-use crate::wire::{Frame, FramePayload, Message};
+use crate::session::{Engine, Limits, Outcome, SessionEvent, Stream};
 use history::History;
 use kept_interventions::KeptInterventions;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::{Frame, FramePayload, Message};
 
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
@@ -386,9 +386,7 @@ impl Store {
     pub fn ack_ms(&self, streams: impl Iterator<Item = StreamId>) -> Option<(f64, f64)> {
         let streams = streams.filter_map(|id| self.engine.stream(id));
         let timed = !self.clock.untimed;
-        timed
-            .then(|| crate::engine::session::latencies_of(streams.flat_map(|stream| &stream.tracks)))
-            .flatten()
+        timed.then(|| crate::session::latencies_of(streams.flat_map(|stream| &stream.tracks))).flatten()
     }
 
     /// Returns all states without their names.

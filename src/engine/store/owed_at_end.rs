@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
-use crate::wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
+use crate::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
+use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 use super::{EndFact, Store, TypeState, WarmingFact, WarmingUser};
 
@@ -88,7 +88,7 @@ impl Store {
 
     /// Returns the newest closed stream with requests of each client, in the order of openings,
     /// unless a later stream of the client was answered, by that server or another one.
-    pub(crate) fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
+    pub fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
         let clients = self.engine.failures().clients();
         let mut indices: Vec<usize> = clients.filter_map(|(_, ends)| ends.unreplaced).collect();
         indices.sort_unstable();

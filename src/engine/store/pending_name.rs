@@ -1,7 +1,7 @@
 //! Requests for single names.
 
-use crate::engine::session::{RequestSpan, Wildcard};
-use crate::wire::event::{StreamId, Time, TypeUrl};
+use crate::session::{RequestSpan, Wildcard};
+use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 use super::Store;
 
@@ -26,7 +26,7 @@ impl Store {
     pub fn pending_name(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(type_url)?;
-        let request = track.waiting.get(crate::wire::xdstp::named(&self.catalog, name)?)?;
+        let request = track.waiting.get(xdscope_wire::xdstp::named(&self.catalog, name)?)?;
         if request.is_malformed {
             return None;
         }

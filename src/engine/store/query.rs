@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::session::{
+use crate::session::{
     Claim, Condition, OwedAgain, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track, nameless,
 };
-use crate::wire::Open;
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use crate::wire::xdstp::named;
+use xdscope_wire::Open;
+use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::xdstp::named;
 
 use super::{
     ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact, ReconnectCounts,
@@ -121,7 +121,7 @@ impl Store {
     /// Returns the entry of a name in `initial_resource_versions`.
     pub fn claim(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ClaimFact> {
         let track = self.engine.stream(stream)?.find(type_url)?;
-        let name = crate::wire::xdstp::named(&self.catalog, name)?;
+        let name = xdscope_wire::xdstp::named(&self.catalog, name)?;
         let (claim, outcome) = track.carried.claims.get(self.catalog.first_spelling(name))?;
         Some(self.claim_fact(claim, outcome))
     }
@@ -321,7 +321,7 @@ impl Store {
     /// Returns the resource of a name, which may have directives if it is an `xdstp` name
     /// (docs/protocol.md#k-06).
     pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
-        let is_structured = crate::wire::xdstp::is_structured(name);
+        let is_structured = xdscope_wire::xdstp::is_structured(name);
         let without_directives = || name.split_once('#').filter(|_| is_structured);
         let known = self.resource_on_wire(stream, url, name);
         known.or_else(|| self.resource_on_wire(stream, url, without_directives()?.0))

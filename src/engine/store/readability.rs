@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::schema::Schema;
-use crate::wire::content::BlobId;
+use xdscope_schema::Schema;
+use xdscope_wire::content::BlobId;
 
 use super::Store;
 

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{NackFact, Refusal, ResourceEntry, ResourceState, Stream, Track};
-use crate::wire::event::{Seq, StreamId, Sym, TypeUrl, VersionInfo};
+use crate::session::{NackFact, Refusal, ResourceEntry, ResourceState, Stream, Track};
+use xdscope_wire::event::{Seq, StreamId, Sym, TypeUrl, VersionInfo};
 
 use super::Store;
 
@@ -163,7 +163,7 @@ impl Store {
         let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
         let (Some(track), Some(refused)) = (track, nack.refused) else { return false };
         let is_later = |name: &Arc<str>| {
-            let name = crate::wire::xdstp::named(&self.catalog, name)?;
+            let name = xdscope_wire::xdstp::named(&self.catalog, name)?;
             let entry = track.accepted.get(&self.catalog, name)?;
             Some(track.responses.get(entry.order)?.seq > refused)
         };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::NotKeptPart;
-use crate::wire::event::{Seq, TypeUrl};
-use crate::wire::pb::plain::{Put, Take};
-use crate::wire::{InterventionFacts, Tls};
+use crate::session::NotKeptPart;
+use xdscope_wire::event::{Seq, TypeUrl};
+use xdscope_wire::pb::plain::{Put, Take};
+use xdscope_wire::{InterventionFacts, Tls};
 
 use super::EndFact;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{MessageKind, Stream, kind_of_change};
-use crate::wire::Message;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Code, StreamId, Sym, TypeUrl};
+use crate::session::{MessageKind, Stream, kind_of_change};
+use xdscope_wire::Message;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Code, StreamId, Sym, TypeUrl};
 
 use super::history::Row;
 use super::line::{Names, Which};
@@ -144,7 +144,7 @@ impl Store {
         let (names, locators): (&[Sym], &[Sym]) =
             message.request().map_or((&[], &[]), |request| (request.names, request.locators));
         let blobs = message.resources().map_or(&[][..], |list| list.blobs());
-        let keys = blobs.iter().map(|id| crate::engine::session::key(&self.catalog, *id));
+        let keys = blobs.iter().map(|id| crate::session::key(&self.catalog, *id));
         names.iter().chain(locators).copied().chain(keys)
     }
 
@@ -180,7 +180,7 @@ fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> Type
 }
 
 pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
-    match crate::engine::session::nameless(key) {
+    match crate::session::nameless(key) {
         Some(blob) => format!("#{:012x}", catalog.blob(blob).hash >> 80).into(),
         None => catalog.text(key).into(),
     }

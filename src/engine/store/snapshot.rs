@@ -1,7 +1,7 @@
 //! A snapshot of some streams, for readers that outlive the store lock.
 
-use crate::engine::session::{ResourceEntry, Stream, Wildcard};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use crate::session::{ResourceEntry, Stream, Wildcard};
+use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{ResourceFact, Store};
 

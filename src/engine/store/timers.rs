@@ -1,7 +1,7 @@
 //! Timers that decide states.
 
-use crate::engine::session::Track;
-use crate::wire::event::Time;
+use crate::session::Track;
+use xdscope_wire::event::Time;
 
 use super::Store;
 

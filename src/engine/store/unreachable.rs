@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{AttemptKey, FailedAttempts, Stream};
-use crate::wire::Open;
-use crate::wire::event::{StreamId, Time};
+use crate::session::{AttemptKey, FailedAttempts, Stream};
+use xdscope_wire::Open;
+use xdscope_wire::event::{StreamId, Time};
 
 use super::Store;
 

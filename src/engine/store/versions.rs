@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::session::{MessageKind, Track, hollow, key, nameless};
-use crate::wire::Message;
-use crate::wire::content::{BlobId, List};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use crate::session::{MessageKind, Track, hollow, key, nameless};
+use xdscope_wire::Message;
+use xdscope_wire::content::{BlobId, List};
+use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::history::Row;
 use super::line::version_and_nonce;

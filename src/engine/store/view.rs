@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Presence, Stream, Track};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, VersionInfo};
+use crate::session::{Presence, Stream, Track};
+use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, VersionInfo};
 
 use super::{Store, SummaryFact, TypeState};
 
@@ -104,7 +104,7 @@ impl StateView<'_> {
     /// Whether `see` accepts a requested, missing or absent name.
     pub fn any_name(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let (catalog, track) = (&self.store.catalog, self.track);
-        let mut sees = |name: Sym| match crate::engine::session::nameless(name) {
+        let mut sees = |name: Sym| match crate::session::nameless(name) {
             Some(_) => see(&self.store.text(name)),
             None => see(catalog.text(name)),
         };

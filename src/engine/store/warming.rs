@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{
-    Condition, MissingNeed, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView,
-};
-use crate::wire::InterventionFacts;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
 
@@ -275,7 +273,7 @@ impl Store {
         let Some((stream, track)) = track.filter(|(_, track)| !track.warming.is_empty()) else {
             return Vec::new();
         };
-        let wanted = names.iter().filter_map(|name| crate::wire::xdstp::named(&self.catalog, name));
+        let wanted = names.iter().filter_map(|name| xdscope_wire::xdstp::named(&self.catalog, name));
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
         let unrequested = self.not_yet_requested(&view, stream, track);

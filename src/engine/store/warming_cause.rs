@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Consequence, Stream, Track};
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Dir, Nonce, Seq};
+use crate::session::{Consequence, Stream, Track};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Dir, Nonce, Seq};
 
 use super::Store;
 use super::warming::NeededResource;

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::schema::links;
-use crate::wire::content::BlobId;
-use crate::wire::event::StreamId;
-use crate::wire::xdstp::Name;
-use crate::wire::xdstp::lists;
-use crate::wire::xdstp::lists::{LOCATOR, ListEntry, Locator, alternative};
+use crate::store::Store;
+use xdscope_schema::Schema;
+use xdscope_schema::links;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::xdstp::Name;
+use xdscope_wire::xdstp::lists;
+use xdscope_wire::xdstp::lists::{LOCATOR, ListEntry, Locator, alternative};
 
 use super::MAX_CHAIN;
 

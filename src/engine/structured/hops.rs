@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::relay::is_upstream;
-use crate::engine::session::Stream;
-use crate::engine::store::{ResourceFact, ResourceState, Store};
-use crate::wire::event::StreamId;
-use crate::wire::xdstp::named;
+use crate::relay::is_upstream;
+use crate::session::Stream;
+use crate::store::{ResourceFact, ResourceState, Store};
+use xdscope_wire::event::StreamId;
+use xdscope_wire::xdstp::named;
 
 use super::MAX_CHAIN;
 

@@ -1,7 +1,7 @@
 //! The members of a list collection (docs/protocol.md#k-12).
 
-use crate::engine::store::{ResourceFact, ResourceState};
-use crate::wire::xdstp::lists::{ListEntry, alternative};
+use crate::store::{ResourceFact, ResourceState};
+use xdscope_wire::xdstp::lists::{ListEntry, alternative};
 
 /// Members that are listed by name. Further members are only counted.
 pub const MAX_LISTED_MEMBERS: usize = 100;
@@ -123,4 +123,38 @@ pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<Resou
         }
     }
     members
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use xdscope_wire::pb::put_len_field;
+    use xdscope_wire::xdstp::lists::entries;
+    use xdscope_wire::xdstp::locator;
+
+    use super::*;
+
+    const LISTENER: &str = "envoy.config.listener.v3.Listener";
+
+    /// An endless list is counted, and only its beginning is looked up.
+    #[test]
+    fn long_lists_are_bounded() {
+        let locator = locator::encode(&format!("xdstp://a/{LISTENER}/x")).expect("a locator");
+        let mut entry = Vec::new();
+        put_len_field(&mut entry, 1, &locator);
+        let mut bytes = Vec::new();
+        for _ in 0..20_000 {
+            put_len_field(&mut bytes, 1, &entry);
+        }
+        let looked_up = std::cell::Cell::new(0);
+        let members = members(&entries(&bytes), |_| {
+            looked_up.set(looked_up.get() + 1);
+            None
+        });
+        assert_eq!((members.entries, members.first.len()), (20_000, MAX_LISTED_MEMBERS));
+        assert!(looked_up.get() <= 10_000);
+        let states: HashMap<&str, MemberState> = MemberState::ALL.map(|state| (state.word(), state)).into();
+        assert_eq!(states.len(), MemberState::ALL.len());
+    }
 }

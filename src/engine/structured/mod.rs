@@ -9,19 +9,17 @@ mod alternatives;
 mod hops;
 mod lists;
 mod parts;
-#[cfg(test)]
-mod tests;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::store::{GlobMembers, ResourceFact, ResourceState, Store};
-use crate::schema::Schema;
-use crate::wire::event::{StreamId, TYPE_PREFIX, TypeUrl};
-use crate::wire::xdstp::lists::{self as wire_lists, LOCATOR, Locator};
-use crate::wire::xdstp::{Name, is_glob, is_structured};
+use crate::store::{GlobMembers, ResourceFact, ResourceState, Store};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{StreamId, TYPE_PREFIX, TypeUrl};
+use xdscope_wire::xdstp::lists::{self as wire_lists, LOCATOR, Locator};
+use xdscope_wire::xdstp::{Name, is_glob, is_structured};
 
 use alternatives::Alternatives;
 pub use hops::HopFact;

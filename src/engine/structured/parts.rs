@@ -1,4 +1,4 @@
-use crate::wire::xdstp::Name;
+use xdscope_wire::xdstp::Name;
 
 /// The parts of an `xdstp` name as sent (docs/protocol.md#k-02).
 #[derive(Clone, Debug, PartialEq, Eq)]

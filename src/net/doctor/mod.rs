@@ -10,10 +10,10 @@ use super::dial::{self, Dial};
 use super::reflection;
 use super::tls;
 use crate::net::transport::{Address, Leg};
-use crate::sources::observe::ConnectStep as Reached;
-use crate::wire::discovery::encode::NodeFields;
-use crate::wire::{Certificate, Secured, date};
 use http2::PrefaceAnswer;
+use xdscope_sources::observe::ConnectStep as Reached;
+use xdscope_wire::discovery::encode::NodeFields;
+use xdscope_wire::{Certificate, Secured, date};
 
 /// The server to examine, and the identity to use.
 pub struct DoctorTarget<'a> {

@@ -12,11 +12,11 @@ use tonic::{Code, Status};
 
 use super::{DoctorStep, State};
 use crate::net::{dial, rpc};
-use crate::wire::MessageShape;
-use crate::wire::discovery::encode::RequestFields;
-use crate::wire::discovery::fields::DiscoveryField;
-use crate::wire::event::{ApiVersion, Kind, Method, Variant};
-use crate::wire::pb::Fields;
+use xdscope_wire::MessageShape;
+use xdscope_wire::discovery::encode::RequestFields;
+use xdscope_wire::discovery::fields::DiscoveryField;
+use xdscope_wire::event::{ApiVersion, Kind, Method, Variant};
+use xdscope_wire::pb::Fields;
 
 /// The time after which a stream without a response or an error counts as open.
 const OPEN_AFTER: Duration = Duration::from_secs(1);
@@ -148,7 +148,7 @@ fn step<'a>(variant: Variant, results: impl Iterator<Item = &'a VariantResult>) 
             StreamResult::Open => open.extend(words),
             StreamResult::Refused(status) if status.code() == Code::Unimplemented => none.extend(words),
             StreamResult::Refused(status) => {
-                let code = crate::wire::event::Code(status.code().into());
+                let code = xdscope_wire::event::Code(status.code().into());
                 let text = format!("{code}: {}", dial::causes(status));
                 if !refused.contains(&text) {
                     refused.push(text);

@@ -11,9 +11,9 @@ use super::gather::Gather;
 use super::{HANDSHAKE_TIMEOUT, ServeContext, rest, stream};
 use crate::net::tls::{Failure, Server};
 use crate::net::transport::{Accepted, ClientProtocol, Leg, alert, client_protocol, refuse};
-use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
-use crate::wire::Secured;
-use crate::wire::event::Side;
+use xdscope_sources::observe::{ConnId, ConnectStep, TapEvent};
+use xdscope_wire::Secured;
+use xdscope_wire::event::Side;
 
 /// Response bytes that h2 buffers for each stream until the client takes them.
 const SEND_BUFFER_BYTES: usize = 2 << 20;

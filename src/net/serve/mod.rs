@@ -1,4 +1,5 @@
-//! The control plane's sockets: HTTP/2 and gRPC around [`crate::peers::server::ServerStream`].
+//! The control plane's sockets: HTTP/2 and gRPC around a
+//! [`ServerStream`](xdscope_sources::peers::server::ServerStream).
 //!
 //! Messages are reported in the same way as by a tap, so that analysis and recording work for both.
 
@@ -7,6 +8,7 @@ mod gather;
 mod rest;
 mod stream;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,10 +18,10 @@ use tokio::sync::watch;
 use super::tap::{BatchPolicy, EventReporter, ListenError, Tap};
 use super::tls;
 use crate::net::transport::{Address, Listener, accept};
-use crate::peers::server::{Plan, PollAnswer, RestPolls};
-use crate::schema::Schema;
-use crate::sources::observe::rest::RestCodec;
-use crate::wire::event::{Method, Time};
+use xdscope_schema::Schema;
+use xdscope_sources::observe::rest::RestCodec;
+use xdscope_sources::peers::server::{Plan, PollAnswer, RestPolls};
+use xdscope_wire::event::{Method, Time};
 
 /// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,12 +92,15 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
             let clock = RunClock(Instant::now());
             let (bodies, polls) = (Arc::new(RestCodec::new(schema)), Arc::default());
             let shared = ServeContext { reporter, tls, control, say, clock, bodies, polls };
-            let serve = move |accepted| connection::serve(accepted, shared.clone());
+            let serve = move |accepted| {
+                counters.connections.fetch_add(1, Ordering::Relaxed);
+                connection::serve(accepted, shared.clone())
+            };
             let own = |listener: Listener| {
                 let address = listener.address();
                 (listener, address)
             };
-            accept(listeners.into_iter().map(own), counters, (stopped, || std::future::ready(())), serve)
+            accept(listeners.into_iter().map(own), (stopped, || std::future::ready(())), serve)
         },
     )
 }

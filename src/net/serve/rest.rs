@@ -21,9 +21,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ServeContext;
 use crate::net::transport::Leg;
-use crate::peers::server::{PollAnswer, rest_method};
-use crate::sources::observe::{ConnId, TapEvent};
-use crate::wire::event::Dir;
+use xdscope_sources::observe::{ConnId, TapEvent};
+use xdscope_sources::peers::server::{PollAnswer, rest_method};
+use xdscope_wire::event::Dir;
 
 /// The largest poll, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;

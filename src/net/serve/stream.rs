@@ -12,11 +12,11 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::ServeContext;
 use crate::net::transport::percent;
-use crate::peers::server::{Next, ServerStream};
-use crate::sources::observe::{ConnId, StreamEvent, TapEvent};
-use crate::wire::event::{Code, Dir, Side};
-use crate::wire::h2::Head;
-use crate::wire::{End, Messages, Piece};
+use xdscope_sources::observe::{ConnId, StreamEvent, TapEvent};
+use xdscope_sources::peers::server::{Next, ServerStream};
+use xdscope_wire::event::{Code, Dir, Side};
+use xdscope_wire::h2::Head;
+use xdscope_wire::{End, Messages, Piece};
 
 /// The largest request, in bytes. A request with 100,000 names takes a tenth of this.
 const MAX_REQUEST_BYTES: usize = 16 << 20;

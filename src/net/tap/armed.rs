@@ -19,12 +19,12 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
 
 use super::relay::{Pump, read};
 use crate::net::transport::Leg;
-use crate::sources::observe::TapEvent;
-use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;
 pub use hold_desk::{DeskWaker, HoldDesk};
 pub(super) use shared_faults::Armed;
 pub use shared_faults::{Arms, SharedFaults};
+use xdscope_sources::observe::TapEvent;
+use xdscope_wire::event::{Dir, Side};
 
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;

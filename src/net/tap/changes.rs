@@ -1,7 +1,7 @@
 //! The headers that a tap can be told to change.
 
 use crate::net::dial;
-use crate::wire::h2::Changes;
+use xdscope_wire::h2::Changes;
 
 /// The reason why a header cannot be changed.
 #[derive(Debug, PartialEq, Eq)]

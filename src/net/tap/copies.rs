@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
-use crate::wire::Intervention;
-use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::h2::Skimmer;
+use xdscope_sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
+use xdscope_wire::Intervention;
+use xdscope_wire::event::{Clock, Dir, Time};
+use xdscope_wire::h2::Skimmer;
 
 use super::lane::Lane;
 

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::sources::observe::ConnId;
-use crate::wire::event::{Dir, Time};
-use crate::wire::h2::Skimmer;
+use xdscope_sources::observe::ConnId;
+use xdscope_wire::event::{Dir, Time};
+use xdscope_wire::h2::Skimmer;
 
 /// The bytes that a slow direction sends at once at most.
 const MAX_ALLOWANCE_BYTES: u64 = 256 << 10;

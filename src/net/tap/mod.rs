@@ -42,7 +42,7 @@ pub(super) use reporter::EventReporter;
 
 use super::tls;
 use super::transport::{Address, Listener, accept};
-use crate::wire::h2::Changes;
+use xdscope_wire::h2::Changes;
 
 /// The addresses of a tap and its settings.
 #[derive(Clone)]
@@ -144,8 +144,11 @@ impl Tap {
                 };
                 let early = early::EarlyBudget::default();
                 let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes, armed, early };
-                let relay = move |accepted| relay::relay(accepted, shared.clone());
-                accept(listeners.into_iter().zip(upstreams), counters, (stopped, release), relay)
+                let relay = move |accepted| {
+                    counters.connections.fetch_add(1, Ordering::Relaxed);
+                    relay::relay(accepted, shared.clone())
+                };
+                accept(listeners.into_iter().zip(upstreams), (stopped, release), relay)
             },
         )
     }

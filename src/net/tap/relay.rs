@@ -20,10 +20,10 @@ use crate::net::transport::Accepted;
 use crate::net::transport::ClientProtocol;
 use crate::net::transport::Leg;
 use crate::net::transport::answer;
-use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
-use crate::wire::Secured;
-use crate::wire::event::{Dir, Side};
-use crate::wire::h2::{Changes, Rewrite, Unchanged};
+use xdscope_sources::observe::{ConnId, ConnectStep, TapEvent};
+use xdscope_wire::Secured;
+use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::h2::{Changes, Rewrite, Unchanged};
 
 /// State that all connections of a tap share.
 #[derive(Clone)]

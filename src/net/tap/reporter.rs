@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{CopyQueue, Counters};
-use crate::sources::observe::{ConnId, TapEvent};
+use xdscope_sources::observe::{ConnId, TapEvent};
 
 /// Reports the events of connections to the queue of copies.
 #[derive(Clone)]

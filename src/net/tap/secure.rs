@@ -10,9 +10,9 @@ use crate::net::tls::{self, Failure};
 use crate::net::transport::ClientProtocol;
 use crate::net::transport::answer;
 use crate::net::transport::{Address, Leg};
-use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
-use crate::wire::Secured;
-use crate::wire::event::Side;
+use xdscope_sources::observe::{ConnId, ConnectStep, TapEvent};
+use xdscope_wire::Secured;
+use xdscope_wire::event::Side;
 
 /// The hint for clients whose headers cannot be changed.
 pub(super) const PASSES_UNCHANGED: &str = "omit -H and --authority to pass it unchanged";

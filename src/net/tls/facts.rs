@@ -1,8 +1,8 @@
 use rustls::CommonState;
 use rustls::pki_types::CertificateDer;
 
-use crate::schema::certificate::from_der;
-use crate::wire::{Certificate, Secured};
+use xdscope_schema::certificate::from_der;
+use xdscope_wire::{Certificate, Secured};
 
 /// Returns the facts of a certificate.
 pub(super) fn certificate(der: &CertificateDer<'_>) -> Certificate {

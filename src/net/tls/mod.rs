@@ -7,10 +7,10 @@ mod load;
 mod verify;
 mod words;
 
-pub use crate::schema::bootstrap::{ClientOptions, Pem};
 pub use load::LoadError;
 pub use words::Failure;
 pub(crate) use words::broken;
+pub use xdscope_schema::bootstrap::{ClientOptions, Pem};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::server::StartHandshake;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
 
-use crate::wire::event::Side;
-use crate::wire::{Certificate, Secured};
+use xdscope_wire::event::Side;
+use xdscope_wire::{Certificate, Secured};
 
 use verify::{Presents, Verifier};
 

@@ -2,8 +2,8 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-use crate::wire::event::Side;
-use crate::wire::{Secured, date};
+use xdscope_wire::event::Side;
+use xdscope_wire::{Secured, date};
 
 /// A failed handshake: a message and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]

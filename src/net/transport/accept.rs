@@ -8,8 +8,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::{Address, Leg, Listener};
-use crate::net::tap::Counters;
-use crate::sources::observe::ConnId;
+use xdscope_sources::observe::ConnId;
 
 /// How long to wait after a connection could not be accepted.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -33,7 +32,6 @@ pub(in crate::net) struct Accepted {
 /// connection.
 pub(in crate::net) async fn accept<F, R>(
     listeners: impl IntoIterator<Item = (Listener, Address)>,
-    counters: Arc<Counters>,
     (stopped, release): (Receiver<bool>, impl Fn() -> R),
     serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
 ) where
@@ -43,10 +41,9 @@ pub(in crate::net) async fn accept<F, R>(
     let mut accepting = JoinSet::new();
     let next = Arc::new(AtomicU64::new(1));
     for (listener, server) in listeners {
-        let (next, counters, serve) = (next.clone(), counters.clone(), serve.clone());
+        let (next, serve) = (next.clone(), serve.clone());
         let connection = move |(client, peer): (Leg, String)| {
             let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
-            counters.connections.fetch_add(1, Ordering::Relaxed);
             debug!(connection = conn.0, %server, "accepted");
             serve(Accepted { conn, client, peer, server: server.clone() })
         };

@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::wire::text::without_credentials;
+use xdscope_wire::text::without_credentials;
 
 /// An address to listen on or connect to: `host:port` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsStream;
 
 use super::Address;
-use crate::sources::observe::ConnectStep;
+use xdscope_sources::observe::ConnectStep;
 
 /// Bytes to read at once of what a client sends first.
 const FIRST_READ_BYTES: usize = 16 << 10;

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
-use crate::engine::diff::{Change, Op};
-use crate::wire::event::TypeUrl;
+use xdscope_engine::diff::{Change, Op};
+use xdscope_wire::event::TypeUrl;
 
 use super::object::Object;
 use super::type_word;

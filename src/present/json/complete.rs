@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{ClaimFact, MessageFact, MissingAnswer, StateFact, Store, WarmingFact};
-use crate::present::report;
-use crate::schema::Schema;
-use crate::wire::event::Kind;
+use crate::report;
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::store::{ClaimFact, MessageFact, MissingAnswer, StateFact, Store, WarmingFact};
+use xdscope_schema::Schema;
+use xdscope_wire::event::Kind;
 
 /// The `message` object, with the versions that the client states in it.
 pub fn complete_message(fact: &MessageFact, store: &Store) -> Value {

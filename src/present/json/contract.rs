@@ -2,15 +2,15 @@
 
 mod doctor;
 
-use crate::engine::diff::Op;
-use crate::engine::lint::{Blame, Severity};
-use crate::engine::nack::{ClientKind, InUse};
-use crate::engine::problems::{ProblemKind, Urgency};
-use crate::engine::store::{
+use xdscope_engine::diff::Op;
+use xdscope_engine::lint::{Blame, Severity};
+use xdscope_engine::nack::{ClientKind, InUse};
+use xdscope_engine::problems::{ProblemKind, Urgency};
+use xdscope_engine::store::{
     ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, RequestClass, TypeState, Wildcard,
 };
-use crate::wire::Interference;
-use crate::wire::event::{Dir, Variant};
+use xdscope_wire::Interference;
+use xdscope_wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
 use resource::{BROKEN_CONSTRAINT, RESOURCE};

@@ -8,7 +8,7 @@
 //! Tests check printed objects against the schema, and the schema against printed objects.
 //!
 //! ```
-//! let schema = xdscope::present::json::schema();
+//! let schema = xdscope_present::json::schema();
 //! assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
 //! assert_eq!(schema["$defs"]["message"]["properties"]["object"]["const"], "message");
 //! ```
@@ -31,22 +31,22 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::constraints::BrokenConstraints;
-use crate::engine::lint::Finding;
-use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
-use crate::engine::problems::ProblemFact;
-use crate::engine::session::NotKeptPart;
-use crate::engine::store::{
+use crate::nack_effect::nack_effect_text;
+use crate::{node, report};
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::constraints::BrokenConstraints;
+use xdscope_engine::lint::Finding;
+use xdscope_engine::nack::{Extracted, InUse, Nack, NackEffect};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::session::NotKeptPart;
+use xdscope_engine::store::{
     ClaimFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
     RefusedVersion, ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact,
     TypeState, Wildcard,
 };
-use crate::present::nack_effect::nack_effect_text;
-use crate::present::{node, report};
-use crate::schema::Schema;
-use crate::wire::InterventionFacts;
-use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
+use xdscope_schema::Schema;
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::object::Object;
 use super::type_word;
-use crate::engine::recovery::RecoveryFact;
+use xdscope_engine::recovery::RecoveryFact;
 
 /// The `recovery` object: how a client got over interventions.
 pub fn recovery(fact: &RecoveryFact) -> Value {

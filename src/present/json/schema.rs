@@ -6,7 +6,7 @@ use super::SCHEMA;
 use super::contract::Presence::{self, Always, Messages, Requests, Responses};
 use super::contract::Shape::{self, Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
 use super::contract::{Field, OBJECTS};
-use crate::wire::event::Dir;
+use xdscope_wire::event::Dir;
 
 /// Returns the JSON Schema (draft 2020-12) of one printed object.
 pub fn schema() -> Value {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::object::Object;
-use crate::engine::store::{GlobMembers, ResourceFact};
-use crate::engine::structured::{HopFact, ListMembers, Members, StructuredFact};
-use crate::schema::links::{AuthorityLookup, Link};
+use xdscope_engine::store::{GlobMembers, ResourceFact};
+use xdscope_engine::structured::{HopFact, ListMembers, Members, StructuredFact};
+use xdscope_schema::links::{AuthorityLookup, Link};
 
 /// The member `xdstp` of a `resource`: what is known about a structured name.
 pub fn structured(fact: &StructuredFact) -> Value {

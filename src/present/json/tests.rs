@@ -4,13 +4,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::nack::RestUse;
-use crate::engine::session::NotKept;
-use crate::engine::store::{
+use xdscope_engine::nack::RestUse;
+use xdscope_engine::session::NotKept;
+use xdscope_engine::store::{
     EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact, Wildcard,
 };
-use crate::wire::Tls;
-use crate::wire::event::{Code, Seq, StreamId, Variant};
+use xdscope_wire::Tls;
+use xdscope_wire::event::{Code, Seq, StreamId, Variant};
 
 const UNDATED: Clock = Clock { epoch: None, untimed: false };
 
@@ -22,7 +22,7 @@ fn message_fact(dir: Option<Dir>) -> MessageFact {
             stream: StreamId(2),
             node: Some("edge".into()),
             dir,
-            type_url: Kind::Cds.type_url(crate::wire::event::ApiVersion::V3).unwrap_or_default(),
+            type_url: Kind::Cds.type_url(xdscope_wire::event::ApiVersion::V3).unwrap_or_default(),
             kind: MessageKind::Ack,
             class: None,
             implied: false,
@@ -64,7 +64,7 @@ fn prints_times_by_clock_of_source() {
 #[test]
 fn message_has_fields_in_order() {
     let mut fact = message_fact(Some(Dir::Req));
-    fact.row.class = Some(crate::engine::store::RequestClass::NewestNonce);
+    fact.row.class = Some(xdscope_engine::store::RequestClass::NewestNonce);
     fact.row.error = Some((Code(3), "bad".into()));
     let value = message(&fact, &UNDATED);
     assert_eq!(
@@ -225,7 +225,7 @@ fn resource_has_fields_in_order() {
     let fact = ResourceFact {
         stream: StreamId(1),
         node: None,
-        type_url: Kind::Eds.type_url(crate::wire::event::ApiVersion::V3).unwrap_or_default(),
+        type_url: Kind::Eds.type_url(xdscope_wire::event::ApiVersion::V3).unwrap_or_default(),
         name: "foo".into(),
         aliases: vec![Arc::from("bar")],
         version: Some("1".into()),
@@ -250,7 +250,7 @@ fn resource_has_fields_in_order() {
         in_force: None,
         is_unanswered: false,
         is_removal_unanswered: false,
-        absent_by: Some(crate::engine::store::AbsentBy::Server),
+        absent_by: Some(xdscope_engine::store::AbsentBy::Server),
         unclassified: None,
         origin: Origin::Named,
         hash: Some("00ff".into()),

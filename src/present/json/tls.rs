@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::object::Object;
-use crate::wire::{Certificate, Secured, Tls, date};
+use xdscope_wire::{Certificate, Secured, Tls, date};
 
 /// The member `tls` of a `stream`: the legs with TLS, and what mutual TLS loses between them.
 pub(super) fn legs(tls: &Tls) -> Value {

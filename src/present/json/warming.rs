@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::object::Object;
 use super::time;
-use crate::engine::graph::{Graph, NodeId};
-use crate::engine::store::WarmingFact;
-use crate::wire::event::Clock;
+use xdscope_engine::graph::{Graph, NodeId};
+use xdscope_engine::store::WarmingFact;
+use xdscope_wire::event::Clock;
 
 /// An item of the member `warming`: a resource, and what it waits for.
 pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {

@@ -1,4 +1,4 @@
-use crate::wire::event::Code;
+use xdscope_wire::event::Code;
 
 /// Looks up a gRPC status by number or name, with its usual meaning on an xDS stream.
 pub(super) fn status(text: &str) -> Option<(i32, &'static str, &'static str)> {

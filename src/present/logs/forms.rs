@@ -1,5 +1,5 @@
 use super::Form;
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 const ENVOY: &str = "Envoy";
 const ISTIO: &str = "istioctl";

@@ -6,10 +6,10 @@
 //!
 //! ```
 //! let line = "StreamAggregatedResources gRPC config stream closed: 14, no connection";
-//! let found = xdscope::present::logs::explain(line);
+//! let found = xdscope_present::logs::explain(line);
 //! assert_eq!(found[0].who, "Envoy");
 //! assert!(found[0].notes[0].starts_with("status 14 UNAVAILABLE"));
-//! assert!(xdscope::present::logs::explain("all is well").is_empty());
+//! assert!(xdscope_present::logs::explain("all is well").is_empty());
 //! ```
 
 mod codes;
@@ -21,8 +21,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::wire::event::Kind;
-use crate::wire::text::display_safe;
+use xdscope_wire::event::Kind;
+use xdscope_wire::text::display_safe;
 
 /// A text that a peer logs.
 struct Form {

@@ -2,11 +2,11 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::nack::{NackGroup, nack_groups, nack_report};
-use crate::present::body_comparison::{BodyComparison, LinePair};
-use crate::present::nack_card::{CardLine, NackCard, nack_message};
-use crate::present::report;
-use crate::wire::text::{count, plural, type_label};
+use crate::body_comparison::{BodyComparison, LinePair};
+use crate::nack_card::{CardLine, NackCard, nack_message};
+use crate::report;
+use xdscope_engine::nack::{NackGroup, nack_groups, nack_report};
+use xdscope_wire::text::{count, plural, type_label};
 
 use super::Page;
 use super::html::{Html, bounded, cell, class};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::engine::activity::{Activity, LATENCY_CLASSES};
-use crate::wire::text::{age, count, latency, plural};
+use xdscope_engine::activity::{Activity, LATENCY_CLASSES};
+use xdscope_wire::text::{age, count, latency, plural};
 
 use super::Page;
 use super::html::Html;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::engine::problems::{findings_by_cause, group_numbers};
-use crate::engine::store::MessageFact;
-use crate::present::json;
-use crate::wire::text::{count, plural};
+use crate::json;
+use xdscope_engine::problems::{findings_by_cause, group_numbers};
+use xdscope_engine::store::MessageFact;
+use xdscope_wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, json_bytes};

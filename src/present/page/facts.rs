@@ -1,7 +1,7 @@
 //! The facts about the source: form, times, losses, secrets, versions.
 
-use crate::present::source_facts;
-use crate::wire::text::plural;
+use crate::source_facts;
+use xdscope_wire::text::plural;
 
 use super::Page;
 use super::html::Html;

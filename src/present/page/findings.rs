@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::lint::{Finding, Rule, Severity};
-use crate::present::report;
-use crate::wire::text::{plural, time_of_day_secs};
+use crate::report;
+use xdscope_engine::lint::{Finding, Rule, Severity};
+use xdscope_wire::text::{plural, time_of_day_secs};
 
 use super::Page;
 use super::html::{Html, bounded, cell, class};

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::graph::{self, Graph};
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{StreamFact, TypeState};
-use crate::present::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
-use crate::present::report;
-use crate::present::text::cut_name;
-use crate::present::text::{Keep, cut};
-use crate::wire::event::{Kind, StreamId};
-use crate::wire::text::{count, plural};
+use crate::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
+use crate::report;
+use crate::text::cut_name;
+use crate::text::{Keep, cut};
+use xdscope_engine::graph::{self, Graph};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{StreamFact, TypeState};
+use xdscope_wire::event::{Kind, StreamId};
+use xdscope_wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, bounded};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::present::report::Role;
-use crate::present::text::{Keep, cut};
-use crate::wire::text::{display_safe, json_safe, must_escape};
+use crate::report::Role;
+use crate::text::{Keep, cut};
+use xdscope_wire::text::{display_safe, json_safe, must_escape};
 
 /// Columns of a text from the wire in a table, a row or a label. The rest is cut, and marked.
 const MAX_TEXT_COLUMNS: usize = 300;

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::activity::Activity;
-use crate::engine::store::TypeState;
-use crate::present::report::{self, Row, Rows};
-use crate::wire::event::{StreamId, Variant};
-use crate::wire::text::{age, latency, plural, type_label};
+use crate::report::{self, Row, Rows};
+use xdscope_engine::activity::Activity;
+use xdscope_engine::store::TypeState;
+use xdscope_wire::event::{StreamId, Variant};
+use xdscope_wire::text::{age, latency, plural, type_label};
 
 use super::Page;
 use super::html::{Html, bounded, cell, class};

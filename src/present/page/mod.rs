@@ -35,15 +35,15 @@ mod timeline;
 
 use std::collections::BTreeSet;
 
-use crate::engine::activity::Activity;
-use crate::engine::lint::{Finding, Rule};
-use crate::engine::problems::{ProblemFact, problems as all_problems};
-use crate::engine::store::{ClientMarks, Store, StreamFact};
-use crate::present::text::shell_word;
-use crate::present::text::{Keep, cut};
-use crate::schema::Schema;
-use crate::wire::event::StreamId;
-use crate::wire::text::{display_safe, plural};
+use crate::text::shell_word;
+use crate::text::{Keep, cut};
+use xdscope_engine::activity::Activity;
+use xdscope_engine::lint::{Finding, Rule};
+use xdscope_engine::problems::{ProblemFact, problems as all_problems};
+use xdscope_engine::store::{ClientMarks, Store, StreamFact};
+use xdscope_schema::Schema;
+use xdscope_wire::event::StreamId;
+use xdscope_wire::text::{display_safe, plural};
 
 use html::Html;
 

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::problems::{Problem, ProblemFact, Urgency};
-use crate::engine::store::{MessageFact, MessageKind};
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::present::text::{Keep, cut};
-use crate::wire::event::{Dir, Seq, StreamId};
-use crate::wire::text::{count, plural};
+use crate::json;
+use crate::report::{self, Role};
+use crate::text::{Keep, cut};
+use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
+use xdscope_engine::store::{MessageFact, MessageKind};
+use xdscope_wire::event::{Dir, Seq, StreamId};
+use xdscope_wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, bounded, class};

@@ -2,11 +2,11 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{MessageFact, Store};
-use crate::present::json;
-use crate::present::report::{self, Role};
-use crate::wire::event::{Dir, Time};
-use crate::wire::text::{latency, size, time_of_day, type_label};
+use crate::json;
+use crate::report::{self, Role};
+use xdscope_engine::store::{MessageFact, Store};
+use xdscope_wire::event::{Dir, Time};
+use xdscope_wire::text::{latency, size, time_of_day, type_label};
 
 use super::html::cell;
 

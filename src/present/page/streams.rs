@@ -1,9 +1,9 @@
 //! The streams of the source.
 
-use crate::engine::store::StreamFact;
-use crate::present::report;
-use crate::wire::event::Variant;
-use crate::wire::text::{count, plural, size, time_of_day};
+use crate::report;
+use xdscope_engine::store::StreamFact;
+use xdscope_wire::event::Variant;
+use xdscope_wire::text::{count, plural, size, time_of_day};
 
 use super::Page;
 use super::html::{Html, bounded, cell};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::wire::event::Dir;
-use crate::wire::text::{count, plural};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{count, plural};
 
 use super::Page;
 use super::html::{Html, class, json_bytes};

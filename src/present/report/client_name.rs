@@ -1,7 +1,7 @@
 //! Names of clients, which tell clients with one node id apart.
 
-use crate::engine::store::{ClientMark, ClientMarks};
-use crate::wire::event::StreamId;
+use xdscope_engine::store::{ClientMark, ClientMarks};
+use xdscope_wire::event::StreamId;
 
 /// Returns the node id of a client, and a mark if another client has that id: `edge-gw-1`,
 /// `edge-gw-1 cluster=b`. Returns `#3` if the node is unknown.

@@ -1,6 +1,6 @@
 //! Texts about constraints of the API that a resource breaks.
 
-use crate::engine::constraints::{BrokenConstraint, BrokenConstraints};
+use xdscope_engine::constraints::{BrokenConstraint, BrokenConstraints};
 
 /// Returns a line for each listed constraint, and one for the others:
 /// `connect_timeout must be greater than 0s   named in the NACK`.

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use crate::engine::store::{
+use xdscope_engine::store::{
     AbsentBy, EventKind, LineFact, MatchedVersion, MessageDetails, MessageEvent, MessageFact,
     ResourceErrorFact, ResourceFact, ResourceState, TtlChange, Wildcard,
 };
-use crate::wire::text::{age, count, shown_name, type_label};
+use xdscope_wire::text::{age, count, shown_name, type_label};
 
 use super::names;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Role;
-use crate::wire::{Certificate, date};
+use xdscope_wire::{Certificate, date};
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;

@@ -1,7 +1,7 @@
-use crate::engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
-use crate::wire::DEFAULT_RECEIVE_LIMIT;
-use crate::wire::event::{Clock, Side};
-use crate::wire::text::{count, period, plural, shown_name, size, type_label};
+use xdscope_engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
+use xdscope_wire::DEFAULT_RECEIVE_LIMIT;
+use xdscope_wire::event::{Clock, Side};
+use xdscope_wire::text::{count, period, plural, shown_name, size, type_label};
 
 use super::problem::time_of_day;
 use super::{end_words, listed_names};

@@ -1,8 +1,8 @@
 use super::row_note::caused_by;
 use super::{Role, client_name};
-use crate::engine::lint::{Finding, Severity};
-use crate::engine::store::ClientMarks;
-use crate::wire::text::{count, type_label};
+use xdscope_engine::lint::{Finding, Severity};
+use xdscope_engine::store::ClientMarks;
+use xdscope_wire::text::{count, type_label};
 
 /// Returns the role of texts about a finding of this severity.
 pub fn severity_role(severity: Severity) -> Role {

@@ -1,9 +1,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{ClientMark, ClientMarks, EndKind, StreamFact, SummaryFact, TypeState};
-use crate::wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
-use crate::wire::text::{age, plural, type_label};
+use xdscope_engine::store::{ClientMark, ClientMarks, EndKind, StreamFact, SummaryFact, TypeState};
+use xdscope_wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::text::{age, plural, type_label};
 
 use super::state::LOST_SEVERITY;
 use super::{client_mark, end_words, is_problem, severity, state_text};

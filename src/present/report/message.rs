@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use crate::engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact};
-use crate::wire::event::Dir;
-use crate::wire::h2::reset_words;
-use crate::wire::text::{age, count, latency, plural, size, type_label};
+use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact};
+use xdscope_wire::event::Dir;
+use xdscope_wire::h2::reset_words;
+use xdscope_wire::text::{age, count, latency, plural, size, type_label};
 
 use super::Role;
 use super::reconnect::stated_versions;

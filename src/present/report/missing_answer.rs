@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::graph::{self, Graph};
-use crate::engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
-use crate::schema::Schema;
-use crate::wire::event::Kind;
+use xdscope_engine::graph::{self, Graph};
+use xdscope_engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
+use xdscope_schema::Schema;
+use xdscope_wire::event::Kind;
 
 /// Returns likely reasons for the missing answers of a type, the likeliest first.
 ///
-/// `graph` is the graph of the client ([`crate::engine::graph::streams_of`]); without it,
+/// `graph` is the graph of the client ([`xdscope_engine::graph::streams_of`]); without it,
 /// references from clusters are not considered.
 pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
     let mut out = store.missing_answers(state.stream, &state.type_url);

@@ -1,8 +1,8 @@
 //! Sentences about what exceeds a limit and is not kept.
 
-use crate::engine::session::{NotKept, NotKeptPart};
-use crate::wire::GapCause;
-use crate::wire::text::{count, plural, size};
+use xdscope_engine::session::{NotKept, NotKeptPart};
+use xdscope_wire::GapCause;
+use xdscope_wire::text::{count, plural, size};
 
 /// Returns `1 message with 12.0 MB of names not kept`, for each limit that was exceeded.
 pub fn not_kept(facts: &NotKept) -> Vec<String> {

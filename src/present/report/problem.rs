@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::problems::{
+use crate::text::shell_word;
+use xdscope_engine::lint::{Blame, Finding, Severity};
+use xdscope_engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources, count_wrong,
 };
-use crate::engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
-use crate::present::text::shell_word;
-use crate::wire::event::{ApiVersion, Clock, Kind, Time};
-use crate::wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
+use xdscope_engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
+use xdscope_wire::event::{ApiVersion, Clock, Kind, Time};
+use xdscope_wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
 use super::{
     Role, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by, state_word,

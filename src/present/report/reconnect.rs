@@ -1,7 +1,7 @@
 //! Fates of the resources that a client had before it opened a new stream.
 
-use crate::engine::store::{ClaimFact, ClaimOutcome, ReconnectCounts, ReconnectFact};
-use crate::wire::text::{count, display_safe, shown_name, type_label};
+use xdscope_engine::store::{ClaimFact, ClaimOutcome, ReconnectCounts, ReconnectFact};
+use xdscope_wire::text::{count, display_safe, shown_name, type_label};
 
 /// Names of left resources in a line.
 const MAX_LISTED: usize = 5;

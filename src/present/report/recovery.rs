@@ -1,6 +1,6 @@
 use super::row_note;
-use crate::engine::recovery::{OpenType, RecoveryFact};
-use crate::wire::text::{plural, type_label};
+use xdscope_engine::recovery::{OpenType, RecoveryFact};
+use xdscope_wire::text::{plural, type_label};
 
 /// Returns the name of a client that met interventions.
 pub fn recovering_client(fact: &RecoveryFact) -> &str {

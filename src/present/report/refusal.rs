@@ -1,10 +1,10 @@
 //! Texts about resources in refused pushes: what is in force, what was refused, and why.
 
-use crate::engine::graph::{ChangedReference, GraphNode, RefusedUpdate};
-use crate::engine::nack::{Nack, RestUse};
-use crate::engine::store::{RefusalFact, ResourceFact};
-use crate::present::text::{Keep, cut};
-use crate::wire::text::shown_name;
+use crate::text::{Keep, cut};
+use xdscope_engine::graph::{ChangedReference, GraphNode, RefusedUpdate};
+use xdscope_engine::nack::{Nack, RestUse};
+use xdscope_engine::store::{RefusalFact, ResourceFact};
+use xdscope_wire::text::shown_name;
 
 use super::Role;
 
@@ -143,7 +143,7 @@ pub fn unanswered_update(node: &GraphNode) -> String {
 
 /// Returns the reason for a resource: its own, or the first one of a NACK about others.
 fn reason<'a>(nack: &'a Nack, name: &str, is_named: bool) -> Option<&'a str> {
-    let of_name = |fault: &&crate::engine::nack::NackFault| {
+    let of_name = |fault: &&xdscope_engine::nack::NackFault| {
         fault.name.as_ref().is_some_and(|known| known.value == name)
     };
     let own = nack.entries.iter().find(of_name);

@@ -1,5 +1,5 @@
-use crate::engine::store::{NackFact, RefusedBy, RefusedVersion};
-use crate::wire::text::{plural, shown_name};
+use xdscope_engine::store::{NackFact, RefusedBy, RefusedVersion};
+use xdscope_wire::text::{plural, shown_name};
 
 /// Returns the refused version: `42`, or on a delta stream `c@7 d@2 …`, where each resource has its
 /// own. Empty if there is none.

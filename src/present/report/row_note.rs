@@ -1,9 +1,9 @@
 //! Remarks on rows of the timeline.
 
-use crate::engine::store::{Divergence, EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
-use crate::wire::event::{Dir, Side};
-use crate::wire::text::{count, plural, shown_name, type_label};
-use crate::wire::{Interference, InterventionFacts};
+use xdscope_engine::store::{Divergence, EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
+use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::text::{count, plural, shown_name, type_label};
+use xdscope_wire::{Interference, InterventionFacts};
 
 /// Returns the remark: the method or the end of a stream, or what is unusual about the message.
 pub fn row_note(note: &RowNote) -> String {

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use crate::engine::store::{OwedAgainFact, ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
-use crate::wire::event::Variant;
-use crate::wire::text::{count, plural, shown_name};
-use crate::wire::xdstp::is_glob;
+use xdscope_engine::store::{OwedAgainFact, ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
+use xdscope_wire::event::Variant;
+use xdscope_wire::text::{count, plural, shown_name};
+use xdscope_wire::xdstp::is_glob;
 
 use super::Role;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::engine::problems::{Problem, ProblemFact, Urgency};
-use crate::present::text::width;
-use crate::wire::event::{Clock, Time};
-use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
+use crate::text::width;
+use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
 use super::finding::finding_clause;
 use super::problem::{problem_count, time_of_day};

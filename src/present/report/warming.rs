@@ -1,10 +1,10 @@
 //! Sentences about clusters and listeners that wait for resources that they refer to
 //! (Envoy, "Cluster manager: Cluster warming").
 
-use crate::engine::graph::{Graph, GraphNode, NodeState, TrafficGap};
-use crate::engine::store::{NeededResource, WarmingFact};
-use crate::wire::event::{Kind, Time};
-use crate::wire::text::{age, shown_name};
+use xdscope_engine::graph::{Graph, GraphNode, NodeState, TrafficGap};
+use xdscope_engine::store::{NeededResource, WarmingFact};
+use xdscope_wire::event::{Kind, Time};
+use xdscope_wire::text::{age, shown_name};
 
 use super::row_note::caused_by;
 

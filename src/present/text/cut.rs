@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::present::text::name;
+use crate::text::name;
 
 /// The part to keep of a text that is too long for its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use core::ops::{Range, RangeInclusive};
 use std::borrow::Cow;
 
-use crate::present::text::cut::{Keep, cut, cut_end, fits, head, width};
+use crate::text::cut::{Keep, cut, cut_end, fits, head, width};
 
 /// The characters of hashes in names that Kubernetes makes.
 const HASH_CHARACTERS: &str = "bcdfghjklmnpqrstvwxz2456789";

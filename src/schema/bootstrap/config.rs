@@ -3,9 +3,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::tls::ClientOptions;
-use crate::peers::client::FallbackServer;
-use crate::schema::bootstrap::DocumentError;
-use crate::wire::event::{Kind, Variant};
+use crate::bootstrap::DocumentError;
+use xdscope_wire::event::{Kind, Variant};
+
+/// The server for authorities that [`Config::authorities`] does not list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FallbackServer {
+    /// The server for the plain names of the type.
+    #[default]
+    Plain,
+    /// The server with this number.
+    Server(u32),
+    /// None: names of such an authority are refused.
+    Nobody,
+}
 
 /// A client's configuration, as its bootstrap gives it.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{self, field, get, list};
 
-use crate::wire::text::without_credentials;
+use xdscope_wire::text::without_credentials;
 
 /// Maximum nesting of the objects and lists that [`Document::each_object`] visits.
 const MAX_DEPTH: usize = 64;
@@ -62,14 +62,11 @@ impl Document {
     ///
     /// Returns an error if the text is neither, or lacks the top-level fields of a bootstrap.
     pub fn parse(text: &str) -> Result<Document, DocumentError> {
-        let (root, syntax) = match crate::schema::read_json::<Value>(text.as_bytes()) {
+        let (root, syntax) = match crate::read_json::<Value>(text.as_bytes()) {
             Ok(root) => (root, Syntax::Json),
             Err(_) => {
                 let root = serde_saphyr::from_str(text);
-                (
-                    root.map_err(|error| DocumentError::Syntax(crate::schema::yaml_error(&error)))?,
-                    Syntax::Yaml,
-                )
+                (root.map_err(|error| DocumentError::Syntax(crate::yaml_error(&error)))?, Syntax::Yaml)
             }
         };
         let has = |name| root.as_object().is_some_and(|fields| get(fields, name).is_some());
@@ -108,8 +105,8 @@ impl Document {
     /// Writes the document in the language of the original, without its comments.
     pub fn to_text(&self) -> String {
         let text = match self.syntax {
-            Syntax::Json => crate::schema::to_pretty_json(&self.root),
-            Syntax::Yaml => crate::schema::to_yaml(&self.root),
+            Syntax::Json => crate::to_pretty_json(&self.root),
+            Syntax::Yaml => crate::to_yaml(&self.root),
         };
         text.trim_end().to_owned() + "\n"
     }

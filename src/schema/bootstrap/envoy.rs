@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
+use super::config::FallbackServer;
 use super::config::{BootstrapConfig, BootstrapError, ConfigSource, XdsServer, unsupported};
 use super::envoy_tls::{google_grpc, transport_socket};
-use crate::peers::client::FallbackServer;
-use crate::schema::bootstrap::fields::{self, field, list, text};
-use crate::schema::bootstrap::{Document, address_text, grpc_services};
-use crate::wire::event::{Kind, Variant};
-use crate::wire::text::parse_duration;
+use crate::bootstrap::fields::{self, field, list, text};
+use crate::bootstrap::{Document, address_text, grpc_services};
+use xdscope_wire::event::{Kind, Variant};
+use xdscope_wire::text::parse_duration;
 
 /// Endpoints of an xDS cluster that are tried.
 const MAX_ENDPOINTS: usize = 16;

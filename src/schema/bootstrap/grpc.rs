@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::config::FallbackServer;
 use super::config::{BootstrapConfig, BootstrapError, ConfigSource, XdsServer, unsupported};
 use super::tls::{ClientOptions, Pem};
-use crate::peers::client::FallbackServer;
-use crate::schema::bootstrap::fields::{self, field, list};
-use crate::schema::bootstrap::{Document, target_address};
-use crate::wire::event::Variant;
+use crate::bootstrap::fields::{self, field, list};
+use crate::bootstrap::{Document, target_address};
+use xdscope_wire::event::Variant;
 
 /// Server features without an effect on a client that has no traffic of its own.
 const IGNORED_FEATURES: [&str; 4] = ["xds_v2", "xds_v3", "trusted_xds_server", "fail_on_data_errors"];

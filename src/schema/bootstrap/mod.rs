@@ -15,7 +15,7 @@ mod rewrite;
 mod tests;
 mod tls;
 
-pub use config::{BootstrapConfig, BootstrapError, ConfigSource, XdsServer};
+pub use config::{BootstrapConfig, BootstrapError, ConfigSource, FallbackServer, XdsServer};
 pub use document::{
     Dialect, Document, DocumentError, Syntax, address_text, cluster_names, each_object_in, grpc_services,
     target_address,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 /// Nesting of messages that is searched, as deep as descriptors are decoded.
 const MAX_DEPTH: usize = 100;

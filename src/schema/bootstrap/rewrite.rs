@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::config::BootstrapError;
-use crate::schema::bootstrap::fields::{self, get, get_mut};
-use crate::schema::bootstrap::{Dialect, Document, address_text, cluster_names, target_address};
+use crate::bootstrap::fields::{self, get, get_mut};
+use crate::bootstrap::{Dialect, Document, address_text, cluster_names, target_address};
 
 /// An xDS server, and the address at which clients shall reach it instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,7 +229,7 @@ fn envoy_address(address: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::bootstrap::DocumentError;
+    use crate::bootstrap::DocumentError;
 
     fn redirect(listen: &str, upstream: &str) -> [Redirect; 1] {
         [Redirect { listen: listen.into(), upstream: upstream.into() }]

@@ -1,9 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::peers::client::FallbackServer;
-use crate::schema::bootstrap::DocumentError;
-use crate::wire::event::{Kind, Variant};
+use crate::bootstrap::DocumentError;
+use xdscope_wire::event::{Kind, Variant};
 
 fn refused(text: &str) -> String {
     match read(text) {

@@ -14,12 +14,12 @@ mod walk;
 pub use names::{FoundReference, ReferenceFinder, RouteSource};
 pub use on_demand::fetches_clusters;
 pub use source::{AuthorityLookup, OtherSource, SourceKind};
-pub(crate) use walk::inner_message;
+pub use walk::inner_message;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::wire::event::Kind;
+use crate::Schema;
+use xdscope_wire::event::Kind;
 
 /// A reference from a field to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]

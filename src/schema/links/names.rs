@@ -7,9 +7,9 @@ use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 use super::SourceKind;
 use super::source::{CONFIG_SOURCE_FIELDS, cluster_from_bytes};
 use super::walk::{inner_message, name_field_kind, v3_name};
-use crate::schema::{Schema, message_name};
-use crate::wire::event::Kind;
-use crate::wire::pb::{Fields, Value, WireField, field_bit};
+use crate::{Schema, message_name};
+use xdscope_wire::event::Kind;
+use xdscope_wire::pb::{Fields, Value, WireField, field_bit};
 
 /// Maximum nesting of messages, as in [`links_of`](super::links_of).
 const MAX_DEPTH: u32 = 100;

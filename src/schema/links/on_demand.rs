@@ -1,6 +1,6 @@
 //! Clusters that Envoy fetches when a request needs them.
 
-use crate::wire::pb::{Fields, Value, read_varint};
+use xdscope_wire::pb::{Fields, Value, read_varint};
 
 /// Messages whose first field, `odcds`, is the source of clusters that are fetched on demand.
 const FILTERS: [&[u8]; 2] = [
@@ -41,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::Schema;
+    use crate::Schema;
 
     fn has(filter: &serde_json::Value) -> bool {
         let schema = Schema::builtin();

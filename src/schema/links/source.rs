@@ -1,7 +1,7 @@
 use serde_json::Value;
 
-use crate::wire::event::Variant;
-use crate::wire::pb::{Fields, Value as FieldValue};
+use xdscope_wire::event::Variant;
+use xdscope_wire::pb::{Fields, Value as FieldValue};
 
 /// Fields that hold the `ConfigSource` of the names beside them.
 pub(super) const CONFIG_SOURCE_FIELDS: [&str; 4] =
@@ -202,7 +202,7 @@ pub enum AuthorityLookup {
 impl AuthorityLookup {
     /// Returns the lookup for a name with the `ConfigSource` beside the name. `None` if the name
     /// has no authority.
-    pub(crate) fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
+    pub fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
         let authority = name.strip_prefix("xdstp://")?.split('/').next().unwrap_or_default().to_owned();
         let listed = config.and_then(|config| config.get("authorities")).and_then(Value::as_array);
         let is_authority =

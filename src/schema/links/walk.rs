@@ -1,8 +1,8 @@
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 use serde_json::Value;
 
-use crate::schema::Schema;
-use crate::wire::event::Kind;
+use crate::Schema;
+use xdscope_wire::event::Kind;
 
 use super::source::config_source_of;
 use super::{AuthorityLookup, Link, OtherSource, SourceKind};
@@ -231,7 +231,7 @@ fn push_field(path: &mut String, field: &str) {
 }
 
 /// Returns the message type of a field, or of the values of a map.
-pub(crate) fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+pub fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let kind = match field.kind() {
         FieldKind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
         kind => kind,

@@ -8,7 +8,7 @@ use regex::bytes::{Captures, Match, Regex};
 use super::nested::{self, Group};
 use super::schemes::SCHEMES;
 use super::values::{Words, block, value};
-use crate::schema::secret_names::SecretNames;
+use crate::secret_names::SecretNames;
 
 /// Words in front of `key`, with a space between.
 pub(super) const KEY_KINDS: &str =

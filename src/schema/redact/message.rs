@@ -1,10 +1,10 @@
 //! Redaction of messages by their descriptors.
 
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, schemes, shown};
-use crate::schema::message_name;
-use crate::schema::pool::Pool;
-use crate::schema::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
-use crate::wire::pb::{Fields, Value, WireField, field_bit, rebuild};
+use crate::message_name;
+use crate::pool::Pool;
+use crate::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
+use xdscope_wire::pb::{Fields, Value, WireField, field_bit, rebuild};
 
 /// The type of redirects.
 const LOCATOR: &str = "xds.core.v3.ResourceLocator";

@@ -34,8 +34,8 @@ use super::pool::Pool;
 use super::table::MessageTable;
 use super::walk::redacted;
 use super::{MAX_DEPTH, Schema};
-use crate::wire::content::Redact;
-use crate::wire::pb::{Value, WIRE_LEN, WireField, rebuild};
+use xdscope_wire::content::Redact;
+use xdscope_wire::pb::{Value, WIRE_LEN, WireField, rebuild};
 
 pub use super::secret_names::{NameError, SecretNames};
 use known::KnownSecrets;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::schema::secret_names::plain_char;
+use crate::secret_names::plain_char;
 
 /// Most backslashes of an escape, and most `25` of a letter that is percent-encoded several times.
 const MAX_REPEATS: usize = 8;

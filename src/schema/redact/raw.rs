@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use crate::wire::pb::{Fields, Value, WIRE_LEN, read_varint};
+use xdscope_wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 
 /// The end of the first and last line of a PEM block with a private key of any kind.
 static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));

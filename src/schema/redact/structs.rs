@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest};
-use crate::schema::message_name;
-use crate::schema::named_value::{VALUE_FIELDS, is_key_set_name};
-use crate::schema::pool::Pool;
-use crate::schema::table::{FieldKind, JsonForm};
-use crate::wire::pb::{Fields, Value, WireField, put_len_field, rebuild};
+use crate::message_name;
+use crate::named_value::{VALUE_FIELDS, is_key_set_name};
+use crate::pool::Pool;
+use crate::table::{FieldKind, JsonForm};
+use xdscope_wire::pb::{Fields, Value, WireField, put_len_field, rebuild};
 
 /// Field numbers of `Struct`, `Value` and `ListValue`.
 const FIELDS: u32 = 1;

@@ -1,7 +1,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg'kqhki\"G9w0BAQ\n-----END PRIVATE KEY-----\n";
 

@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::known::FoundSecret;
 use super::shown;
-use crate::schema::secret_names::SecretNames;
+use crate::secret_names::SecretNames;
 
 /// PEM blocks of private keys, including truncated blocks and blocks with escaped line breaks.
 static PEM: LazyLock<Regex> = LazyLock::new(|| {

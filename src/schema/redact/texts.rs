@@ -1,8 +1,8 @@
 //! Redaction of the details of a status: messages of any type that repeat what a peer sent.
 
 use super::{Depth, Redactor, overwrite};
-use crate::wire::content::Redact;
-use crate::wire::pb::{Fields, Value, WireField, rebuild};
+use xdscope_wire::content::Redact;
+use xdscope_wire::pb::{Fields, Value, WireField, rebuild};
 
 /// Field numbers of an entry of a map.
 const KEY: u32 = 1;

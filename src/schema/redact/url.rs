@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use crate::schema::secret_names::SecretNames;
+use crate::secret_names::SecretNames;
 
 /// The start of the authority of a URL.
 static SCHEME_END: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("://"));

@@ -8,7 +8,7 @@ use regex::bytes::{Captures, Regex};
 
 use super::members::{KEY_KINDS, name_text, named};
 use super::values::{Words, is_credential, value};
-use crate::schema::secret_names::SecretNames;
+use crate::secret_names::SecretNames;
 
 /// Names with a verb.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {

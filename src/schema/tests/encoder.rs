@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::schema::{EncodeError, Schema};
+use crate::{EncodeError, Schema};
 
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 

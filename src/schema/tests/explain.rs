@@ -1,4 +1,4 @@
-use crate::schema::{ExplainError, Explanation, FieldDocs, FieldType, Schema};
+use crate::{ExplainError, Explanation, FieldDocs, FieldType, Schema};
 
 fn field(path: &str) -> FieldDocs {
     match Schema::builtin().explain(path) {

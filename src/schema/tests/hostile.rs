@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::random::Random;
 use super::{field, packed};
-use crate::schema::{FieldNames, Schema};
+use crate::{FieldNames, Schema};
 
 /// Time limit of each test. Linear work takes far less even in a debug build; quadratic work would
 /// take hours.

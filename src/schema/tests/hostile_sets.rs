@@ -9,8 +9,8 @@ use prost_types::{
     descriptor_proto::ReservedRange,
 };
 
-use crate::schema::{MessageFormat, Schema, builtin};
-use crate::wire::pb::put_len_field;
+use crate::{MessageFormat, Schema, builtin};
+use xdscope_wire::pb::put_len_field;
 
 fn message(name: &str) -> DescriptorProto {
     DescriptorProto { name: Some(name.to_owned()), ..DescriptorProto::default() }
@@ -212,7 +212,7 @@ fn reads_the_builtin_set_unchanged() {
     for pool in [builtin::v3(), builtin::v2()] {
         let set = pool.descriptors.encode_to_vec();
         let schema = load(&set).expect("within all limits");
-        let names = |pool: &crate::schema::pool::Pool| -> Vec<String> {
+        let names = |pool: &crate::pool::Pool| -> Vec<String> {
             pool.messages().iter().map(|message| message.full_name().to_owned()).collect()
         };
         assert_eq!(names(&schema.user_pools[0]), names(pool));

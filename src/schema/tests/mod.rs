@@ -1,5 +1,6 @@
 //! Tests of descriptors and decoding, with all message types, random messages and damaged messages.
 
+mod discovery_fields;
 mod encoder;
 mod explain;
 mod hostile;
@@ -9,13 +10,14 @@ mod redaction;
 mod secrets;
 mod sets;
 mod shown_secrets;
+mod stored_messages;
 mod walker;
 
 use serde_json::Value;
 
 use super::Schema;
 use super::redact::Redactor;
-use crate::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 /// Encodes an `Any` with the payload `value` of the message `name`.
 pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {

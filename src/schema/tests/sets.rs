@@ -6,16 +6,16 @@ use prost_reflect::DescriptorPool;
 use serde_json::json;
 
 use super::packed;
-use crate::schema::redact::Redactor;
-use crate::schema::{Schema, builtin};
-use crate::wire::content::Redact;
-use crate::wire::event::{ApiVersion, Kind};
+use crate::redact::Redactor;
+use crate::{Schema, builtin};
+use xdscope_wire::content::Redact;
+use xdscope_wire::event::{ApiVersion, Kind};
 
 /// docs/protocol.md#j-05
 #[test]
 fn built_in_packages_have_their_locked_versions() {
     let lock = include_str!("../../../Cargo.lock");
-    for (name, version) in crate::schema::BUILT_IN_PACKAGES {
+    for (name, version) in crate::BUILT_IN_PACKAGES {
         let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
         assert!(lock.contains(&entry), "{name} has another version than {version} in Cargo.lock");
     }
@@ -144,7 +144,7 @@ fn user_protos_import_each_other_and_the_api() {
     assert_eq!(schema.any_to_json(&bytes), value);
     // The type is also known inside a built-in message, and its secrets are redacted.
     let mut socket = Vec::new();
-    crate::wire::pb::put_len_field(&mut socket, 3, &bytes);
+    xdscope_wire::pb::put_len_field(&mut socket, 3, &bytes);
     let shown = schema.message_to_json("envoy.config.core.v3.TransportSocket", &socket);
     assert_eq!(shown, json!({"typed_config": value}));
     let clean = Redactor::new(schema, 1).resource(&packed("envoy.config.core.v3.TransportSocket", &socket));

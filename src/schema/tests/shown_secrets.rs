@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::{bytes, field, holds, packed, redactor};
-use crate::schema::{Schema, base64};
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::{Message, MessageShape};
+use crate::{Schema, base64};
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::{Message, MessageShape};
 
 const HUNTER: &str = "hUnter2-of-the-tests";
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::field;
 use super::packed as pack;
 use super::random::Random;
-use crate::schema::pool::Pool;
-use crate::schema::{FieldNames, Schema, builtin};
-use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
+use crate::pool::Pool;
+use crate::{FieldNames, Schema, builtin};
+use xdscope_wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 /// Maps each alias of an enum value to the first name of its number.
 static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {

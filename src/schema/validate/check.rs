@@ -12,7 +12,7 @@ use super::compile::{CheckedField, CheckedOneof, number};
 use super::demand::{Demand, Scalar, Unit};
 use super::rules::*;
 use super::{MAX_VIOLATIONS, Violation};
-use crate::wire::pb::Fields;
+use xdscope_wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";
 const DURATION: &str = "google.protobuf.Duration";
@@ -58,7 +58,7 @@ enum Scope {
 }
 
 /// Splits an `Any` into type URL and value. Returns `None` if the bytes cannot be decoded.
-pub(in crate::schema) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
+pub(crate) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (mut url, mut value) = (String::new(), &[][..]);
     for field in Fields::new(bytes) {
         let field = field.ok()?;

@@ -14,7 +14,7 @@ use super::rules::*;
 /// Lists fields and oneofs in Envoy's order: as declared, with fields before oneofs and `optional`
 /// fields between them.
 #[derive(Debug, Default)]
-pub(in crate::schema) struct MessageRules {
+pub(crate) struct MessageRules {
     /// Fields outside oneofs that have rules or contain messages.
     pub(super) fields: Vec<CheckedField>,
     /// Oneofs that must be set, or with such fields.
@@ -44,7 +44,7 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 const MAX_RULE_DEPTH: usize = 4;
 
 impl MessageRules {
-    pub(in crate::schema) fn new(pool: &Pool, message: &MessageDescriptor) -> MessageRules {
+    pub(crate) fn new(pool: &Pool, message: &MessageDescriptor) -> MessageRules {
         let mut out = MessageRules::default();
         let of = |name: &str| pool.descriptors.get_extension_by_name(name);
         let on = |options: &DynamicMessage, name: &str| {

@@ -1,7 +1,7 @@
 //! The side that ends a connection first, which ends the streams that are open then.
 
-use crate::wire::End;
-use crate::wire::event::{Code, Dir, Side};
+use xdscope_wire::End;
+use xdscope_wire::event::{Code, Dir, Side};
 
 /// The HTTP/2 error code of a GOAWAY that announces a planned end.
 const NO_ERROR: u32 = 0;

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::wire::event::{Dir, Side, Time};
-use crate::wire::h2::{Head, SkimmedPart};
-use crate::wire::{End, Intervention, Secured};
+use xdscope_wire::event::{Dir, Side, Time};
+use xdscope_wire::h2::{Head, SkimmedPart};
+use xdscope_wire::{End, Intervention, Secured};
 
 /// The number of an observed connection, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::wire::End;
-use crate::wire::event::{Dir, Side, Time};
+use xdscope_wire::End;
+use xdscope_wire::event::{Dir, Side, Time};
 
 /// Shortest time without an answer that counts as a keepalive timeout. A connection can also end
 /// while the answer to a PING is on its way.

@@ -17,11 +17,11 @@ use super::pings::UnansweredPings;
 use super::rest::{PollConnection, PollOutput, RestTracks};
 use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
-use crate::schema::Schema;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Side, StreamId, Time};
-use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
-use crate::wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
+use xdscope_schema::Schema;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Dir, Side, StreamId, Time};
+use xdscope_wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
+use xdscope_wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
 const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::{Schema, exceeds, read_json};
-use crate::wire::content::Catalog;
-use crate::wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
-use crate::wire::http1::{self, Event, Head, end_of_status};
-use crate::wire::{Assembler, Frame, GapCause, MessageShape, Open};
 use pollers::Pollers;
+use xdscope_schema::{Schema, exceeds, read_json};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
+use xdscope_wire::http1::{self, Event, Head, end_of_status};
+use xdscope_wire::{Assembler, Frame, GapCause, MessageShape, Open};
 
 /// Most tracks. Beyond that, new polls are counted on their connections.
 const MAX_TRACKS: usize = 1 << 16;
@@ -47,15 +47,19 @@ pub(crate) struct RestTracks {
 }
 
 /// The destination of frames, with the time of the event that causes them.
-pub(crate) struct PollOutput<'a> {
-    pub(crate) at: Time,
-    pub(crate) assembler: &'a mut Assembler,
-    pub(crate) catalog: &'a mut Catalog,
-    pub(crate) out: &'a mut Vec<Frame>,
+pub struct PollOutput<'a> {
+    /// The time of the event.
+    pub at: Time,
+    /// The messages that are not complete.
+    pub assembler: &'a mut Assembler,
+    /// The catalog that stores their content.
+    pub catalog: &'a mut Catalog,
+    /// The frames so far.
+    pub out: &'a mut Vec<Frame>,
 }
 
 /// The result of decoding a body.
-pub(crate) enum DecodedBody {
+pub enum DecodedBody {
     /// The bytes of the message, or the body itself if it does not decode.
     Bytes(Vec<u8>),
     /// The size of a body that can't be decoded: its coding, or one of its types, is not supported.
@@ -165,7 +169,7 @@ impl RestCodec {
         message: &[u8],
         method: &Method,
         dir: Dir,
-        names: crate::schema::FieldNames,
+        names: xdscope_schema::FieldNames,
     ) -> Vec<u8> {
         self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
@@ -178,11 +182,11 @@ impl RestCodec {
 
     /// Encodes the response to a poll as canonical JSON.
     pub fn write_response(&self, message: &[u8], method: &Method) -> Vec<u8> {
-        self.write(message, method, Dir::Resp, crate::schema::FieldNames::Json)
+        self.write(message, method, Dir::Resp, xdscope_schema::FieldNames::Json)
     }
 
     /// Decodes the body of a message. `coding` is its `content-encoding`.
-    pub(crate) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> DecodedBody {
+    pub fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> DecodedBody {
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
             return DecodedBody::Unsupported(body.len() as u64);
         }
@@ -237,7 +241,8 @@ fn has_proto_names(json: &Value) -> bool {
 }
 
 impl PollOutput<'_> {
-    pub(crate) fn put(&mut self, id: StreamId, dir: Dir, read: DecodedBody) {
+    /// Adds the frames of a body.
+    pub fn put(&mut self, id: StreamId, dir: Dir, read: DecodedBody) {
         match read {
             DecodedBody::Bytes(bytes) => {
                 self.assembler.data(id, dir, &bytes, self.catalog);

@@ -1,10 +1,10 @@
 use super::*;
-use crate::engine::lint;
-use crate::engine::store::{Options, Store, StreamFailure};
-use crate::schema::Schema;
-use crate::wire::content::Catalog;
-use crate::wire::event::Clock;
-use crate::wire::{Frame, FramePayload, GapCause};
+use xdscope_engine::lint;
+use xdscope_engine::store::{Options, Store, StreamFailure};
+use xdscope_schema::Schema;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
+use xdscope_wire::{Frame, FramePayload, GapCause};
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
@@ -157,7 +157,7 @@ fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, 
         _ => None,
     });
     let gaps = gaps.collect();
-    let mut rules = lint::Lint::new(crate::engine::analysis::rules(&Schema::builtin()));
+    let mut rules = lint::Lint::new(xdscope_engine::analysis::rules(&Schema::builtin()));
     frames.into_iter().for_each(|frame| rules.handle(&mut store, frame));
     (store, rules, gaps)
 }
@@ -170,7 +170,7 @@ fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     assert_eq!(failing.len(), 1, "{failing:#?}");
     assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Aborted, 4));
     assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Side::Client, true));
-    let text = crate::present::report::failing_stream(&failing[0], &Clock::default());
+    let text = xdscope_present::report::failing_stream(&failing[0], &Clock::default());
     let words = "client ended 4 streams, each in the middle of a response of 5.0 MB (the default receive limit of gRPC \
                  is 4 MiB)";
     assert!(text.starts_with(words), "{text}");

@@ -1,9 +1,9 @@
 //! Streams that began before the capture: their method is identified from their messages.
 
-use crate::wire::MessageShape;
-use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
-use crate::wire::event::Dir;
-use crate::wire::pb::{Fields, Value};
+use xdscope_wire::MessageShape;
+use xdscope_wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
+use xdscope_wire::event::Dir;
+use xdscope_wire::pb::{Fields, Value};
 
 const SOTW_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(MessageShape::SotwRequest);
 const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(MessageShape::DeltaRequest);

@@ -4,10 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::str::Utf8Error;
 
-use crate::engine::applied::DumpError;
-use crate::sources::pcap::CaptureError;
-use crate::sources::record::RecordReadError;
-use crate::sources::script::{LoadError, ScriptError};
+use crate::pcap::CaptureError;
+use crate::record::RecordReadError;
+use crate::script::{LoadError, ScriptError};
+use xdscope_engine::applied::DumpError;
 
 use super::SourceFormat;
 

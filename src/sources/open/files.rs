@@ -1,15 +1,17 @@
 //! File access: the only part of opening a source that touches the file system.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use crate::sources::pcap;
-use crate::sources::record::{
+use crate::pcap;
+use crate::record::{
     self, FileFormat, FolderSession, Header, Loaded, RecordReadError, RecordingPart, RecordingReader,
 };
-use crate::wire::content::Catalog;
+use xdscope_wire::content::Catalog;
 
 use super::{HEAD_BYTES, SourceError};
 
@@ -132,21 +134,21 @@ fn session_from(first: &Path) -> Result<VecDeque<PathBuf>, RecordReadError> {
 }
 
 /// A packet capture, and a second handle that tells how far it was read.
-pub(in crate::sources) struct CaptureFile {
-    pub(in crate::sources) file: File,
+pub(crate) struct CaptureFile {
+    pub(crate) file: File,
     position: Option<File>,
 }
 
 impl CaptureFile {
     /// Splits off the handle that tells the position, in bytes.
-    pub(in crate::sources) fn into_parts(self) -> (File, impl Fn() -> u64) {
+    pub(crate) fn into_parts(self) -> (File, impl Fn() -> u64) {
         let position = self.position;
         (self.file, move || position.as_ref().and_then(|mut file| file.stream_position().ok()).unwrap_or(0))
     }
 }
 
 /// Opens a file if it is a packet capture.
-pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
+pub(crate) fn capture_file(path: &Path) -> Option<CaptureFile> {
     let mut file = File::open(path).ok().filter(|_| path.is_file())?;
     let mut head = [0; 16];
     file.read_exact(&mut head).ok()?;
@@ -156,7 +158,7 @@ pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
 }
 
 /// Opens a file if it is raw JSONL.
-pub(in crate::sources) fn raw_file(path: &Path) -> Option<BufReader<File>> {
+pub(crate) fn raw_file(path: &Path) -> Option<BufReader<File>> {
     let file = File::open(path).ok().filter(|_| path.is_file())?;
     let mut input = BufReader::with_capacity(HEAD_BYTES.max(64 << 10), file);
     // A capture is no JSON, so that its first bytes need no look.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::engine::applied;
-use crate::schema::MessageFormat;
-use crate::sources::{pcap, record};
+use crate::{pcap, record};
+use xdscope_engine::applied;
+use xdscope_schema::MessageFormat;
 
 use super::{SourceError, files};
 
@@ -46,7 +46,7 @@ impl SourceFormat {
     }
 
     /// Refuses a dump, which has no messages.
-    pub(in crate::sources) fn check_messages(self, name: &str) -> Result<(), SourceError> {
+    pub(crate) fn check_messages(self, name: &str) -> Result<(), SourceError> {
         if matches!(self, SourceFormat::Dump(_)) {
             return Err(SourceError::NoMessages { name: name.to_owned(), format: self });
         }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::schema::Schema;
-use crate::sources::record::Loaded;
-use crate::wire::content::{self, BlobId, Catalog, UsedContent};
-use crate::wire::text::plural;
-use crate::wire::{Frame, FramePayload, MessageBody};
+use crate::record::Loaded;
+use xdscope_schema::Schema;
+use xdscope_wire::content::{self, BlobId, Catalog, UsedContent};
+use xdscope_wire::text::plural;
+use xdscope_wire::{Frame, FramePayload, MessageBody};
 
 use super::Source;
 

@@ -20,19 +20,19 @@ use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::applied::{self, Dump, DumpError};
-use crate::engine::lint;
-use crate::present::applied::dump_notice;
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::sources::evidence::Evidence;
-use crate::sources::pcap::{self, CaptureError};
-use crate::sources::record::{self, Loaded};
-use crate::sources::schema_codec::SchemaCodec;
-use crate::sources::script::{self, Script};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::event::{Clock, Time, TypeUrl};
+use crate::evidence::Evidence;
+use crate::pcap::{self, CaptureError};
+use crate::record::{self, Loaded};
+use crate::schema_codec::SchemaCodec;
+use crate::script::{self, Script};
+use xdscope_engine::applied::{self, Dump, DumpError};
+use xdscope_engine::lint;
+use xdscope_present::applied::dump_notice;
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::event::{Clock, Time, TypeUrl};
 
 /// Bytes at the start of a file that are enough to recognise its format.
 const HEAD_BYTES: usize = 4096;
@@ -158,17 +158,17 @@ pub fn check_frames<'a>(
 /// Secrets are taken out on the way, except from recordings: their writer has done so.
 ///
 /// ```
-/// use xdscope::schema::Schema;
-/// use xdscope::sources::{self, Limit, Spec};
+/// use xdscope_schema::Schema;
+/// use xdscope_sources::{Limit, Spec};
 ///
 /// let schema = Schema::builtin();
-/// let source = sources::open(&Spec::new("examples/nack.xds"), &schema)?;
-/// let (store, _) = sources::replay(source, Default::default(), &Limit::All);
+/// let source = xdscope_sources::open(&Spec::new("../../examples/nack.xds"), &schema)?;
+/// let (store, _) = xdscope_sources::replay(source, Default::default(), &Limit::All);
 /// let states = store.states();
 /// let clusters = states.iter().find(|state| state.type_url.as_str().ends_with(".Cluster"));
 /// let clusters = clusters.expect("the example subscribes to clusters");
 /// println!("clusters: {:?}, version {:?}", clusters.state, clusters.in_force);
-/// # Ok::<(), sources::SourceError>(())
+/// # Ok::<(), xdscope_sources::SourceError>(())
 /// ```
 ///
 /// # Errors

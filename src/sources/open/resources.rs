@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::applied;
-use crate::engine::lint;
-use crate::schema::{FormatError, MessageFormat, Schema, read_json};
-use crate::sources::record::{Loaded, ResponseFile};
-use crate::wire::Frame;
-use crate::wire::content::Catalog;
-use crate::wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
-use crate::wire::text::count;
+use crate::record::{Loaded, ResponseFile};
+use xdscope_engine::applied;
+use xdscope_engine::lint;
+use xdscope_schema::{FormatError, MessageFormat, Schema, read_json};
+use xdscope_wire::Frame;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
+use xdscope_wire::text::count;
 
 use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files};
 

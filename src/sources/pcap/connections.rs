@@ -5,10 +5,10 @@ use foldhash::fast::RandomState;
 
 use super::order::{StreamPiece, StreamReassembler, StreamSegment};
 use super::packet::Segment;
-use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Dir, Side, Time};
+use crate::observe::{ConnId, Pipeline, TapCopy, TapEvent};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Dir, Side, Time};
 
 /// Most connections followed at a time; packets of further ones are only counted.
 const MAX_CONNECTIONS: usize = 1 << 16;
@@ -189,7 +189,7 @@ impl Connections {
 fn client_end(bytes: &[u8], side: usize) -> Option<usize> {
     let shared = bytes.len().min(PREFACE.len());
     let http2 = bytes[..shared] == PREFACE[..shared];
-    (http2 || is_hello(bytes) || crate::wire::http1::ConnectionObserver::begins(bytes)).then_some(side)
+    (http2 || is_hello(bytes) || xdscope_wire::http1::ConnectionObserver::begins(bytes)).then_some(side)
 }
 
 /// The HTTP/2 client connection preface.

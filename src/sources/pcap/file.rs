@@ -9,7 +9,7 @@ use pcap_parser::{
 };
 
 use super::CaptureError;
-use crate::wire::text::{count, plural};
+use xdscope_wire::text::{count, plural};
 
 /// Bytes per read: what fits into a core's own cache.
 const READ_BYTES: usize = 256 << 10;

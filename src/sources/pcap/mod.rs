@@ -9,7 +9,7 @@
 //! A capture may be cut, damaged, reordered or forged. Whatever could be read is kept; notices
 //! report the rest. Segments in order are passed on from the file's buffer; later ones are
 //! buffered, within limits, until their turn comes. Bytes that the capture lacks become a
-//! [gap](crate::wire::FramePayload::Gap).
+//! [gap](xdscope_wire::FramePayload::Gap).
 //!
 //! Not supported: fragmented IP packets, and TLS (key logs can't be used).
 
@@ -26,17 +26,17 @@ pub use file::is_capture;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::sources::observe::Pipeline;
-use crate::sources::record::Loaded;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
-use crate::wire::event::{Clock, Time};
-use crate::wire::text::{count, plural};
+use crate::observe::Pipeline;
+use crate::record::Loaded;
 use connections::{Connections, FrameOutput};
 use file::CaptureFile;
 use packet::PacketContent;
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::{count, plural};
 
 /// Why a capture can't be opened. Damage behind the header is a notice, not an error.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::wire::event::Time;
+use xdscope_wire::event::Time;
 
 /// Bytes of one direction that may wait behind a gap.
 const MAX_WAITING_BYTES: usize = 4 << 20;

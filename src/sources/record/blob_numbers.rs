@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
-use crate::wire::content::BlobId;
-use crate::wire::event::DenseHash;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::DenseHash;
 
 /// The number in a recording of each blob of a catalog.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::block::Block;
-use crate::wire::content::BodyStore;
-use crate::wire::event::DenseHash;
+use xdscope_wire::content::BodyStore;
+use xdscope_wire::event::DenseHash;
 
 /// Bytes of decompressed segments to keep. At least one segment is kept, of any size.
 const MAX_CACHED_BYTES: usize = 8 << 20;

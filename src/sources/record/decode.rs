@@ -1,15 +1,15 @@
 //! Decodes the records of a segment. Unknown fields are ignored, and no length is trusted.
 
-use crate::wire::GapCause;
 use std::sync::Arc;
+use xdscope_wire::GapCause;
 
 use bytes::Bytes;
 
 use super::header::unzigzag;
 use super::tls;
-use crate::wire::event::{Code, Dir, Side, StreamId, TypeUrl};
-use crate::wire::pb::{Fields, Value, WireField, read_varint};
-use crate::wire::{
+use xdscope_wire::event::{Code, Dir, Side, StreamId, TypeUrl};
+use xdscope_wire::pb::{Fields, Value, WireField, read_varint};
+use xdscope_wire::{
     End, Interference, Intervention, InterventionFacts, MAX_COUNT, MessageShape, Open, Profile,
 };
 

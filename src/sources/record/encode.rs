@@ -2,11 +2,11 @@
 
 use super::header::{put_u64, zigzag};
 use super::tls;
-use crate::wire::GapCause;
-use crate::wire::content::{Blob, BlobForm, Catalog, Strings};
-use crate::wire::event::{Dir, Side};
-use crate::wire::pb::{WIRE_LEN, WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
-use crate::wire::{End, Intervention, InterventionFacts, Message, MessageShape, Open, Profile, Segment};
+use xdscope_wire::GapCause;
+use xdscope_wire::content::{Blob, BlobForm, Catalog, Strings};
+use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::pb::{WIRE_LEN, WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
+use xdscope_wire::{End, Intervention, InterventionFacts, Message, MessageShape, Open, Profile, Segment};
 
 pub(super) const START: u32 = 1;
 pub(super) const BLOB: u32 = 2;

@@ -3,9 +3,9 @@ use std::io::Read;
 use twox_hash::XxHash3_64;
 
 use super::error::RecordReadError;
-use crate::wire::event::Clock;
-use crate::wire::pb::{Fields, Value, put_len_field, put_tag, put_varint};
-use crate::wire::pb::{WIRE_I64, WIRE_VARINT};
+use xdscope_wire::event::Clock;
+use xdscope_wire::pb::{Fields, Value, put_len_field, put_tag, put_varint};
+use xdscope_wire::pb::{WIRE_I64, WIRE_VARINT};
 
 /// The first bytes of an .xdsrec. The first byte occurs in no text; text-mode copies change the
 /// last.

@@ -1,6 +1,6 @@
-use crate::wire::Frame;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Time};
+use xdscope_wire::Frame;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Time};
 
 /// The content of a source that was read from a file of any format.
 pub struct Loaded {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::wire::event::StreamId;
-use crate::wire::{End, Frame, FramePayload};
+use xdscope_wire::event::StreamId;
+use xdscope_wire::{End, Frame, FramePayload};
 
 /// The part of a frame that counts when the frame is lost.
 enum LostFrame {

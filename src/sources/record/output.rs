@@ -55,6 +55,13 @@ pub trait RewritableFile: Seek + Write + Send {
     fn set_len(&mut self, len: u64) -> io::Result<()>;
 }
 
+#[allow(clippy::disallowed_types)]
+impl RewritableFile for std::fs::File {
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        std::fs::File::set_len(self, len)
+    }
+}
+
 /// A regular file. Writes are not buffered.
 pub(super) struct Rewritable<F>(pub F);
 

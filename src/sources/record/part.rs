@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, StreamId, Time};
-use crate::wire::{Frame, FramePayload, GapCause};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Seq, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, GapCause};
 
 /// A set of message numbers, one bit each.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,9 @@ use super::error::RecordReadError;
 use super::header::Header;
 use super::loaded::Loaded;
 use super::segment_reader::{FileRegion, SegmentReader};
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Time};
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Clock, Time};
 
 /// Bytes of loose blocks to buffer until the compressed block is found. Writers keep fewer.
 const MAX_UNSETTLED_BYTES: usize = 4 << 20;

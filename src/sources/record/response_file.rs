@@ -1,9 +1,9 @@
 //! A file that holds one DiscoveryResponse, as a stream without requests.
 
-use crate::schema::{FormatError, MessageFormat, Schema};
-use crate::wire::content::Catalog;
-use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
-use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_schema::{FormatError, MessageFormat, Schema};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Kind, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// The message that the file should hold.
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
@@ -110,7 +110,7 @@ mod tests {
         let FramePayload::Open(open) = &open.what else { panic!("{open:?}") };
         assert_eq!(open.method, "file:type.googleapis.com/envoy.config.cluster.v3.Cluster");
         assert_eq!(messages.len(), 3);
-        let undecodable = |frame: &Frame| matches!(&frame.what, FramePayload::Message(m) if matches!(m.body, crate::wire::MessageBody::Undecodable { .. }));
+        let undecodable = |frame: &Frame| matches!(&frame.what, FramePayload::Message(m) if matches!(m.body, xdscope_wire::MessageBody::Undecodable { .. }));
         assert_eq!(messages.iter().map(undecodable).collect::<Vec<_>>(), [false, true, false]);
     }
 

@@ -4,9 +4,9 @@ mod session;
 
 pub use session::UNFINISHED;
 
-use crate::wire::Oversized;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use xdscope_wire::Oversized;
 
 use bytes::Bytes;
 
@@ -14,13 +14,13 @@ use super::block::Block;
 use super::bodies::{BodyLocation, BodySource, FileBodies};
 use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart, TrafficCounts};
 use super::encode;
-use crate::wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
-use crate::wire::event::{StreamId, Sym, Time};
-use crate::wire::pb::Fields;
-use crate::wire::text::plural;
-use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, SharedValues};
 use blob_ids::{BlobIds, BlobPlace};
 use dropped::SegmentIndexes;
+use xdscope_wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
+use xdscope_wire::event::{StreamId, Sym, Time};
+use xdscope_wire::pb::Fields;
+use xdscope_wire::text::plural;
+use xdscope_wire::{Frame, FramePayload, MessageBuilder, Open, Segment, SharedValues};
 
 /// Frames read at a time: few, so that their memory is reused.
 const FRAMES_PER_READ: usize = 64;

@@ -1,8 +1,8 @@
 use super::decode::{fields, text};
 use super::encode::put_text;
 use super::header::{put_u64, unzigzag, zigzag};
-use crate::wire::pb::put_len_field;
-use crate::wire::{Certificate, Secured, Tls};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Certificate, Secured, Tls};
 
 pub(super) const CLIENT_LEG: u32 = 10;
 pub(super) const SERVER_LEG: u32 = 11;
@@ -86,8 +86,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sources::record::{decode, encode};
-    use crate::wire::Open;
+    use crate::record::{decode, encode};
+    use xdscope_wire::Open;
 
     #[test]
     fn round_trips_both_legs() {

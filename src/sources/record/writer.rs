@@ -14,11 +14,11 @@ use super::encode;
 use super::header::{Header, put_u64};
 use super::missing::Missing;
 use super::output::{Growing, Output, Rewritable, RewritableFile};
-use crate::wire::content::{BlobForm, BlobId, Catalog, UsedContent};
-use crate::wire::event::{StreamId, Time};
-use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, Open, Segment};
 use lists::Lists;
+use xdscope_wire::content::{BlobForm, BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, Open, Segment};
 
 /// Uncompressed bytes of a block. [`Writer::flush`] also ends a block.
 const BLOCK_BYTES: usize = 128 << 10;

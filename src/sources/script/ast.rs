@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::wire::Profile;
-use crate::wire::event::{ApiVersion, Dir, Kind, Method, Side, Time, TypeUrl, Variant};
+use xdscope_wire::Profile;
+use xdscope_wire::event::{ApiVersion, Dir, Kind, Method, Side, Time, TypeUrl, Variant};
 
 /// A session as text, line by line.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,11 +6,11 @@ use super::ast::*;
 use super::codec::Codec;
 use super::load::{LoadError, clock, steps};
 use super::write;
-use crate::engine::lint::{self, Finding, Lint};
-use crate::engine::store::{Options, RequestClass, SharedSemantics, Store};
-use crate::present::json;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, StreamId, TypeUrl, Variant};
+use xdscope_engine::lint::{self, Finding, Lint};
+use xdscope_engine::store::{Options, RequestClass, SharedSemantics, Store};
+use xdscope_present::json;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl, Variant};
 
 /// The rule that reports each NACK: a fact, not a violation.
 const FACT_RULE: &str = "nack";
@@ -276,8 +276,8 @@ mod tests {
             names: names.iter().map(|name| (*name).into()).collect(),
             at: at.map(Seq),
             messages: Vec::new(),
-            first: crate::wire::event::Time::ZERO,
-            last: crate::wire::event::Time::ZERO,
+            first: xdscope_wire::event::Time::ZERO,
+            last: xdscope_wire::event::Time::ZERO,
             count: 1,
             over: None,
             intervals: None,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn lint(lines: &str, findings: &[Finding]) -> Vec<bool> {
-        let script = crate::sources::script::parse(lines, "x").expect("expectations");
+        let script = crate::script::parse(lines, "x").expect("expectations");
         let mut checker = Checker { streams: Vec::new(), named_findings: Vec::new() };
         let expects = script.lines.iter().map(|line| match &line.statement {
             Statement::Expect(expect) => checker.lint(expect, findings).is_none(),

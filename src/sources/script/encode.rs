@@ -2,9 +2,9 @@ use super::ast::*;
 use super::codec::Codec;
 use super::error::EncodeError;
 use super::payload::payload;
-use crate::wire::ErrorDetail;
-use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields, encode_any};
-use crate::wire::event::TYPE_PREFIX;
+use xdscope_wire::ErrorDetail;
+use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields, encode_any};
+use xdscope_wire::event::TYPE_PREFIX;
 
 /// The code of `resource_errors` entries, for which scripts give only a message: NOT_FOUND.
 pub(super) const RESOURCE_ERROR: i32 = 5;

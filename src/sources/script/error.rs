@@ -1,7 +1,7 @@
 //! Why a script can't be turned into frames.
 
 use super::codec::CodecError;
-use crate::wire::xdstp::LocatorError;
+use xdscope_wire::xdstp::LocatorError;
 
 /// Why a well-formed line can't be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,13 +6,13 @@ use super::codec::Codec;
 use super::timeline::Timeline;
 use super::write::type_ref;
 use super::{encode, payload, short};
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
-use crate::wire::event::{Clock, Dir, Kind, Method, Side, StreamId, TYPE_PREFIX, Time, TypeUrl, Variant};
-use crate::wire::http1::end_of_status;
-use crate::wire::pb::{Fields, WireField};
-use crate::wire::xdstp::locator;
-use crate::wire::{End, ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
+use xdscope_wire::event::{Clock, Dir, Kind, Method, Side, StreamId, TYPE_PREFIX, Time, TypeUrl, Variant};
+use xdscope_wire::http1::end_of_status;
+use xdscope_wire::pb::{Fields, WireField};
+use xdscope_wire::xdstp::locator;
+use xdscope_wire::{End, ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A session exported as a script.
 pub struct Exported {

@@ -1,6 +1,6 @@
 use serde_json::{Map, Number, Value};
 
-use crate::wire::text::json_safe;
+use xdscope_wire::text::json_safe;
 
 use super::lex::{Lexer, Result, is_bare};
 

@@ -5,11 +5,11 @@ use super::codec::Codec;
 use super::encode;
 use super::error::EncodeError;
 use super::timeline::Timeline;
-use crate::sources::record::Loaded;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
-use crate::wire::http1::end_of_status;
-use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
+use crate::record::Loaded;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
+use xdscope_wire::http1::end_of_status;
+use xdscope_wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A well-formed line that can't be encoded, such as content without a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,9 +3,9 @@ use serde_json::{Map, Number, Value};
 use super::ast::ScriptNode;
 use super::error::EncodeError;
 use super::parse::locality;
-use crate::wire::discovery::encode::NodeFields;
-use crate::wire::discovery::fields::node;
-use crate::wire::pb::{self, Fields, put_len_field, put_tag, put_varint};
+use xdscope_wire::discovery::encode::NodeFields;
+use xdscope_wire::discovery::fields::node;
+use xdscope_wire::pb::{self, Fields, put_len_field, put_tag, put_varint};
 
 impl ScriptNode {
     /// Encodes the API's `Node` message.
@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::NodeInfo;
+    use xdscope_wire::NodeInfo;
 
     fn sample() -> ScriptNode {
         ScriptNode {

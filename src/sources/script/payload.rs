@@ -5,10 +5,10 @@ use super::codec::Codec;
 use super::error::EncodeError;
 use super::node::struct_bytes;
 use super::short;
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::event::{Kind, TYPE_PREFIX};
-use crate::wire::pb::put_len_field;
-use crate::wire::xdstp::locator;
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::event::{Kind, TYPE_PREFIX};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::xdstp::locator;
 
 /// Encodes the `Any` of a resource on a stream. `unset` resources have none.
 pub(super) fn payload(

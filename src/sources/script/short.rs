@@ -2,10 +2,10 @@ use serde_json::{Value, json};
 
 use super::error::EncodeError;
 use super::payload::smallest;
-use crate::wire::discovery::encode::encode_any;
-use crate::wire::event::{Kind, TYPE_PREFIX};
-use crate::wire::pb::put_len_field;
-use crate::wire::xdstp::locator;
+use xdscope_wire::discovery::encode::encode_any;
+use xdscope_wire::event::{Kind, TYPE_PREFIX};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::xdstp::locator;
 
 /// Returns the item type of the collection in an `xdstp` name: `…v3.Listener` for
 /// `…v3.ListenerCollection`.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::wire::event::Time;
+use xdscope_wire::event::Time;
 
 /// The clock of a script.
 #[derive(Clone, Debug, Default)]

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::ast::*;
 use super::flow;
 use super::lex::is_bare;
-use crate::schema::base64;
-use crate::wire::Profile;
-use crate::wire::event::{ApiVersion, Dir, Kind, Time};
-use crate::wire::text::json_safe;
+use xdscope_schema::base64;
+use xdscope_wire::Profile;
+use xdscope_wire::event::{ApiVersion, Dir, Kind, Time};
+use xdscope_wire::text::json_safe;
 
 /// Writes a script so that [`super::parse`] reads it back unchanged.
 pub fn write(script: &Script) -> String {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::present::json::type_word;
-use crate::wire::event::TypeUrl;
-use crate::wire::text::type_label;
+use xdscope_present::json::type_word;
+use xdscope_wire::event::TypeUrl;
+use xdscope_wire::text::type_label;
 
 /// A request that the user makes the client send.
 #[derive(Clone, Debug, PartialEq, Eq)]

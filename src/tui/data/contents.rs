@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::constraints::BrokenConstraints;
-use crate::engine::filter::ContentLookup;
-use crate::engine::nack::{self, NackReport};
-use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
-use crate::engine::structured::{StructuredFact, StructuredNames};
-use crate::present::{explanation, node};
-use crate::schema::Schema;
-use crate::schema::links::{self, Link};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_engine::constraints::BrokenConstraints;
+use xdscope_engine::filter::ContentLookup;
+use xdscope_engine::nack::{self, NackReport};
+use xdscope_engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
+use xdscope_engine::structured::{StructuredFact, StructuredNames};
+use xdscope_present::{explanation, node};
+use xdscope_schema::Schema;
+use xdscope_schema::links::{self, Link};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::format::{AppliedFilter, BodyFormat};
 

@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::hold::HeldFact;
-use crate::engine::hold::edit::{EditError, Edited};
-use crate::engine::hold::{HoldCommand, HoldStatus};
-use crate::wire::event::{Seq, Time};
+use xdscope_engine::hold::HeldFact;
+use xdscope_engine::hold::edit::{EditError, Edited};
+use xdscope_engine::hold::{HoldCommand, HoldStatus};
+use xdscope_wire::event::{Seq, Time};
 
-use crate::tui::shell::wake::Waker;
+use crate::shell::wake::Waker;
 
 use super::client_action::ClientAction;
 use super::replay::{Marked, ReplayBar, Seek};

@@ -1,6 +1,6 @@
 //! Formats of bodies, and a filter in force.
 
-use crate::engine::filter::Filter;
+use xdscope_engine::filter::Filter;
 
 /// The format in which a body is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

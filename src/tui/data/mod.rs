@@ -2,6 +2,7 @@
 
 mod client_action;
 mod contents;
+mod decoded;
 mod feed;
 mod format;
 mod replay;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use client_action::ClientAction;
 pub use contents::{BodyRenderer, Contents};
+pub use decoded::Decoded;
 pub use feed::{EditedText, Feed, FeedError, HeldMessage, Info, Mode, TapFigures};
 pub use format::{AppliedFilter, BodyFormat};
 pub use replay::{Marked, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// A movement of the time cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The facts that the screens read.
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::filter::{Filter, FilterError};
-use crate::engine::lint::Finding;
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
-use crate::schema::Schema;
-use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::filter::{Filter, FilterError};
+use xdscope_engine::lint::Finding;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
+use xdscope_schema::Schema;
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 
 use super::contents::Contents;
 use super::format::{AppliedFilter, BodyFormat};

@@ -1,10 +1,10 @@
 //! The facts of a [`Store`].
 
-use crate::engine::applied::{AppliedDiff, AppliedState};
-use crate::engine::lint::Finding;
-use crate::engine::problems::{ProblemFact, problems_with_applied};
-use crate::engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
-use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use xdscope_engine::applied::{AppliedDiff, AppliedState};
+use xdscope_engine::lint::Finding;
+use xdscope_engine::problems::{ProblemFact, problems_with_applied};
+use xdscope_engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::contents::{BodyRenderer, Contents};
 use super::format::{AppliedFilter, BodyFormat};

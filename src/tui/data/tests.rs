@@ -1,7 +1,7 @@
 //! Filters over the facts of a store.
 
-use crate::tui::data::{AppliedFilter, Data};
-use crate::tui::tests::script::{GATEWAY, ScriptedStore};
+use crate::data::{AppliedFilter, Data};
+use crate::tests::script::{GATEWAY, ScriptedStore};
 
 #[test]
 fn filter_matches_states_and_summaries_alike() {
@@ -37,7 +37,7 @@ fn filter_matches_states_and_summaries_alike() {
     let filters: Vec<AppliedFilter> = filters
         .into_iter()
         .filter_map(|text| {
-            let filter = crate::engine::filter::Filter::parse(text).ok()?;
+            let filter = xdscope_engine::filter::Filter::parse(text).ok()?;
             Some(AppliedFilter { text: text.to_owned(), filter })
         })
         .collect();

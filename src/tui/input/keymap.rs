@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::tui::widgets::theme::Glyphs;
+use crate::widgets::theme::Glyphs;
 
 use super::command::Command::{self, *};
 use super::context::Context;

@@ -198,7 +198,7 @@ fn unknown_command(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::input::screen_id::ScreenId;
+    use crate::input::screen_id::ScreenId;
 
     fn change(command: &str, keys: &[&str]) -> Change {
         Change { command: command.into(), keys: keys.iter().map(|key| (*key).to_owned()).collect() }

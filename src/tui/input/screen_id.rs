@@ -1,6 +1,6 @@
 //! The screens: number, title, the command that opens each, and the words that lead to it.
 
-use crate::engine::filter::{Filter, RowKind};
+use xdscope_engine::filter::{Filter, RowKind};
 
 use super::command::Command;
 

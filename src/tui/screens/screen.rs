@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
-use crate::engine::store::MessageFact;
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::lists::TextTable;
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::Layout;
-use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
+use crate::common::{Common, Scope};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::lists::TextTable;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::Layout;
+use xdscope_engine::store::MessageFact;
+use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
 
 /// A screen: state, commands of its own, and how it is drawn.
 ///

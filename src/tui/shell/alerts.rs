@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::present::report;
-use crate::tui::common::Common;
-use crate::wire::text::display_safe;
+use crate::common::Common;
+use xdscope_present::report;
+use xdscope_wire::text::display_safe;
 
 use super::clipboard::Multiplexer;
 
@@ -72,8 +72,8 @@ pub(super) fn sequence(notify: Notify, words: &str, multiplexer: Option<Multiple
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::tests::script::{REFUSED, ScriptedStore};
-    use crate::tui::tests::typed;
+    use crate::tests::script::{REFUSED, ScriptedStore};
+    use crate::tests::typed;
 
     #[test]
     fn announces_a_problem_once_and_again_when_it_comes_back() {

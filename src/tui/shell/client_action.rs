@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::hold::HoldCommand;
-use crate::engine::store::{StateFact, TypeState};
-use crate::present::json;
-use crate::tui::data::{ClientAction, Data};
-use crate::tui::input::command::Command;
-use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
-use crate::wire::text::type_label;
-use crate::wire::xdstp::parse_subscription;
+use crate::data::{ClientAction, Data};
+use crate::input::command::Command;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_engine::store::{StateFact, TypeState};
+use xdscope_present::json;
+use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
+use xdscope_wire::text::type_label;
+use xdscope_wire::xdstp::parse_subscription;
 
 use super::hold;
 use super::model::Model;

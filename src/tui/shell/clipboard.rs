@@ -1,6 +1,6 @@
 //! The terminal's clipboard, also at the other end of an SSH connection.
 
-use crate::schema::base64;
+use xdscope_schema::base64;
 
 /// The bytes that every terminal accepts in one OSC 52 sequence. More goes to a file.
 pub(crate) const MAX_OSC52_BYTES: usize = 74_994;

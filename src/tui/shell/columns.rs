@@ -1,7 +1,7 @@
 //! The menus behind `s` and `C`: the order and the columns of a list.
 
-use crate::tui::input::command::Command;
-use crate::tui::lists::{ColumnSort, Sort};
+use crate::input::command::Command;
+use crate::lists::{ColumnSort, Sort};
 
 use super::model::Model;
 use super::overlay::Overlay;

@@ -1,11 +1,11 @@
 //! Runs commands: those of the screen first, then those of the shell.
 
-use crate::tui::common::{Pane, Paused};
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::Sort;
-use crate::tui::screens::screen::{Outcome, Screen, movement};
+use crate::common::{Pane, Paused};
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::Sort;
+use crate::screens::screen::{Outcome, Screen, movement};
 
 use super::effect::Effect;
 use super::model::Model;

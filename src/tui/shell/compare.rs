@@ -1,9 +1,9 @@
 //! Commands that open Diff.
 
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::Screen;
-use crate::wire::event::Dir;
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::Screen;
+use xdscope_wire::event::Dir;
 
 use super::model::Model;
 use super::navigation::{go, open_diff, return_point};

@@ -1,12 +1,12 @@
 //! The copy commands: a row, a name, a path, a body, a command line.
 
-use crate::present::text::shell_word;
-use crate::tui::common::Common;
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, CursorFlag};
-use crate::wire::event::Kind;
-use crate::wire::text::display_safe;
+use crate::common::Common;
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::screens::screen::{CommandLine, CursorFlag};
+use xdscope_present::text::shell_word;
+use xdscope_wire::event::Kind;
+use xdscope_wire::text::display_safe;
 
 use super::effect::Effect;
 use super::model::Model;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::engine::hold::HeldFact;
-use crate::engine::hold::HoldCommand;
-use crate::tui::data::{ClientAction, Info, Seek};
+use crate::data::{ClientAction, Info, Seek};
+use xdscope_engine::hold::HeldFact;
+use xdscope_engine::hold::HoldCommand;
 
 /// An event outside of the model.
 #[derive(Clone, Debug)]

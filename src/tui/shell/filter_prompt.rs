@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::filter::FilterField;
-use crate::engine::lint;
-use crate::engine::store::{MessageKind, ResourceState, TypeState};
-use crate::tui::data::{AppliedFilter, Data};
-use crate::wire::event::{Dir, Kind};
-use crate::wire::text::near::nearest;
+use crate::data::{AppliedFilter, Data};
+use xdscope_engine::filter::FilterField;
+use xdscope_engine::lint;
+use xdscope_engine::store::{MessageKind, ResourceState, TypeState};
+use xdscope_wire::event::{Dir, Kind};
+use xdscope_wire::text::near::nearest;
 
 use super::model::{Model, remember};
 use super::overlay::{FilterPrompt, Overlay};
@@ -108,7 +108,7 @@ impl KnownValues<'_> {
         match field {
             "type" => {
                 let types = self.data.summaries().into_iter().map(|cell| cell.type_url);
-                let words = types.map(|url| crate::present::json::type_word(&url).to_owned());
+                let words = types.map(|url| xdscope_present::json::type_word(&url).to_owned());
                 words.chain(Kind::all().map(|kind| kind.word().to_owned())).collect::<BTreeSet<_>>()
             }
             .into_iter()

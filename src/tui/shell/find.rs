@@ -1,6 +1,6 @@
 //! The search in a text: a body, a diff, a NACK, a manual, the help.
 
-use crate::tui::screens::screen::ScreenText;
+use crate::screens::screen::ScreenText;
 
 use super::model::{Find, Model};
 use super::overlay::Overlay;

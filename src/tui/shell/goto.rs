@@ -1,11 +1,11 @@
 //! Commands that go to a message, a time, or the next type or stream.
 
-use crate::engine::filter::FilterTime;
-use crate::present::report::type_order;
-use crate::tui::data::{Data, Seek};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::Screen;
-use crate::wire::event::{Seq, Time, TypeUrl};
+use crate::data::{Data, Seek};
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::Screen;
+use xdscope_engine::filter::FilterTime;
+use xdscope_present::report::type_order;
+use xdscope_wire::event::{Seq, Time, TypeUrl};
 
 use super::effect::Effect;
 use super::model::Model;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::hold::{HeldFact, HeldId};
-use crate::engine::hold::{HeldRow, HoldCommand};
-use crate::tui::data::{EditedText, FeedError};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::hold::EditDraft;
-use crate::wire::text::plural;
+use crate::data::{EditedText, FeedError};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::screens::hold::EditDraft;
+use xdscope_engine::hold::{HeldFact, HeldId};
+use xdscope_engine::hold::{HeldRow, HoldCommand};
+use xdscope_wire::text::plural;
 
 use super::effect::Effect;
 use super::model::Model;
@@ -92,7 +92,7 @@ pub(super) fn arm(input: &str) -> Result<HoldCommand, String> {
     if input.is_empty() {
         return Ok(HoldCommand::Disarm);
     }
-    crate::engine::hold::parse_filter(input).map_err(|error| error.to_string())?;
+    xdscope_engine::hold::parse_filter(input).map_err(|error| error.to_string())?;
     Ok(HoldCommand::Arm(input.to_owned()))
 }
 
@@ -133,7 +133,7 @@ pub(super) fn done(command: &HoldCommand, passing: u64) -> String {
 }
 
 /// Takes in what the editor returned. Returns a command that follows at once.
-pub(in crate::tui) fn edited(
+pub(crate) fn edited(
     model: &mut Model,
     fact: &Arc<HeldFact>,
     result: Result<EditedText, FeedError>,

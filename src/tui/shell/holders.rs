@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::engine::store::ResourceFact;
-use crate::tui::data::Data;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{display_safe, plural, type_label};
+use crate::data::Data;
+use xdscope_engine::store::ResourceFact;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::{display_safe, plural, type_label};
 
 use super::model::Model;
 

@@ -2,17 +2,17 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::store::LineFact;
-use crate::present::report::Role;
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::Data;
-use crate::tui::screens::screen::Content;
-use crate::tui::screens::shared::message_rows;
-use crate::tui::widgets::canvas::{Canvas, StyledLine};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table;
-use crate::wire::event::Seq;
-use crate::wire::text::type_label;
+use crate::common::{Common, Scope};
+use crate::data::Data;
+use crate::screens::screen::Content;
+use crate::screens::shared::message_rows;
+use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table;
+use xdscope_engine::store::LineFact;
+use xdscope_present::report::Role;
+use xdscope_wire::event::Seq;
+use xdscope_wire::text::type_label;
 
 use super::model::Model;
 use super::overlay::Overlay;

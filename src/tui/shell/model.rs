@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
-use crate::present::report;
-use crate::tui::common::{Common, Pane, Paused, Scope};
-use crate::tui::data::{AppliedFilter, Data, Marked, ViewTime};
-use crate::tui::input::context::Context;
-use crate::tui::input::rebind::Keymap;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::ScreenSet;
-use crate::tui::screens::screen::Screen;
-use crate::tui::widgets::theme::{Palette, Theme};
-use crate::wire::event::StreamId;
+use crate::common::{Common, Pane, Paused, Scope};
+use crate::data::{AppliedFilter, Data, Marked, ViewTime};
+use crate::input::context::Context;
+use crate::input::rebind::Keymap;
+use crate::input::screen_id::ScreenId;
+use crate::screens::ScreenSet;
+use crate::screens::screen::Screen;
+use crate::widgets::theme::{Palette, Theme};
+use xdscope_present::report;
+use xdscope_wire::event::StreamId;
 
 use super::alerts::Alerts;
 use super::message_pane::MessagePane;

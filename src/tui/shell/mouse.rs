@@ -3,8 +3,8 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
+use crate::data::Data;
+use crate::input::command::Command;
 
 use super::effect::Effect;
 use super::model::Model;

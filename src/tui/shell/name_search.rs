@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::lint;
-use crate::engine::store::{StreamFact, TypeState};
-use crate::present::report::client_name;
-use crate::tui::data::Data;
-use crate::wire::event::{Kind, StreamId, TypeUrl};
-use crate::wire::text::near::distance;
-use crate::wire::text::{count, type_label};
+use crate::data::Data;
+use xdscope_engine::lint;
+use xdscope_engine::store::{StreamFact, TypeState};
+use xdscope_present::report::client_name;
+use xdscope_wire::event::{Kind, StreamId, TypeUrl};
+use xdscope_wire::text::near::distance;
+use xdscope_wire::text::{count, type_label};
 
 /// Resource names that are read, over all streams and types.
 const MAX_NAMES: usize = 400_000;
@@ -59,7 +59,7 @@ impl Place {
     pub(super) fn name(&self) -> String {
         match self {
             Place::Node { name, .. } | Place::Session(name) => name.clone(),
-            Place::Type { type_url, .. } => crate::present::json::type_word(type_url).to_owned(),
+            Place::Type { type_url, .. } => xdscope_present::json::type_word(type_url).to_owned(),
             Place::Resource { name, .. } => name.to_string(),
             Place::Rule(id) => (*id).to_owned(),
             Place::State(state) => state.word().to_owned(),
@@ -189,7 +189,7 @@ impl NameSearch {
         let mut tracks: Vec<(StreamId, TypeUrl)> =
             data.summaries().into_iter().map(|cell| (cell.stream, cell.type_url)).collect();
         tracks.sort_by_cached_key(|(stream, url)| {
-            (Some(*stream) != current, std::cmp::Reverse(*stream), crate::present::report::type_order(url))
+            (Some(*stream) != current, std::cmp::Reverse(*stream), xdscope_present::report::type_order(url))
         });
         let mut fixed: Vec<Place> = Vec::new();
         let mut streams = data.streams();
@@ -356,7 +356,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::tui::tests::script::{ScriptedStore, large};
+    use crate::tests::script::{ScriptedStore, large};
 
     fn names(search: &NameSearch) -> Vec<String> {
         search.found().map(|(_, place, _)| place.name()).collect()

@@ -1,14 +1,14 @@
 //! Navigation between screens.
 
-use crate::engine::problems::{Problem, ProblemFact};
-use crate::present::report;
-use crate::tui::common::{Pane, Scope};
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::diff::DiffTarget;
-use crate::tui::screens::screen::{Destination, Screen};
-use crate::tui::screens::shared::problem_place;
-use crate::wire::event::Seq;
+use crate::common::{Pane, Scope};
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::screens::diff::DiffTarget;
+use crate::screens::screen::{Destination, Screen};
+use crate::screens::shared::problem_place;
+use xdscope_engine::problems::{Problem, ProblemFact};
+use xdscope_present::report;
+use xdscope_wire::event::Seq;
 
 use super::model::{Model, ReturnPoint};
 use super::settle::settle;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::filter::FilterError;
-use crate::engine::hold::HeldId;
-use crate::engine::hold::HoldCommand;
-use crate::tui::data::{AppliedFilter, ClientAction};
-use crate::tui::input::context::Context;
-use crate::tui::screens::hold::EditDraft;
-use crate::wire::event::TypeUrl;
+use crate::data::{AppliedFilter, ClientAction};
+use crate::input::context::Context;
+use crate::screens::hold::EditDraft;
+use xdscope_engine::filter::FilterError;
+use xdscope_engine::hold::HeldId;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_wire::event::TypeUrl;
 
 use super::palette_lines::PaletteSearch;
 

@@ -1,12 +1,12 @@
 //! Commands of the palette behind `:`.
 
-use crate::engine::filter::FilterTime;
-use crate::present::text::shell_word;
-use crate::tui::data::{AppliedFilter, Data};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::Destination;
-use crate::wire::event::TypeUrl;
-use crate::wire::text::type_label;
+use crate::data::{AppliedFilter, Data};
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::Destination;
+use xdscope_engine::filter::FilterTime;
+use xdscope_present::text::shell_word;
+use xdscope_wire::event::TypeUrl;
+use xdscope_wire::text::type_label;
 
 use super::effect::Effect;
 use super::model::{Model, remember};

@@ -1,10 +1,10 @@
 //! The lines of the palette: commands, and places by name, the best first.
 
-use crate::present::logs;
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::wire::event::StreamId;
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use xdscope_present::logs;
+use xdscope_wire::event::StreamId;
 
 use super::name_search::{NameSearch, Place, Rank};
 

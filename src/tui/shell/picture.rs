@@ -4,9 +4,9 @@ use crossterm::event::{KeyCode, KeyEvent};
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
-use crate::tui::data::Feed;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::theme::Theme;
+use crate::data::Feed;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::theme::Theme;
 
 use super::effect::{Effect, Msg};
 use super::model::Model;

@@ -1,7 +1,7 @@
 //! Prompts: what is typed is checked and searched for with each character.
 
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
+use crate::data::Data;
+use crate::input::command::Command;
 
 use super::effect::Effect;
 use super::model::{Model, remember};

@@ -1,11 +1,11 @@
 //! Commands of the time cursor, and marks.
 
-use crate::engine::problems::ProblemFact;
-use crate::tui::common::Pane;
-use crate::tui::data::{Data, Marked, ReachedProblem, Seek};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::wire::event::Seq;
+use crate::common::Pane;
+use crate::data::{Data, Marked, ReachedProblem, Seek};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_wire::event::Seq;
 
 use super::effect::Effect;
 use super::model::Model;

@@ -10,14 +10,14 @@ use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::engine::hold::HeldFact;
-use crate::engine::hold::HoldCommand;
-use crate::tui::data::{Feed, HeldMessage, Seek};
-use crate::tui::input::rebind::Keymap;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::theme::{Palette, Theme};
-use crate::wire::event::Seq;
-use crate::wire::text;
+use crate::data::{Feed, HeldMessage, Seek};
+use crate::input::rebind::Keymap;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::theme::{Palette, Theme};
+use xdscope_engine::hold::HeldFact;
+use xdscope_engine::hold::HoldCommand;
+use xdscope_wire::event::Seq;
+use xdscope_wire::text;
 
 use super::alerts::{self, Notify};
 use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};

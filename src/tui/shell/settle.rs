@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::problems::findings_by_cause;
-use crate::present::report::{Census, Rows, count_nodes};
-use crate::tui::common::RefreshPolicy;
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::Screen;
-use crate::wire::event::Variant;
+use crate::common::RefreshPolicy;
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::Screen;
+use xdscope_engine::problems::findings_by_cause;
+use xdscope_present::report::{Census, Rows, count_nodes};
+use xdscope_wire::event::Variant;
 
 use super::message_pane;
 use super::model::Model;

@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 
-use crate::engine::problems::{Problem, ProblemFact};
-use crate::present::report;
-use crate::present::text::wrap;
-use crate::tui::common::Pane;
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::wire::text::{count, display_safe, plural};
+use crate::common::Pane;
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use xdscope_engine::problems::{Problem, ProblemFact};
+use xdscope_present::report;
+use xdscope_present::text::wrap;
+use xdscope_wire::text::{count, display_safe, plural};
 
 use super::model::Model;
 

@@ -11,7 +11,7 @@ use super::painter::{Painter, blank};
 use super::settle::search;
 use super::update::update_all;
 use super::view::view;
-use crate::tui::data::Feed;
+use crate::data::Feed;
 
 /// The interval between frames that only new facts ask for.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);

@@ -2,11 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::tui::data::{Data, Info};
-use crate::tui::input::command::Command;
-use crate::tui::input::context::Context;
-use crate::tui::input::keymap;
-use crate::tui::input::screen_id::ScreenId;
+use crate::data::{Data, Info};
+use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::keymap;
+use crate::input::screen_id::ScreenId;
 
 use super::effect::{Effect, Msg};
 use super::model::Model;

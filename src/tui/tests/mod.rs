@@ -7,15 +7,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
-use crate::present::text;
-use crate::tui::data::Data;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::model::Model;
-use crate::tui::shell::painter::blank;
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::update;
-use crate::tui::shell::view::view;
-use crate::tui::widgets::theme::Theme;
+use crate::data::Data;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::model::Model;
+use crate::shell::painter::blank;
+use crate::shell::settle::search;
+use crate::shell::update::update;
+use crate::shell::view::view;
+use crate::widgets::theme::Theme;
+use xdscope_present::text;
 
 pub const PLAIN: Theme = Theme::SIXTEEN;
 pub const ASCII: Theme = Theme::MONO.with_ascii(true);
@@ -26,13 +26,13 @@ pub const SIZES: [(u16, u16); 4] = [(80, 24), (100, 30), (120, 36), (200, 60)];
 /// Compares the screen after typing with one snapshot for each of the [`SIZES`].
 macro_rules! assert_snapshots {
     ($name:expr, $data:expr, $typed:expr) => {
-        for (width, height) in $crate::tui::tests::SIZES {
-            let shown = $crate::tui::tests::screen($data, $typed, width, height);
+        for (width, height) in $crate::tests::SIZES {
+            let shown = $crate::tests::screen($data, $typed, width, height);
             insta::assert_snapshot!(format!("{}_{width}x{height}", $name), shown);
         }
     };
 }
-pub(in crate::tui) use assert_snapshots;
+pub(crate) use assert_snapshots;
 
 pub fn model(width: u16, height: u16, theme: Theme) -> Model {
     let mut model = Model::new((width, height), theme, TimeZone::UTC);

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::app::decoded::Decoded;
-use crate::engine::analysis::{Analysis, rules};
-use crate::engine::store::{Options, SchemaSemantics, Store};
-use crate::schema::Schema;
-use crate::schema::redact::Redactor;
-use crate::sources::{SchemaCodec, script};
-use crate::tui::data::StoreData;
-use crate::tui::shell::model::Model;
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::event::{Kind, Side, StreamId, Time};
-use crate::wire::{End, Frame, FramePayload, Open};
+use crate::Decoded;
+use crate::data::StoreData;
+use crate::shell::model::Model;
+use xdscope_engine::analysis::{Analysis, rules};
+use xdscope_engine::store::{Options, SchemaSemantics, Store};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_sources::{SchemaCodec, script};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::event::{Kind, Side, StreamId, Time};
+use xdscope_wire::{End, Frame, FramePayload, Open};
 
 use super::{type_keys, typed};
 

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::engine::filter::{Filter, FilterError};
-use crate::engine::problems::ProblemFact;
-use crate::engine::session::NotKept;
-use crate::engine::store::{
+use crate::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
+use crate::screens::overview::tests::problems::problems;
+use crate::screens::stream::tests::states::{states, summary_of};
+use crate::screens::timeline::tests::messages::messages;
+use xdscope_engine::filter::{Filter, FilterError};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::session::NotKept;
+use xdscope_engine::store::{
     EndFact, LeftResource, LineFact, MessageFact, ReconnectCounts, ReconnectFact, StateFact, StreamFact,
     SummaryFact,
 };
-use crate::tui::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
-use crate::tui::screens::overview::tests::problems::problems;
-use crate::tui::screens::stream::tests::states::{states, summary_of};
-use crate::tui::screens::timeline::tests::messages::messages;
-use crate::wire::event::{ApiVersion, Clock, Code, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::wire::{NodeInfo, Tls};
+use xdscope_wire::event::{ApiVersion, Clock, Code, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::{NodeInfo, Tls};
 
 /// 13:52:00 UTC on 2 March 2026.
 const EPOCH: i128 = 1_772_459_520_000_000_000;

@@ -3,14 +3,14 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::present::text;
-use crate::present::text::Keep;
-use crate::wire::text::display_safe;
+use xdscope_present::text;
+use xdscope_present::text::Keep;
+use xdscope_wire::text::display_safe;
 
-use crate::present::report::Role;
-use crate::tui::widgets::layout::split;
-use crate::tui::widgets::table::GrownWidths;
-use crate::tui::widgets::theme::{self, Glyphs, Theme};
+use crate::widgets::layout::split;
+use crate::widgets::table::GrownWidths;
+use crate::widgets::theme::{self, Glyphs, Theme};
+use xdscope_present::report::Role;
 
 /// A text with a role, which decides the style.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Canvas<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::widgets::theme::{ColorDepth, NamedTheme};
+    use crate::widgets::theme::{ColorDepth, NamedTheme};
 
     #[test]
     fn muted_text_is_plain_on_the_selected_row() {

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::symbols::bar;
 use ratatui::widgets::{Bar, BarChart, BarGroup, Sparkline, SparklineBar, Widget};
 
-use crate::present::report::Role;
+use xdscope_present::report::Role;
 
 use super::canvas::{Canvas, Span, span};
 use super::table::GrownWidths;
@@ -140,8 +140,8 @@ pub(crate) fn histogram(canvas: &mut Canvas, area: Rect, classes: &[HistogramCla
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::shell::painter::blank;
-    use crate::tui::tests::text;
+    use crate::shell::painter::blank;
+    use crate::tests::text;
 
     fn drawn(theme: Theme, height: u16, values: &[Option<u64>]) -> String {
         let mut buf = blank((8, height));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-use crate::present::text::width;
+use xdscope_present::text::width;
 
 use super::strokes::{Stroke, strokes};
 

@@ -1,8 +1,8 @@
 //! Syntax colours of bodies in YAML, JSON, protobuf text and hex, line by line.
 
-use crate::present::report::Role;
-use crate::tui::data::BodyFormat;
-use crate::tui::widgets::canvas::{StyledLine, plain, span};
+use crate::data::BodyFormat;
+use crate::widgets::canvas::{StyledLine, plain, span};
+use xdscope_present::report::Role;
 
 /// Lines after the first one shown that are coloured: more than a screen has.
 pub(crate) const MAX_COLORED_LINES: usize = 300;

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use crate::present::text;
-use crate::present::text::{Keep, cut, pad};
-use crate::present::text::{cut_apart, cut_name};
-use crate::wire::text::display_safe;
+use xdscope_present::text;
+use xdscope_present::text::{Keep, cut, pad};
+use xdscope_present::text::{cut_apart, cut_name};
+use xdscope_wire::text::display_safe;
 
-use crate::present::report::Role;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
-use crate::tui::widgets::theme::Glyphs;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, span};
+use crate::widgets::theme::Glyphs;
+use xdscope_present::report::Role;
 
 /// Columns to the left of the first cell, for the mark of the selected row.
 const MARGIN: u16 = 2;
@@ -247,7 +247,7 @@ pub(crate) fn draw(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::widgets::canvas::plain;
+    use crate::widgets::canvas::plain;
 
     #[test]
     fn leaves_out_columns_by_rank_then_shrinks() {

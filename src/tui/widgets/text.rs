@@ -1,9 +1,9 @@
 //! Long texts: bounded, wrapped, and as plain lines.
 
-use crate::present::report::Role;
-use crate::present::text::wrap;
-use crate::wire::text;
-use crate::wire::text::size;
+use xdscope_present::report::Role;
+use xdscope_present::text::wrap;
+use xdscope_wire::text;
+use xdscope_wire::text::size;
 
 use super::canvas::{Span, StyledLine, span};
 
@@ -23,7 +23,7 @@ pub(crate) fn bounded(text: &str) -> (&str, Option<String>) {
 
 /// A label and a text of any length, wrapped under itself.
 pub(crate) fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLine> {
-    let indent = crate::present::text::width(label);
+    let indent = xdscope_present::text::width(label);
     let (head, more) = bounded(value);
     let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
     wrapped.extend(more);

@@ -2,11 +2,11 @@
 
 mod parts;
 
-use crate::wire::GapCause;
-use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::discovery::fields::DiscoveryField;
-use crate::wire::discovery::{Message, MessageBody, MessageShape, Segment};
-use crate::wire::pb::{SplitError, Splitter, tag_len};
+use crate::GapCause;
+use crate::content::{Catalog, UsedContent};
+use crate::discovery::fields::DiscoveryField;
+use crate::discovery::{Message, MessageBody, MessageShape, Segment};
+use crate::pb::{SplitError, Splitter, tag_len};
 
 use parts::{MessageParts, node, read_names};
 

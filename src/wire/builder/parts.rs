@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::wire::GapCause;
-use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Redact, Strings, UsedContent};
-use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
-use crate::wire::discovery::kept_text;
-use crate::wire::discovery::{
+use crate::GapCause;
+use crate::content::{BlobId, Catalog, List, ListBuilder, Redact, Strings, UsedContent};
+use crate::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
+use crate::discovery::kept_text;
+use crate::discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MessageBody, MessageShape, NodeInfo, ResourceError, Segment,
     SotwRequest, SotwResponse,
 };
-use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::{Fields, Value, WireField, put_len_field, rebuild, tag_len};
+use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::pb::{Fields, Value, WireField, put_len_field, rebuild, tag_len};
 
 /// Fields of at least this many bytes are stored as content; shorter ones stay in the message.
 const MIN_BLOB_BYTES: usize = 256;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::{BlobId, Wrapper};
-use crate::wire::discovery::fields::{any, resource};
-use crate::wire::event::Sym;
-use crate::wire::pb::{self, put_len_field};
+use crate::discovery::fields::{any, resource};
+use crate::event::Sym;
+use crate::pb::{self, put_len_field};
 
 /// The facts of a blob, without its body.
 #[derive(Clone, Debug)]

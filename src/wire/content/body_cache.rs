@@ -5,7 +5,7 @@ use std::mem;
 use bytes::Bytes;
 
 use super::BodyStore;
-use crate::wire::event::DenseHash;
+use crate::event::DenseHash;
 
 /// Bytes of bodies in one generation, with what each costs beside its content.
 const GENERATION_BYTES: usize = 4 << 20;

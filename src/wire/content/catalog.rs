@@ -13,8 +13,8 @@ use super::entry::{RawWrapper, any_parts, is_wrapper, raw_wrapper};
 use super::entry_run::EntryRun;
 use super::index::Index;
 use super::{Blob, BlobForm, BodyStore, List, MemoryBodies, Redact, ResponseEntry, Strings, Wrapper};
-use crate::wire::event::{DenseHash, Kind, Sym};
-use crate::wire::pb::{self, Fields};
+use crate::event::{DenseHash, Kind, Sym};
+use crate::pb::{self, Fields};
 
 /// Bytes of an XXH3 secret.
 const SECRET: usize = 192;

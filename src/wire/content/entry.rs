@@ -1,6 +1,6 @@
-use crate::wire::discovery::fields::{NAME, any, duration, resource};
-use crate::wire::event::{Sym, TYPE_PREFIX};
-use crate::wire::pb::{Fields, Value};
+use crate::discovery::fields::{NAME, any, duration, resource};
+use crate::event::{Sym, TYPE_PREFIX};
+use crate::pb::{Fields, Value};
 
 use super::BlobId;
 

@@ -6,8 +6,8 @@ use twox_hash::XxHash3_128;
 
 use super::entry_run::{self, EntryRun};
 use super::{Blob, BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Sym};
-use crate::wire::pb::varint_len;
+use crate::event::{DenseHash, Sym};
+use crate::pb::varint_len;
 
 /// The entries of one response, in order. Equal lists of one catalog share one allocation.
 #[derive(Debug)]
@@ -253,13 +253,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::content::BlobForm;
-    use crate::wire::pb::put_len_field;
+    use crate::content::BlobForm;
+    use crate::pb::put_len_field;
 
     #[test]
     fn lists_have_other_fingerprints_in_other_catalogs() {
         let fingerprint = |seed: u64, len: u32| {
-            let catalog = Catalog::new(seed, None, Box::new(crate::wire::content::MemoryBodies::default()));
+            let catalog = Catalog::new(seed, None, Box::new(crate::content::MemoryBodies::default()));
             catalog.list((0..len).map(BlobId).collect()).fingerprint()
         };
         for len in [1, 100, ENTRIES_PER_HASH as u32 + 1] {

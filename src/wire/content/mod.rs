@@ -1,7 +1,7 @@
 //! Content, stored once however often it is sent: texts, resource entries, lists of entries.
 //!
 //! A [`Catalog`] belongs to one source. Later modules refer to content by [`BlobId`] and
-//! [`Sym`](crate::wire::event::Sym): a push that repeats 100,000 resources is one pointer, and a
+//! [`Sym`](crate::event::Sym): a push that repeats 100,000 resources is one pointer, and a
 //! thousand streams with the same resources hold them once. The bodies lie behind [`BodyStore`], in
 //! memory or in a recording. The only protobuf messages known here are `Any` and `Resource`.
 

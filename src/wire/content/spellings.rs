@@ -1,7 +1,7 @@
 //! Names of resources, which may occur in several spellings.
 
 use super::{Blob, BlobForm, Catalog};
-use crate::wire::event::Sym;
+use crate::event::Sym;
 
 impl Catalog {
     /// Notes that a name is another spelling of an earlier name.

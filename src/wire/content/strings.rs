@@ -4,7 +4,7 @@ use twox_hash::XxHash3_64;
 
 use super::index::Index;
 use super::kept_ids::KeptIds;
-use crate::wire::event::Sym;
+use crate::event::Sym;
 
 /// Memory of a text besides its bytes: its place and its entry in the index.
 const TEXT_BYTES: usize = 24;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use super::{BlobForm, BlobId, Catalog, List};
-use crate::wire::event::{DenseHash, Sym};
+use crate::event::{DenseHash, Sym};
 
 /// Memory of a blob besides its body and its entry in the table: the entries in the indexes.
 const BLOB_BYTES: usize = 48;
@@ -86,7 +86,7 @@ impl Catalog {
     }
 
     /// Whether messages with many names are not kept.
-    pub(in crate::wire) fn is_full_of_names(&self) -> bool {
+    pub(crate) fn is_full_of_names(&self) -> bool {
         self.strings.memory() > self.max_text_bytes
     }
 
@@ -142,8 +142,8 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::content::ListBuilder;
-    use crate::wire::pb::put_len_field;
+    use crate::content::ListBuilder;
+    use crate::pb::put_len_field;
 
     fn any(name: &str) -> Vec<u8> {
         let (mut value, mut any) = (Vec::new(), Vec::new());

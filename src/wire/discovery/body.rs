@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::wire::content::List;
-use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::content::List;
+use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
 
 use super::node::NodeInfo;
 use super::status::{ErrorDetail, ResourceError};

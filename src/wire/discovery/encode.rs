@@ -3,7 +3,7 @@
 //! Fields are written in the order of their numbers, as protobuf libraries write them, and empty
 //! texts are left out. A field that the SotW or the delta form does not have is left out too.
 
-use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
+use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 use super::fields::{self, DiscoveryField, RESOURCES, map_entry, resource, resource_error};
 use super::shape::MessageShape;
@@ -13,11 +13,12 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 /// The fields of a `DiscoveryRequest` or `DeltaDiscoveryRequest`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RequestFields<'a> {
+pub struct RequestFields<'a> {
     /// SotW only.
     pub version_info: &'a str,
     /// An encoded `Node`.
     pub node: Option<&'a [u8]>,
+    /// The type URL of the resources.
     pub type_url: &'a str,
     /// All names (SotW), or the names to subscribe to (delta).
     pub names: Vec<&'a str>,
@@ -25,16 +26,20 @@ pub(crate) struct RequestFields<'a> {
     pub unsubscribe: Vec<&'a str>,
     /// Delta only: name and version.
     pub initial_versions: Vec<(&'a str, &'a str)>,
+    /// The nonce of the response that the request answers; empty if it answers none.
     pub response_nonce: &'a str,
+    /// The reason of a NACK.
     pub error_detail: Option<&'a ErrorDetail>,
 }
 
 /// The fields of a `DiscoveryResponse` or `DeltaDiscoveryResponse`, without its entries.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ResponseFields<'a> {
+pub struct ResponseFields<'a> {
     /// `version_info` (SotW) or `system_version_info` (delta).
     pub version: &'a str,
+    /// The type URL of the resources.
     pub type_url: &'a str,
+    /// The nonce of the response.
     pub nonce: &'a str,
     /// Delta only.
     pub removed: Vec<&'a str>,
@@ -46,11 +51,14 @@ pub(crate) struct ResponseFields<'a> {
 
 /// The fields of a `Resource`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ResourceFields<'a> {
+pub struct ResourceFields<'a> {
+    /// The version of the resource; empty in SotW.
     pub version: &'a str,
     /// An encoded `Any`.
     pub payload: Option<&'a [u8]>,
+    /// The name of the resource.
     pub name: &'a str,
+    /// Further names of the resource.
     pub aliases: Vec<&'a str>,
     /// In nanoseconds.
     pub ttl: Option<i128>,
@@ -58,15 +66,20 @@ pub(crate) struct ResourceFields<'a> {
 
 /// The fields of a `Node`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NodeFields<'a> {
+pub struct NodeFields<'a> {
+    /// `id`.
     pub id: &'a str,
+    /// `cluster`.
     pub cluster: &'a str,
     /// An encoded `Struct`.
     pub metadata: Option<&'a [u8]>,
     /// Region, zone, sub-zone.
     pub locality: [&'a str; 3],
+    /// `user_agent_name`, such as `envoy`.
     pub user_agent_name: &'a str,
+    /// `user_agent_version`.
     pub user_agent_version: &'a str,
+    /// `client_features`.
     pub client_features: Vec<&'a str>,
 }
 
@@ -100,7 +113,7 @@ impl MessageWriter {
 
 impl RequestFields<'_> {
     /// Returns the encoded message.
-    pub(crate) fn encode(&self, delta: bool) -> Vec<u8> {
+    pub fn encode(&self, delta: bool) -> Vec<u8> {
         let mut writer =
             MessageWriter::new(if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest });
         writer.text(DiscoveryField::Version, self.version_info);
@@ -131,11 +144,7 @@ impl RequestFields<'_> {
 
 impl ResponseFields<'_> {
     /// Returns the encoded message with these entries: `Any` (SotW) or `Resource` (delta).
-    pub(crate) fn encode<B: AsRef<[u8]>>(
-        &self,
-        delta: bool,
-        entries: impl IntoIterator<Item = B>,
-    ) -> Vec<u8> {
+    pub fn encode<B: AsRef<[u8]>>(&self, delta: bool, entries: impl IntoIterator<Item = B>) -> Vec<u8> {
         let mut out = self.head(delta);
         entries.into_iter().for_each(|entry| put_entry(&mut out, entry.as_ref()));
         out.extend_from_slice(&self.tail(delta));
@@ -143,14 +152,14 @@ impl ResponseFields<'_> {
     }
 
     /// Returns the fields that stand before the entries.
-    pub(crate) fn head(&self, delta: bool) -> Vec<u8> {
+    pub fn head(&self, delta: bool) -> Vec<u8> {
         let mut writer = MessageWriter::new(response_shape(delta));
         writer.text(DiscoveryField::Version, self.version);
         writer.out
     }
 
     /// Returns the fields that stand after the entries.
-    pub(crate) fn tail(&self, delta: bool) -> Vec<u8> {
+    pub fn tail(&self, delta: bool) -> Vec<u8> {
         let mut writer = MessageWriter::new(response_shape(delta));
         writer.text(DiscoveryField::TypeUrl, self.type_url);
         writer.text(DiscoveryField::Nonce, self.nonce);
@@ -173,12 +182,12 @@ fn response_shape(delta: bool) -> MessageShape {
 }
 
 /// Appends an entry of a response: an `Any` (SotW) or a `Resource` (delta).
-pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &[u8]) {
+pub fn put_entry(out: &mut Vec<u8>, entry: &[u8]) {
     put_len_field(out, RESOURCES, entry);
 }
 
 /// Returns an encoded `Any`.
-pub(crate) fn encode_any(type_url: &str, value: &[u8]) -> Vec<u8> {
+pub fn encode_any(type_url: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(type_url.len() + value.len() + 16);
     put_text(&mut out, fields::any::TYPE_URL, type_url);
     if !value.is_empty() {
@@ -189,7 +198,7 @@ pub(crate) fn encode_any(type_url: &str, value: &[u8]) -> Vec<u8> {
 
 impl ResourceFields<'_> {
     /// Returns the encoded `Resource`.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let payload = self.payload.map_or(0, <[u8]>::len);
         let mut out = Vec::with_capacity(payload + self.name.len() + self.version.len() + 16);
         put_text(&mut out, resource::VERSION, self.version);
@@ -209,7 +218,7 @@ impl ResourceFields<'_> {
 
 impl NodeFields<'_> {
     /// Returns the encoded `Node`.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_text(&mut out, fields::node::ID, self.id);
         put_text(&mut out, fields::node::CLUSTER, self.cluster);

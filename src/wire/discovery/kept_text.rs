@@ -15,7 +15,7 @@ const BEGINNING_BYTES: usize = 1 << 10;
 
 /// Returns an identifier. A longer one than 16 kB is its beginning with length and hash, so that
 /// different identifiers stay different.
-pub(in crate::wire) fn identifier(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn identifier(bytes: &[u8]) -> Cow<'_, str> {
     if bytes.len() <= MAX_IDENTIFIER_BYTES {
         return String::from_utf8_lossy(bytes);
     }

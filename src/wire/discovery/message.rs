@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::wire::content::{BlobId, Catalog, List, UsedContent};
-use crate::wire::event::{Dir, TypeUrl};
-use crate::wire::pb::put_len_field;
+use crate::content::{BlobId, Catalog, List, UsedContent};
+use crate::event::{Dir, TypeUrl};
+use crate::pb::put_len_field;
 
 use super::body::MessageBody;
 use super::node::NodeInfo;

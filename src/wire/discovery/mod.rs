@@ -1,9 +1,9 @@
 //! The four discovery messages: their contents, their encoding, and one view of both forms.
 
 mod body;
-pub(crate) mod encode;
-pub(crate) mod fields;
-pub(in crate::wire) mod kept_text;
+pub mod encode;
+pub mod fields;
+pub(crate) mod kept_text;
 mod message;
 mod node;
 mod shape;

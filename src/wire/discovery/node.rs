@@ -1,5 +1,5 @@
-use crate::wire::content::BlobId;
-use crate::wire::pb::Fields;
+use crate::content::BlobId;
+use crate::pb::Fields;
 
 use super::fields::{build_version, node};
 use super::kept_text::identifier;

@@ -1,4 +1,4 @@
-use crate::wire::event::{Dir, Method};
+use crate::event::{Dir, Method};
 
 /// The type of a discovery message.
 ///

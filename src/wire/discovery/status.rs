@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::wire::event::Sym;
-use crate::wire::pb::{Fields, WIRE_VARINT, put_len_field, put_tag, put_varint};
+use crate::event::Sym;
+use crate::pb::{Fields, WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 use super::fields::status;
 use super::kept_text::error_text;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use crate::wire::content::List;
-use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::content::List;
+use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
 
 use super::body::MessageBody;
 use super::message::Message;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 ///
 /// Only spreads the bits: peers do not choose the numbers, so nothing stronger is needed.
 #[derive(Clone, Default)]
-pub(crate) struct DenseHasher(u64);
+pub struct DenseHasher(u64);
 
 impl Hasher for DenseHasher {
     fn finish(&self) -> u64 {
@@ -27,4 +27,5 @@ impl Hasher for DenseHasher {
     }
 }
 
-pub(crate) type DenseHash = BuildHasherDefault<DenseHasher>;
+/// Builds [`DenseHasher`]s.
+pub type DenseHash = BuildHasherDefault<DenseHasher>;

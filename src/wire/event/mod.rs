@@ -8,7 +8,7 @@ mod kind;
 mod method;
 mod time;
 
-pub(crate) use dense::DenseHash;
+pub use dense::DenseHash;
 pub use ids::{CODE_NAMES, Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
 pub use kind::{ApiVersion, Kind, TYPE_PREFIX};
 pub use method::{Method, Rpc, Variant};

@@ -1,7 +1,7 @@
 use loona_hpack::Decoder;
 
 use super::error::Http2Error;
-use crate::wire::event::Code;
+use crate::event::Code;
 
 /// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
 const MAX_TABLE_BYTES: usize = 1 << 20;

@@ -19,10 +19,10 @@ pub use rewrite::{Changes, Rewrite, Unchanged};
 pub use skim::{SkimmedPart, Skimmer};
 pub use splice::{SpliceError, SpliceEvent, SplicedMessage, Splicer};
 
-use crate::wire::UnpackBudget;
+use crate::UnpackBudget;
 use std::collections::BTreeMap;
 
-use crate::wire::event::{Code, Dir, Side};
+use crate::event::{Code, Dir, Side};
 
 use super::grpc::{Messages, Piece};
 use super::{End, GapCause, MAX_MESSAGE_BYTES};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::frames::FrameHead;
 use super::{DATA, PADDED, PREFACE, SETTINGS};
-use crate::wire::event::Dir;
+use crate::event::Dir;
 
 /// Unfinished messages that are followed. Streams beyond this number lose the start of the next
 /// message too.

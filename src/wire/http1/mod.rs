@@ -14,8 +14,8 @@ pub use head::Head;
 
 use std::collections::VecDeque;
 
-use crate::wire::End;
-use crate::wire::event::{Code, Dir, Side};
+use crate::End;
+use crate::event::{Code, Dir, Side};
 use body::BodyReader;
 use error::Http1Error;
 

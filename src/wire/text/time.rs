@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::wire::event::{Clock, Time};
+use crate::event::{Clock, Time};
 
 /// Formats a time of day with milliseconds, `14:02:08.155`.
 ///

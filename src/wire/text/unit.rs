@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::wire::event::{ApiVersion, Kind};
+use crate::event::{ApiVersion, Kind};
 
 /// Formats an age or a duration in up to two units, rounded down: `0.2s 41s 9m12s 2h05m 3d4h`.
 ///

@@ -3,10 +3,10 @@
 //! `docs/protocol.md#k-11` and the following rows.
 
 use super::locator;
-use crate::wire::discovery::fields::any;
-use crate::wire::event::Sym;
-use crate::wire::pb::Fields;
-use crate::wire::xdstp::Name;
+use crate::discovery::fields::any;
+use crate::event::Sym;
+use crate::pb::Fields;
+use crate::xdstp::Name;
 
 /// A structured name and its parts.
 pub type ParsedName<'a> = (Sym, Name<'a>);

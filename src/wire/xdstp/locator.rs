@@ -1,6 +1,6 @@
 //! `ResourceLocator`: text and bytes.
 
-use crate::wire::pb::{Fields, put_len_field};
+use crate::pb::{Fields, put_len_field};
 
 /// `ResourceLocator`, the structured form of an `xdstp` URI (docs/protocol.md#k-07,
 /// docs/protocol.md#k-27).

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::locator::decode_percent;
-use crate::wire::content::Catalog;
-use crate::wire::event::Sym;
+use crate::content::Catalog;
+use crate::event::Sym;
 
 /// Whether the name is an `xdstp:` name (docs/protocol.md#k-02).
 pub fn is_structured(name: &str) -> bool {

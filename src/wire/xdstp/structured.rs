@@ -1,7 +1,7 @@
 //! `xdstp:` names in URLs that users, bootstraps and resources state.
 
 use super::{Name, is_glob, locator};
-use crate::wire::event::{Kind, TYPE_PREFIX, TypeUrl};
+use crate::event::{Kind, TYPE_PREFIX, TypeUrl};
 
 /// Nesting of alternatives that is kept.
 const MAX_ALTERNATIVE_DEPTH: usize = 4;

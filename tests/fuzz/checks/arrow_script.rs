@@ -1,9 +1,9 @@
 use serde_json::Value;
 
-use xdscope::engine::lint;
-use xdscope::engine::store;
-use xdscope::sources::script::{self, Codec, Script, ScriptLine};
-use xdscope::wire::pb::{Fields, put_len_field};
+use xdscope_engine::lint;
+use xdscope_engine::store;
+use xdscope_sources::script::{self, Codec, Script, ScriptLine};
+use xdscope_wire::pb::{Fields, put_len_field};
 
 /// Checks that a text is either rejected with a position, or unchanged after writing and parsing.
 ///
@@ -46,9 +46,9 @@ fn round_trip(script: &Script) {
     }
 }
 
-fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
+fn messages(loaded: &xdscope_sources::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
     loaded.frames.iter().filter_map(|frame| match &frame.what {
-        xdscope::wire::FramePayload::Message(message) => Some(message.bytes(&loaded.catalog)),
+        xdscope_wire::FramePayload::Message(message) => Some(message.bytes(&loaded.catalog)),
         _ => None,
     })
 }

@@ -1,6 +1,6 @@
-use xdscope::engine::lint;
-use xdscope::schema::bootstrap;
-use xdscope::schema::bootstrap::Document;
+use xdscope_engine::lint;
+use xdscope_schema::bootstrap;
+use xdscope_schema::bootstrap::Document;
 
 /// Checks that a text is refused with a reason or read, and that a document is written and read
 /// back unchanged.

@@ -1,9 +1,9 @@
 use std::collections::HashSet;
 use std::io::{self, Read};
 
-use xdscope::schema::Schema;
-use xdscope::sources::pcap::{self, Options};
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_schema::Schema;
+use xdscope_sources::pcap::{self, Options};
+use xdscope_wire::{Frame, FramePayload};
 
 use super::Input;
 use super::capture::{Form, Link, Segment, Writer};

@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 
-use xdscope::schema::Schema;
-use xdscope::wire::pb::put_len_field;
+use xdscope_schema::Schema;
+use xdscope_wire::pb::put_len_field;
 
 use super::Input;
 

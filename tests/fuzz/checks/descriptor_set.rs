@@ -1,4 +1,4 @@
-use xdscope::schema::{MessageFormat, Schema};
+use xdscope_schema::{MessageFormat, Schema};
 
 use super::Input;
 

@@ -1,8 +1,8 @@
 use std::cell::OnceCell;
 
-use xdscope::engine::filter::{Filter, NoContent, RowKind};
-use xdscope::engine::store::{self, Store};
-use xdscope::sources::script;
+use xdscope_engine::filter::{Filter, NoContent, RowKind};
+use xdscope_engine::store::{self, Store};
+use xdscope_sources::script;
 
 use super::arrow_script::Plain;
 

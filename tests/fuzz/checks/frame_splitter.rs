@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use xdscope::wire::event::Dir;
-use xdscope::wire::h2::{ConnectionObserver, Event};
+use xdscope_wire::event::Dir;
+use xdscope_wire::h2::{ConnectionObserver, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};
 

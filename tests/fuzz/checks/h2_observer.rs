@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use xdscope::wire::event::{Dir, Side};
-use xdscope::wire::h2::{ConnectionObserver, Event};
+use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::h2::{ConnectionObserver, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};
 

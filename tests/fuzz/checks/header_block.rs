@@ -1,5 +1,5 @@
-use xdscope::wire::event::{Dir, Side};
-use xdscope::wire::h2::{ConnectionObserver, Event};
+use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::h2::{ConnectionObserver, Event};
 
 use super::{Input, PREFACE, http2_frame};
 

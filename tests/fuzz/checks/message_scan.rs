@@ -1,10 +1,10 @@
 use std::sync::{Arc, LazyLock};
 
-use xdscope::schema::Schema;
-use xdscope::schema::redact::Redactor;
-use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
-use xdscope::wire::pb::{Fields, SplitError, Splitter, Value};
-use xdscope::wire::{Message, MessageBody, MessageBuilder, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_schema::redact::Redactor;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::pb::{Fields, SplitError, Splitter, Value};
+use xdscope_wire::{Message, MessageBody, MessageBuilder, MessageShape};
 
 use super::Input;
 

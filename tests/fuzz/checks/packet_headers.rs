@@ -1,5 +1,5 @@
-use xdscope::schema::Schema;
-use xdscope::sources::pcap;
+use xdscope_schema::Schema;
+use xdscope_sources::pcap;
 
 use super::Input;
 use super::capture::{Form, Link, PLAIN, Writer};

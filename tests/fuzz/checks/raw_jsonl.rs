@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
-use xdscope::sources::record::{Loaded, raw};
-use xdscope::wire::FramePayload;
+use xdscope_sources::record::{Loaded, raw};
+use xdscope_wire::FramePayload;
 
 /// Checks that any lines are read or reported, that each frame lies within its stream, and that the
 /// messages are written and read back unchanged.

@@ -3,9 +3,9 @@ use std::hash::Hasher;
 use std::io::Write;
 
 use twox_hash::XxHash3_64;
-use xdscope::sources::record::{self, FileFormat, Header, Loaded};
-use xdscope::wire::event::Clock;
-use xdscope::wire::{Frame, FramePayload};
+use xdscope_sources::record::{self, FileFormat, Header, Loaded};
+use xdscope_wire::event::Clock;
+use xdscope_wire::{Frame, FramePayload};
 use zstd::stream::write::Encoder;
 
 use super::Input;

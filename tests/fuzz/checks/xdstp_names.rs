@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use xdscope::engine::store::{self, Store};
-use xdscope::engine::structured::{NameParts, StructuredNames};
-use xdscope::schema::Schema;
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_engine::store::{self, Store};
+use xdscope_engine::structured::{NameParts, StructuredNames};
+use xdscope_schema::Schema;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 const DELTA: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

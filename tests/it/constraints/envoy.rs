@@ -4,9 +4,9 @@ use bytes::Bytes;
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DynamicMessage, Value};
 use serde_json::json;
-use xdscope::schema::Schema;
-use xdscope::wire::content::Catalog;
-use xdscope::wire::{Message, MessageBody, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::{Message, MessageBody, MessageShape};
 
 use super::places::{CLUSTER, LISTENER, Place};
 use super::values::Values;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use prost_reflect::prost::Message as _;
 use serde_json::{Value, json};
-use xdscope::engine::nack;
-use xdscope::schema::{Schema, list_violations};
+use xdscope_engine::nack;
+use xdscope_schema::{Schema, list_violations};
 
 use self::envoy::{Judge, Verdict};
 use self::places::Place;

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 use serde_json::{Value as Json, json};
-use xdscope::schema::Schema;
+use xdscope_schema::Schema;
 
 use super::values::Values;
 

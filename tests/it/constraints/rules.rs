@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, ReflectMessage, Value,
 };
-use xdscope::schema::Schema;
+use xdscope_schema::Schema;
 
 /// The kind of the rule that a oneof must be set.
 pub const REQUIRED_ONEOF: &str = "oneof.required";

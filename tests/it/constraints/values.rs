@@ -6,7 +6,7 @@ use prost_reflect::prost::Message as _;
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
 };
-use xdscope::schema::Schema;
+use xdscope_schema::Schema;
 
 use super::{ROUTES, rules};
 

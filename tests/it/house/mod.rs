@@ -6,40 +6,35 @@ mod words;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which rooms each room may import. A room that is not listed here fails the test.
-const MAY_IMPORT: [(&str, &[&str]); 10] = [
-    ("wire", &[]),
-    ("schema", &["wire"]),
-    ("engine", &["wire", "schema"]),
-    ("present", &["wire", "schema", "engine"]),
-    ("peers", &["wire", "schema", "engine", "present"]),
-    ("sources", &["wire", "schema", "engine", "present", "peers"]),
-    ("net", &["wire", "schema", "engine", "present", "peers", "sources"]),
-    ("tui", &["wire", "schema", "engine", "present", "peers", "sources"]),
-    ("app", &["wire", "schema", "engine", "present", "peers", "sources", "net", "tui"]),
-    ("cli", &["wire", "schema", "engine", "present", "peers", "sources", "net", "tui", "app"]),
+/// The crates, each with the crates that it may depend on. `xdscope` is the binary.
+const CRATES: [(&str, &str, &[&str]); 7] = [
+    ("wire", "src/wire", &[]),
+    ("schema", "src/schema", &["wire"]),
+    ("engine", "src/engine", &["wire", "schema"]),
+    ("present", "src/present", &["wire", "schema", "engine"]),
+    ("sources", "src/sources", &["wire", "schema", "engine", "present"]),
+    ("tui", "src/tui", &["wire", "schema", "engine", "present"]),
+    ("xdscope", ".", &["wire", "schema", "engine", "present", "sources", "tui"]),
 ];
 
-/// Rooms without files, sockets, clocks, threads and async.
-const CORE: [&str; 6] = ["wire", "schema", "engine", "present", "peers", "sources"];
+/// Crates without sockets, terminal and async.
+const CORE: [&str; 5] = ["wire", "schema", "engine", "present", "sources"];
 
-/// Single files of the core that may name `std::fs`, and why.
-const MAY_USE_FILES: [(&str, &str); 2] = [
-    ("schema/resolve.rs", "build.rs includes it; at run time it reads the .proto files that a user names"),
-    ("sources/open/files.rs", "the file access of sources::open, which opens what a user names"),
-];
-
-/// Words that the core must not contain, with reasons.
-const FORBIDDEN: [(&str, &str); 9] = [
-    ("tokio", "async belongs to net and app"),
-    ("async fn", "async belongs to net and app"),
-    ("std::net", "sockets belong to net"),
-    ("std::fs", "files belong to net, app and cli"),
-    ("std::env", "the environment belongs to cli"),
-    ("std::thread", "threads belong to net, tui and app"),
-    ("SystemTime", "time is an argument"),
-    ("Instant", "time is an argument"),
-    ("println!", "printing belongs to cli"),
+/// Dependencies that the core must not have.
+const NOT_IN_CORE: [&str; 13] = [
+    "async-trait",
+    "crossterm",
+    "futures",
+    "http",
+    "hyper",
+    "h2",
+    "ratatui",
+    "rustix",
+    "rustls",
+    "tokio",
+    "tonic",
+    "tower",
+    "tempfile",
 ];
 
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -89,44 +84,39 @@ fn code() -> Vec<(String, PathBuf, String)> {
     out
 }
 
-/// The top-level modules that a text names through `crate::`.
-fn imports(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
-        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        match rest.strip_prefix('{') {
-            Some(list) => {
-                let list = list.split("};").next().expect("a first part");
-                let mut depth = 0;
-                let firsts = list.split(|c: char| {
-                    depth += i32::from(c == '{') - i32::from(c == '}');
-                    c == ',' && depth == 0
-                });
-                found.extend(firsts.map(|part| part.trim().split("::").next().expect("a name").to_owned()));
-            }
-            None => found.push(name),
-        }
-    }
-    found
+/// Returns the names of the dependencies of a crate, without those of its tests.
+fn dependencies(folder: &str) -> Vec<String> {
+    let file = Path::new(folder).join("Cargo.toml");
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let manifest: toml::Table = text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let names = manifest["dependencies"].as_table().expect("a table").keys();
+    names.cloned().collect()
 }
 
 #[test]
-fn rooms_import_only_what_the_table_allows() {
-    let allowed = |room: &str| MAY_IMPORT.iter().find(|(name, _)| *name == room).map(|(_, rooms)| *rooms);
+fn crates_depend_only_on_what_the_table_allows() {
     let mut wrong = Vec::new();
-    for (room, file, text) in code() {
-        let Some(rooms) = allowed(&room) else {
-            assert!(room == "lib" || room == "main", "{room} has no line in MAY_IMPORT");
-            continue;
-        };
-        for import in imports(&text) {
-            if import != room && allowed(&import).is_some() && !rooms.contains(&import.as_str()) {
-                wrong.push(format!("{}: {room} must not import {import}", file.display()));
+    for (name, folder, allowed) in CRATES {
+        for dependency in dependencies(folder) {
+            let own = dependency.strip_prefix("xdscope-");
+            if own.is_some_and(|own| !allowed.contains(&own)) {
+                wrong.push(format!("{name} must not depend on {dependency}"));
+            }
+            if CORE.contains(&name) && NOT_IN_CORE.contains(&dependency.as_str()) {
+                wrong.push(format!("{name} is core and must not depend on {dependency}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files, sockets, clocks and threads are disallowed in the core by its settings of clippy.
+#[test]
+fn core_crates_share_the_settings_of_clippy() {
+    for (_, folder, _) in CRATES.iter().filter(|(name, ..)| CORE.contains(name)) {
+        let target = fs::read_link(Path::new(folder).join("clippy.toml"));
+        assert_eq!(target.ok().as_deref(), Some(Path::new("../core-clippy.toml")), "{folder}/clippy.toml");
+    }
 }
 
 /// Largest group of files that may import each other.
@@ -134,44 +124,20 @@ const MAX_CIRCLE_FILES: usize = 3;
 
 #[test]
 fn import_circles_stay_small() {
-    let root = Path::new(".").join("src");
-    let code: Vec<_> = code().into_iter().map(|(_, file, text)| (file, text)).collect();
-    let modules = imports::Modules::read(&root, &code);
-    let circles = modules.circles();
-    let large: Vec<_> = circles.iter().filter(|circle| circle.len() > MAX_CIRCLE_FILES).collect();
-    assert!(large.is_empty(), "more than {MAX_CIRCLE_FILES} files import each other: {large:#?}");
-}
-
-#[test]
-fn core_uses_no_files_sockets_clocks_or_threads() {
-    let mut wrong = Vec::new();
-    for (room, file, text) in code() {
-        if !CORE.contains(&room.as_str()) {
-            continue;
-        }
-        for (word, why) in FORBIDDEN {
-            if word == "std::fs" && MAY_USE_FILES.iter().any(|(name, _)| file.ends_with(name)) {
-                continue;
-            }
-            if text.contains(word) {
-                wrong.push(format!("{}: names {word}; {why}", file.display()));
-            }
-        }
+    let code = code();
+    let mut large = Vec::new();
+    for (name, folder, _) in CRATES {
+        let root = if name == "xdscope" { PathBuf::from("./src") } else { Path::new(".").join(folder) };
+        let is_member = |room: &str| CRATES.iter().any(|(name, ..)| *name == room);
+        let own =
+            code.iter().filter(|(room, ..)| if name == "xdscope" { !is_member(room) } else { room == name });
+        let own: Vec<_> = own.map(|(_, file, text)| (file.clone(), text.clone())).collect();
+        assert!(own.len() > 20, "the files of {name} were found");
+        let modules = imports::Modules::read(&root, &own);
+        let circles = modules.circles().into_iter().filter(|circle| circle.len() > MAX_CIRCLE_FILES);
+        large.extend(circles.map(|circle| format!("{name}: {circle:?}")));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn features_are_named_in_lib_and_main_only() {
-    let root = Path::new(".").join("src");
-    let mut files = Vec::new();
-    sources(&root, &mut files);
-    let wrong: Vec<_> = files
-        .iter()
-        .filter(|file| !file.ends_with("src/lib.rs") && !file.ends_with("src/main.rs"))
-        .filter(|file| fs::read_to_string(file).expect("readable").contains("feature = \""))
-        .collect();
-    assert!(wrong.is_empty(), "cfg(feature) belongs in lib.rs: {wrong:?}");
+    assert!(large.is_empty(), "more than {MAX_CIRCLE_FILES} files import each other: {large:#?}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl SeenEntry {
         match self.screen() {
             Some(keys) => {
                 let digit = keys.chars().next().and_then(|key| key.to_digit(10)).unwrap_or(1);
-                let screens = xdscope::tui::ScreenId::ALL;
+                let screens = xdscope_tui::ScreenId::ALL;
                 let title = screens.get(digit as usize - 1).map_or("", |screen| screen.title());
                 format!("screen {title}")
             }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 use super::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};
 

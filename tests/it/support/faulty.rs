@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use h2::{Reason, server::SendResponse};
 use http::{HeaderMap, Response};
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 use super::snapshot::CLUSTER;
 

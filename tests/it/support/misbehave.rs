@@ -21,11 +21,11 @@ use tonic::{
     transport::{Endpoint, Server, server::TcpIncoming},
 };
 use xdscope::net::rpc::{self, Handler, Responses, Streams};
-use xdscope::schema::Schema;
-use xdscope::sources::{SchemaCodec, script};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{Dir, Side, StreamId, Sym, Time};
-use xdscope::wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
+use xdscope_schema::Schema;
+use xdscope_sources::{SchemaCodec, script};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Dir, Side, StreamId, Sym, Time};
+use xdscope_wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
 
 use super::wait::PATIENCE;
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use xdscope::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 use super::snapshot::CLUSTER;
 

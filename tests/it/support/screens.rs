@@ -6,11 +6,11 @@ use std::path::Path;
 use crossterm::event::KeyCode;
 use jiff::tz::TimeZone;
 use ratatui::{buffer::Buffer, layout::Rect};
-use xdscope::app::decoded::Decoded;
-use xdscope::engine::analysis::{Analysis, rules};
-use xdscope::engine::store::Options;
-use xdscope::sources::{self, Spec};
-use xdscope::tui::{Data, Info, Model, Msg, StoreData, Theme, search, update, view};
+use xdscope_engine::analysis::{Analysis, rules};
+use xdscope_engine::store::Options;
+use xdscope_sources::Spec;
+use xdscope_tui::Decoded;
+use xdscope_tui::{Data, Info, Model, Msg, StoreData, Theme, search, update, view};
 
 /// Keys that open each screen and the details of its rows. `\n` is Enter.
 pub const KEYS: [&str; 28] = [
@@ -60,9 +60,9 @@ pub fn wide(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
 /// Returns one screen of a file at its end, with all rules, in a large terminal.
 pub fn of_file(path: &Path, keys: &str) -> Result<String, String> {
     let spec = Spec { seed: 7, ..Spec::new(path) };
-    let source = sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
+    let source = xdscope_sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
     let (schema, loaded) = (source.schema, source.loaded);
-    let store = sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
+    let store = xdscope_sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
     let mut store = Analysis::new(store, rules(&schema));
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));
     store.advance(loaded.end);

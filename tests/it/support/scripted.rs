@@ -23,20 +23,21 @@ use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::client::{AckPolicy, Command, InitialSubscription, Options, Running};
-use xdscope::engine::analysis;
-use xdscope::engine::lint;
-use xdscope::engine::store;
 use xdscope::net::client::Server;
 use xdscope::net::rpc::{Handler, Responses, Streams};
-use xdscope::peers::client::{Config, FallbackServer, Ruling, ServerProfile};
-use xdscope::present::json;
-use xdscope::schema::{FieldNames, Schema};
-use xdscope::sources::SchemaCodec;
-use xdscope::sources::record::Loaded;
-use xdscope::sources::script::{self, Expectation, MessageBody, Script, ScriptLine, Statement};
-use xdscope::wire::content::Catalog;
-use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
-use xdscope::wire::{self, FramePayload, Message, MessageShape};
+use xdscope_engine::analysis;
+use xdscope_engine::lint;
+use xdscope_engine::store;
+use xdscope_present::json;
+use xdscope_schema::bootstrap::FallbackServer;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::SchemaCodec;
+use xdscope_sources::peers::client::{Config, Ruling, ServerProfile};
+use xdscope_sources::record::Loaded;
+use xdscope_sources::script::{self, Expectation, MessageBody, Script, ScriptLine, Statement};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
+use xdscope_wire::{FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, wait_for};
 
@@ -109,7 +110,7 @@ impl Drop for Plane {
 /// Parses a subscription of the client's first line: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> InitialSubscription {
     if let Some((type_url, _)) =
-        word.starts_with("xdstp:").then(|| xdscope::wire::xdstp::parse_subscription(word)).flatten()
+        word.starts_with("xdstp:").then(|| xdscope_wire::xdstp::parse_subscription(word)).flatten()
     {
         return InitialSubscription { type_url, wildcard: false, names: vec![word.to_owned()] };
     }
@@ -195,9 +196,9 @@ impl Setup {
 
     fn start(&self, node: &script::ScriptNode, planes: &[Plane], schema: &Arc<Schema>) -> Running {
         let mut bytes = Vec::new();
-        xdscope::wire::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
+        xdscope_wire::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
         for feature in &node.features {
-            xdscope::wire::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
+            xdscope_wire::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
         }
         let server = |plane: &Plane| Server {
             address: plane.address.parse().expect("an address"),
@@ -388,7 +389,7 @@ fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&s
 struct Player<'a> {
     file: &'a str,
     /// Streams of the script, in order.
-    frames: VecDeque<wire::Frame>,
+    frames: VecDeque<xdscope_wire::Frame>,
     catalog: Catalog,
     planes: Vec<Plane>,
     streams: BTreeMap<StreamId, Opened>,
@@ -413,7 +414,7 @@ impl Player<'_> {
         }
     }
 
-    fn frame(&mut self, place: &str, frame: wire::Frame, item: &Statement) {
+    fn frame(&mut self, place: &str, frame: xdscope_wire::Frame, item: &Statement) {
         match (&frame.what, item) {
             (FramePayload::Open(open), _) => {
                 let at = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
@@ -521,13 +522,13 @@ fn said(message: &Message, node: &str, catalog: &Catalog) -> String {
     let error = message.error_detail().map(|error| (error.code, error.message.to_string()));
     let url = message.type_url();
     match &message.body {
-        wire::MessageBody::SotwRequest(it) => format!(
+        xdscope_wire::MessageBody::SotwRequest(it) => format!(
             "sotw {url} node={node} v={} names=[{}] n={} nack={error:?}",
             it.version_info,
             list(&it.resource_names),
             it.response_nonce
         ),
-        wire::MessageBody::DeltaRequest(it) => {
+        xdscope_wire::MessageBody::DeltaRequest(it) => {
             let held = it.initial_resource_versions.iter();
             let mut held: Vec<String> =
                 held.map(|(name, v)| format!("{}:{}", catalog.text(*name), catalog.text(*v))).collect();

@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::Value;
 use xdscope::net::tap::{self, Arms, Config, MAX_QUEUED_BYTES, Tls};
-use xdscope::peers::intercept::FaultSet;
-use xdscope::schema::Schema;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::FaultSet;
 
 use super::{
     process::Child,

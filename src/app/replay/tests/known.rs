@@ -37,7 +37,7 @@ fn tells_problems_as_they_are_at_the_cursor() {
             }
             let clock = cursor.store().clock();
             let known = problems(cursor.store(), cursor.findings());
-            let mut sentences = known.iter().map(|problem| crate::present::report::problem(problem, &clock));
+            let mut sentences = known.iter().map(|problem| xdscope_present::report::problem(problem, &clock));
             let is_told = sentences.any(|sentence| reached.words.ends_with(&sentence));
             assert!(is_told, "{} at #{}", reached.words, cursor.store().messages());
         }

@@ -5,7 +5,7 @@ use super::*;
 /// Reads a recording with this budget, as `replay` does.
 fn read(path: &std::path::Path, history: usize) -> Cursor {
     let codec = SchemaCodec(Schema::builtin());
-    let recording = sources::start(&Spec::new(path), &codec).expect("readable").expect("a recording");
+    let recording = xdscope_sources::start(&Spec::new(path), &codec).expect("readable").expect("a recording");
     let store = store::Options { history, ..store::Options::default() };
     let reading = Reading::new(store, bytes(), bounded(&Schema::builtin()));
     let ((cursor, _), _) = Cursor::read(recording, &reading).expect("messages");

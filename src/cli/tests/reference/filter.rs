@@ -2,8 +2,8 @@
 
 use super::{code, prose, table};
 use crate::cli::{explain, help};
-use crate::engine::filter::{Filter, FilterField, RowKind};
-use crate::engine::store::MessageKind;
+use xdscope_engine::filter::{Filter, FilterField, RowKind};
+use xdscope_engine::store::MessageKind;
 
 /// Lists the rows that an expression applies to.
 fn applies_to(example: &str) -> String {

@@ -70,7 +70,7 @@ fn describe(object: &Value, path: &str, out: &mut String) {
 }
 
 pub(super) fn generate() -> String {
-    let schema = crate::present::json::schema();
+    let schema = xdscope_present::json::schema();
     let mut out = String::new();
     for (name, object) in schema["$defs"].as_object().into_iter().flatten() {
         if object["type"] == "object" {

@@ -1,7 +1,7 @@
 //! The keys, as `help keys` lists them.
 
 use super::{code, prose, table};
-use crate::tui::{Command, Context, Keymap};
+use xdscope_tui::{Command, Context, Keymap};
 
 pub(super) fn generate() -> String {
     let keymap = Keymap::default();

@@ -2,7 +2,7 @@
 
 use super::{code, prose, table};
 use crate::cli::protocol_rows::{ProtocolRow, protocol_row};
-use crate::engine::lint::{Rule, Severity, rules};
+use xdscope_engine::lint::{Rule, Severity, rules};
 
 /// Links the statements of the protocol table; a rule of good practice has none.
 fn statements(rule: &Rule) -> String {

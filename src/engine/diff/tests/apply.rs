@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::engine::diff::keys::key;
-use crate::engine::diff::{Change, DiffStep, ListKey, Op};
+use crate::diff::keys::key;
+use crate::diff::{Change, DiffStep, ListKey, Op};
 
 /// Applies changes to a value.
 pub(super) fn applied(value: &Value, changes: &[Change]) -> Value {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::engine::diff::{DiffSide, LineDiff, LinePart, LineTag, emphasis, fold_unchanged};
+use crate::diff::{DiffSide, LineDiff, LinePart, LineTag, emphasis, fold_unchanged};
 
 fn marked(parts: &[LinePart<'_>]) -> String {
     parts
@@ -63,7 +63,7 @@ proptest! {
     fn rows_contain_both_texts(a in "([ab]{0,2}\n){0,12}", b in "([ab]{0,2}\n){0,12}") {
         let diff = LineDiff::new(a.clone(), b.clone());
         let text = |side: DiffSide| -> String {
-            let number = |row: &crate::engine::diff::DiffRow| match (side, row.tag) {
+            let number = |row: &crate::diff::DiffRow| match (side, row.tag) {
                 (DiffSide::Old, LineTag::Added) | (DiffSide::New, LineTag::Removed) => None,
                 (DiffSide::Old, _) => row.old,
                 (DiffSide::New, _) => row.new,

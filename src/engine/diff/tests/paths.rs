@@ -1,4 +1,4 @@
-use crate::engine::diff::{DiffPath, DiffStep, IgnorePattern, ListKey};
+use crate::diff::{DiffPath, DiffStep, IgnorePattern, ListKey};
 
 #[test]
 fn paths_parse_as_patterns() {

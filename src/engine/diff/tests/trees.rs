@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::strict;
-use crate::engine::diff::{Change, IgnorePattern, Op, Options, compare};
+use crate::diff::{Change, IgnorePattern, Op, Options, compare};
 
 fn changes(old: &Value, new: &Value, options: &Options) -> Vec<String> {
     let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);

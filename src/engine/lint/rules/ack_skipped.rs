@@ -16,7 +16,7 @@
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
 use super::super::prelude::*;
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "ack-skipped", "E-04", include_str!("ack_skipped.rs"));

@@ -27,9 +27,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 
 use std::collections::BTreeSet;
 
-use crate::engine::session::Stream;
-use crate::wire::content::Catalog;
-use crate::wire::xdstp::Name;
+use crate::session::Stream;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::xdstp::Name;
 
 /// Returns the authorities of all names that a stream subscribes to; `None` stands for plain names
 /// and wildcards.

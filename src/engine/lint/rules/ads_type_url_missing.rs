@@ -20,7 +20,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use crate::wire::{Message, MessageBody};
+use xdscope_wire::{Message, MessageBody};
 
 fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     let is_decoded = super::super::exchange::undecodable(message).is_none();

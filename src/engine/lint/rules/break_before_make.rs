@@ -26,8 +26,8 @@ pub(super) static CHECKS: &[Check] =
 use std::time::Duration;
 
 use super::super::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
-use crate::engine::session::{ResourceSet, SymSet, Track};
-use crate::wire::event::{Kind, Sym};
+use crate::session::{ResourceSet, SymSet, Track};
+use xdscope_wire::event::{Kind, Sym};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();

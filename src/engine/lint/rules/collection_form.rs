@@ -22,7 +22,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::time::Duration;
 
-use crate::wire::text::count;
+use xdscope_wire::text::count;
 
 /// A list with more entries is large.
 const MAX_ENTRIES: usize = 1000;

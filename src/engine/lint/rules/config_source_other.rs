@@ -23,8 +23,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::schema::links::SourceKind;
-use crate::wire::event::{Kind, Sym};
+use xdscope_schema::links::SourceKind;
+use xdscope_wire::event::{Kind, Sym};
 
 /// Types whose resources state the source of others.
 const PARENTS: [Kind; 4] = [Kind::Lds, Kind::Cds, Kind::Rds, Kind::Srds];

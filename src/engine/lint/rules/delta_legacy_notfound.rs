@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{Hollow, SymSet, key};
+use crate::session::{Hollow, SymSet, key};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = super::support::names_without_payload(response, Hollow::NotFound);

@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let misnamed = &response.scan.misnamed;
     let Some((_, inner)) = misnamed.first() else { return };
     let names: Vec<_> = misnamed.iter().map(|(name, _)| *name).collect();
-    let inner = crate::wire::text::shown_name(ctx.text(*inner));
+    let inner = xdscope_wire::text::shown_name(ctx.text(*inner));
     let text = format!("the name in the payload differs: {inner}{}", and_more(misnamed.len() - 1));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }

@@ -29,9 +29,9 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let (track, catalog) = (response.track, ctx.catalog());
-    let gone: crate::engine::session::SymSet =
+    let gone: crate::session::SymSet =
         response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
-    let names = response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id));
+    let names = response.view.resources.blobs().iter().map(|id| crate::session::key(catalog, *id));
     let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
     if !names.is_empty() {
         let text = "in both resources and removed_resources".to_owned();

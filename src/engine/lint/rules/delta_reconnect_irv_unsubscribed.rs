@@ -26,7 +26,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
     let prior = ctx.previous_track(&request.track.type_url);
-    let covered = |name: crate::wire::event::Sym| {
+    let covered = |name: xdscope_wire::event::Sym| {
         let slot = prior.and_then(|before| before.sent.get(ctx.catalog(), name));
         let aliases =
             slot.and_then(|slot| slot.blob).map_or(&[][..], |blob| ctx.catalog().entry(blob).aliases);

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let answered = |name: &crate::wire::event::Sym| {
+    let answered = |name: &xdscope_wire::event::Sym| {
         // `nack-resend-loop` covers rejected names.
         response.track.refused.contains(*name)
             // Envoy needs the endpoints of an updated cluster again: docs/protocol.md#h-05

@@ -21,7 +21,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|body| !body.unsubscribe.is_empty()) else { return };
-    let leaves: crate::engine::session::SymSet = body.unsubscribe.iter().copied().collect();
+    let leaves: crate::session::SymSet = body.unsubscribe.iter().copied().collect();
     let names: Vec<_> = body.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();
     if !names.is_empty() {
         let text = "subscribed and unsubscribed in one request".to_owned();

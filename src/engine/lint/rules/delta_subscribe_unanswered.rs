@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
@@ -39,7 +39,7 @@ fn check(ctx: &mut RuleContext<'_>) {
             track.names(ctx.catalog(), name, track.sent.get(ctx.catalog(), name).as_ref())
         });
         let is_empty_glob = || {
-            let is_glob = crate::wire::xdstp::is_glob(ctx.text(name));
+            let is_glob = xdscope_wire::xdstp::is_glob(ctx.text(name));
             is_glob && !super::xdstp_empty_glob_silent::has_members(ctx, name)
         };
         !is_stale && names_it && !is_empty_glob()

@@ -19,12 +19,12 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
-        .ends(Ending::Content);
+        .ends(Ending::OfContent);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::state::MAX_SOURCE_ENTRIES;
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.unversioned;

@@ -33,7 +33,7 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::wire::Profile;
+use xdscope_wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;

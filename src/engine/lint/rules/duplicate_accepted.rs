@@ -21,15 +21,14 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::MessageKind;
+use crate::session::MessageKind;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
         return;
     };
     let twice = ctx.state.pending(answered).map(|sent| sent.duplicates.clone()).unwrap_or_default();
-    let twice: Vec<_> =
-        twice.into_iter().filter(|name| crate::engine::session::nameless(*name).is_none()).collect();
+    let twice: Vec<_> = twice.into_iter().filter(|name| crate::session::nameless(*name).is_none()).collect();
     if !twice.is_empty() {
         let text = "accepted, but more than once in the response".to_owned();
         let evidence = [answered];

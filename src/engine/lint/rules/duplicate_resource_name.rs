@@ -24,9 +24,9 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::SymSet;
-use crate::wire::Profile;
-use crate::wire::event::Sym;
+use crate::session::SymSet;
+use xdscope_wire::Profile;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names: Vec<_> = names(response);
@@ -42,7 +42,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Returns the names that occur twice, without entries that have no name.
 fn names(response: &ResponseContext<'_>) -> Vec<Sym> {
-    let named = |name: &&Sym| crate::engine::session::nameless(**name).is_none();
+    let named = |name: &&Sym| crate::session::nameless(**name).is_none();
     response.outcome.duplicates.iter().filter(named).copied().collect()
 }
 

@@ -36,7 +36,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             .resources
             .blobs()
             .iter()
-            .map(|id| crate::engine::session::key(ctx.catalog(), *id))
+            .map(|id| crate::session::key(ctx.catalog(), *id))
             .collect();
         let text = "sent to a client that has unsubscribed from everything".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

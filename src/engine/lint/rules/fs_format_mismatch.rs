@@ -19,8 +19,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 
-use crate::wire::Open;
-use crate::wire::event::Variant;
+use xdscope_wire::Open;
+use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>) {
     if ctx.stream.variant() != Some(Variant::File) {

@@ -22,9 +22,9 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use super::super::lasting::Lasting;
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     let file = ctx.stream.variant() == Some(Variant::File);
     let Some(reason) = super::super::exchange::undecodable(message).filter(|_| file) else { return };
     let bytes = message.bytes(ctx.catalog()).unwrap_or_default();

@@ -23,9 +23,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use std::time::Duration;
 
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }

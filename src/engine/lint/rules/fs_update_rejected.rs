@@ -24,11 +24,11 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
 use super::super::lasting::Lasting;
-use crate::engine::session::key;
-use crate::schema::list_violations;
-use crate::wire::event::Variant;
+use crate::session::key;
+use xdscope_schema::list_violations;
+use xdscope_wire::event::Variant;
 
-fn check_message(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check_message(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
@@ -66,7 +66,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         }
         return;
     }
-    let breaks = |id: &&crate::wire::content::BlobId| {
+    let breaks = |id: &&xdscope_wire::content::BlobId| {
         let payload = catalog.entry(**id).payload;
         let broken =
             payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());

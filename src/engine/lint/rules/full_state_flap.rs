@@ -26,7 +26,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let catalog = ctx.catalog();
-    let is_back = |name: &&crate::wire::event::Sym| {
+    let is_back = |name: &&xdscope_wire::event::Sym| {
         let was = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
         let now = response.track.sent.get(catalog, **name).and_then(|slot| slot.blob);
         was.is_some() && was == now.and_then(|blob| catalog.entry(blob).payload)

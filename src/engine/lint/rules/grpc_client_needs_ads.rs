@@ -21,8 +21,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::schema::links::SourceKind;
-use crate::wire::event::{Kind, Sym};
+use xdscope_schema::links::SourceKind;
+use xdscope_wire::event::{Kind, Sym};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let roots = matches!(response.track.kind, Some(Kind::Lds | Kind::Cds)) && ctx.options.links.is_some();

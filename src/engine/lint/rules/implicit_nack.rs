@@ -20,7 +20,7 @@
 //! Reference: xDS protocol, "NACK".
 
 use super::super::prelude::*;
-use crate::engine::session::Status;
+use crate::session::Status;
 
 pub(super) static RULE: Rule = Rule::new(
     Severity::Warn,
@@ -34,7 +34,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.implied {
-        let shown = crate::wire::text::shown_name;
+        let shown = xdscope_wire::text::shown_name;
         let version = shown(request.answered_version().map_or("", |version| version.as_str()));
         let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
         let text = match request.track.polled {

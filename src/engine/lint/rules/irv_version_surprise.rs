@@ -20,7 +20,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::{Presence, ResourceEntry};
+use crate::session::{Presence, ResourceEntry};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     };
     let catalog = ctx.catalog();
-    let surprises = |name: crate::wire::event::Sym, version: crate::wire::event::Sym| {
+    let surprises = |name: xdscope_wire::event::Sym, version: xdscope_wire::event::Sym| {
         let known = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)];
         let is_current = known.iter().flatten().all(|slot| prior.is_current(slot));
         is_current
@@ -40,13 +40,13 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if let [first, ..] = names[..] {
         let known = |slot: Option<ResourceEntry>| match slot {
             Some(slot) if is_gone(&slot) => "its removal".to_owned(),
-            Some(slot) => format!("version {}", crate::wire::text::shown_name(catalog.text(slot.version))),
+            Some(slot) => format!("version {}", xdscope_wire::text::shown_name(catalog.text(slot.version))),
             None => "no version".to_owned(),
         };
         let stated = body.initial_resource_versions.get(&first).map_or("", |version| catalog.text(*version));
         let (sent, accepted) =
             (known(prior.sent.get(catalog, first)), known(prior.accepted.get(catalog, first)));
-        let stated = crate::wire::text::shown_name(stated);
+        let stated = xdscope_wire::text::shown_name(stated);
         let text = match sent == accepted {
             true => format!("states version {stated}, but {sent} was sent and accepted last"),
             false => {

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::Status;
+use crate::session::Status;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(about) = request.outcome.referenced.filter(|about| about.was == Status::Acked) else { return };

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::engine::session::SymSet;
+use crate::session::SymSet;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()

@@ -20,9 +20,9 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     // `fs-parse-error` and `rest-bad-json` cover messages that are not protobuf.
     let other = matches!(ctx.stream.variant(), Some(Variant::Rest | Variant::File));
     if let Some(reason) = super::super::exchange::undecodable(message).filter(|_| !other) {

@@ -22,9 +22,9 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{NackFact, hollow, key};
-use crate::wire::content::BlobId;
-use crate::wire::event::Sym;
+use crate::session::{NackFact, hollow, key};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.view.resources.is_empty() || response.is_heartbeat() {

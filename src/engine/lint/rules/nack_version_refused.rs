@@ -39,7 +39,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 /// Returns the version that a SotW NACK both refuses and states.
 pub(super) fn claims_refused<'a>(
     request: &RequestContext<'a>,
-) -> Option<&'a crate::wire::event::VersionInfo> {
+) -> Option<&'a xdscope_wire::event::VersionInfo> {
     let body = request.sotw().filter(|_| request.is_nack())?;
     let version = request.answered_version()?;
     (*version == body.version_info && !version.is_empty()).then_some(version)

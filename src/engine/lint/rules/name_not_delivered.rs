@@ -32,9 +32,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let catalog = ctx.catalog();
     let prior = ctx.previous_track(&track.type_url);
     let never_sent = |name| {
-        let was_sent = |track: &crate::engine::session::Track| {
-            track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some())
-        };
+        let was_sent =
+            |track: &crate::session::Track| track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some());
         !was_sent(track) && !prior.is_some_and(was_sent)
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);

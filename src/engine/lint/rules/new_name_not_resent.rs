@@ -24,7 +24,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use crate::wire::Profile;
+use xdscope_wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
@@ -35,9 +35,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let was_sent = |name| {
         track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some() && track.responses.next() > s.order)
     };
-    let is_kept = |name| {
-        track.sent.get(catalog, name).is_some_and(|s| s.state == crate::engine::session::Presence::Kept)
-    };
+    let is_kept =
+        |name| track.sent.get(catalog, name).is_some_and(|s| s.state == crate::session::Presence::Kept);
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| was_sent(overdue.name) && !is_kept(overdue.name));
     let limit = ctx.options.timers.answer.as_secs();

@@ -23,8 +23,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::RequestClass;
-use crate::wire::event::Nonce;
+use crate::session::RequestClass;
+use xdscope_wire::event::Nonce;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let class = match request.outcome.class {
@@ -37,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let nonce = Nonce::from(request.nonce());
-    let issued = |track: &&crate::engine::session::Track| track.responses.find(&nonce).is_some();
+    let issued = |track: &&crate::session::Track| track.responses.find(&nonce).is_some();
     let mut others = ctx.stream.tracks.iter().filter(|track| track.type_url != request.track.type_url);
     let mut before = ctx.store.engine().before(ctx.stream).filter_map(|s| s.find(&request.track.type_url));
     let (cause, text) = if let Some(other) = others.find(issued) {

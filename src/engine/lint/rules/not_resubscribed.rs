@@ -27,8 +27,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 
-use crate::engine::session::Stream;
-use crate::wire::event::{Side, Sym};
+use crate::session::Stream;
+use xdscope_wire::event::{Side, Sym};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };

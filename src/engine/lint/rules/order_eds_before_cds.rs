@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     super::support::report_unreferenced(

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::wire::event::{Kind, Sym};
+use xdscope_wire::event::{Kind, Sym};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind != Some(Kind::Vhds) || !ctx.knows_all_of(&[Kind::Rds]) {

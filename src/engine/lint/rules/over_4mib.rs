@@ -21,24 +21,23 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took), Check::Close(cut)];
 
-use crate::engine::session::MessageKind;
-use crate::wire::DEFAULT_RECEIVE_LIMIT;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Dir, Side};
+use crate::session::MessageKind;
+use xdscope_wire::DEFAULT_RECEIVE_LIMIT;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Dir, Side};
 
 /// Resources that a finding names.
 const MAX_NAMED: usize = 3;
 /// Receivers to remember.
 const MAX_RECEIVERS: usize = 4096;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     if message.size <= DEFAULT_RECEIVE_LIMIT {
         return;
     }
     let catalog = ctx.catalog();
     let blobs = message.resources().map_or(&[][..], |list| list.blobs());
-    let names: Vec<_> =
-        heaviest(catalog, blobs).iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+    let names: Vec<_> = heaviest(catalog, blobs).iter().map(|id| crate::session::key(catalog, *id)).collect();
     let receiver = (ctx.stream.session.unwrap_or(usize::MAX), message.dir());
     let took = ctx.source_state.large_receivers.contains(&receiver);
     let text = above_limit(message.size);

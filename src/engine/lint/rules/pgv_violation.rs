@@ -25,10 +25,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(re
 use std::sync::Arc;
 
 use super::super::state::{ConstraintFinding, MAX_RESPONSES};
-use crate::engine::{nack, session};
-use crate::schema::{Violation, list_violations};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Sym, Variant};
+use crate::{nack, session};
+use xdscope_schema::{Violation, list_violations};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Sym, Variant};
 
 /// Fields with the name of a resource.
 const NAME_FIELDS: [&str; 2] = ["name", "cluster_name"];

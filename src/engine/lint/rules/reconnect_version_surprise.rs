@@ -45,8 +45,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let kind = if sent.is_some() { "an older version" } else { "a version that was not sent" };
     let text = format!(
         "reconnected with {}, {kind}, but acknowledged {} before",
-        crate::wire::text::shown_name(stated),
-        crate::wire::text::shown_name(known)
+        xdscope_wire::text::shown_name(stated),
+        xdscope_wire::text::shown_name(known)
     );
     let acked = prior.verdicts.in_force.as_ref().map(|known| known.n);
     let evidence: Vec<_> = sent.into_iter().chain(acked).collect();

@@ -27,10 +27,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 use std::time::Duration;
 
 use super::super::finding::Restated;
-use crate::engine::session::{AGE_TOLERANCE, MIN_PLANNED_AGE};
-use crate::engine::store::StreamFailure;
-use crate::wire::event::Side;
-use crate::wire::text::{count, period};
+use crate::session::{AGE_TOLERANCE, MIN_PLANNED_AGE};
+use crate::store::StreamFailure;
+use xdscope_wire::event::Side;
+use xdscope_wire::text::{count, period};
 
 /// Newest ages that are compared.
 const MAX_AGES: usize = 16;

@@ -20,8 +20,8 @@ pub(super) static RULE: Rule = Rule::new(Severity::Warn, "relay-leak", "K-30", i
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{Stream, key};
-use crate::wire::event::Sym;
+use crate::session::{Stream, key};
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.structured.is_empty() {

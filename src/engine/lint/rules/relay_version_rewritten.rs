@@ -20,8 +20,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::key;
-use crate::wire::event::Sym;
+use crate::session::key;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();

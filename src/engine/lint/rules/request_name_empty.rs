@@ -24,7 +24,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.added.contains(&Sym::EMPTY) {

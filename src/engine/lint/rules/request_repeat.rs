@@ -23,7 +23,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use std::time::Duration;
 
-use crate::engine::session::{MessageKind, RequestClass};
+use crate::session::{MessageKind, RequestClass};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !ctx.has_timestamps()

@@ -26,7 +26,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if count > 0 {
         let text = format!(
             "{count} of {} without a name",
-            crate::wire::text::plural(response.view.resources.len() as u64, "resource")
+            xdscope_wire::text::plural(response.view.resources.len() as u64, "resource")
         );
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }

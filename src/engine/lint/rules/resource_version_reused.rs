@@ -28,8 +28,8 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::support::and_more;
-use crate::engine::session::Track;
-use crate::wire::event::Sym;
+use crate::session::Track;
+use xdscope_wire::event::Sym;
 
 /// Inline entries that a finding names.
 const MAX_ENTRIES: usize = 3;

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::wire::event::TypeUrl;
+use xdscope_wire::event::TypeUrl;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let named = !response.track.type_url.is_empty();

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 
 use super::super::lasting::{Lasting, LastingState};
-use crate::engine::store::{PushedVersion, WarmingFact};
+use crate::store::{PushedVersion, WarmingFact};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };

@@ -26,7 +26,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     check(ctx, response.track, Blame::Server);
 }
 
-fn check(ctx: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
+fn check(ctx: &mut RuleContext<'_>, track: &crate::session::Track, blame: Blame) {
     let Some(path) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
     if track.polled && !track.type_url.is_empty() && track.kind != Some(path) {
         let text = format!("type {} on the REST path of {}", track.type_url, path.label());

@@ -19,10 +19,10 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use crate::schema::read_json;
-use crate::wire::event::Variant;
+use xdscope_schema::read_json;
+use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     let unread =
         super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
     let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };

@@ -20,8 +20,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 
-use crate::wire::Open;
-use crate::wire::event::Variant;
+use xdscope_wire::Open;
+use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let polls = ctx.stream.variant() == Some(Variant::Rest);

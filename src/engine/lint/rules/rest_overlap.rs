@@ -31,7 +31,7 @@ pub(super) static CHECKS: &[Check] =
 
 use std::time::Duration;
 
-use crate::wire::event::{Dir, Seq, Time, Variant};
+use xdscope_wire::event::{Dir, Seq, Time, Variant};
 
 /// Wait after which a client may have given up on a poll: the default `request_timeout` of Envoy.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ fn is_single_process(ctx: &RuleContext<'_>, request: &RequestContext<'_>) -> boo
         && ctx.previous_track(&request.track.type_url).is_none()
 }
 
-fn check_response(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check_response(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     if message.dir() == Dir::Resp {
         end_poll(ctx);
     }

@@ -25,8 +25,8 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 
 use super::super::references::ROUTE_KINDS;
-use crate::engine::session::MessageKind;
-use crate::wire::event::{Kind, Seq, Sym};
+use crate::session::MessageKind;
+use xdscope_wire::event::{Kind, Seq, Sym};
 
 /// Routes that wait for a verdict.
 const MAX_UNACCEPTED: usize = 64;

@@ -33,8 +33,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     {
         return;
     }
-    let sent: crate::engine::session::SymSet =
-        response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+    let sent: crate::session::SymSet =
+        response.view.resources.blobs().iter().map(|id| crate::session::key(catalog, *id)).collect();
     let missing = track
         .sent
         .slots(catalog)

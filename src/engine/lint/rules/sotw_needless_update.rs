@@ -70,8 +70,8 @@ pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>
         return true;
     }
     let catalog = ctx.catalog();
-    let known = |id: &crate::wire::content::BlobId| {
-        before.list.find(catalog, crate::engine::session::key(catalog, *id)).is_some()
+    let known = |id: &xdscope_wire::content::BlobId| {
+        before.list.find(catalog, crate::session::key(catalog, *id)).is_some()
     };
     let alike = response.is_unchanged() && before.list.len() == response.view.resources.len();
     alike && response.outcome.duplicates.is_empty() && response.view.resources.blobs().iter().all(known)
@@ -81,6 +81,6 @@ pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>
 ///
 /// The response may answer that request, and may have crossed the previous response.
 fn has_recent_request(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let is_recent = |at: crate::wire::event::Time| ctx.at.since(at) < ctx.options.timers.answer;
+    let is_recent = |at: xdscope_wire::event::Time| ctx.at.since(at) < ctx.options.timers.answer;
     response.track.waiting.iter().any(|(_, asked)| is_recent(asked.since))
 }

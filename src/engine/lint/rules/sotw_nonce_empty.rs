@@ -24,7 +24,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::RequestClass;
+use crate::session::RequestClass;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.has_class(RequestClass::NonceDropped) || !ctx.is_grpc() {

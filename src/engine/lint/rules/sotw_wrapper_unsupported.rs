@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::wire::NodeInfo;
+use xdscope_wire::NodeInfo;
 
 const FEATURE: &str = NodeInfo::WRAPPER_FEATURE;
 /// The name of the feature in gRPC clients.

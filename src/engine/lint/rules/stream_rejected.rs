@@ -45,12 +45,12 @@ pub(super) static CHECKS: &[Check] = &[
 use super::super::alarm::Alarm;
 use super::super::failed_series::{FailedClient, FailedSeries};
 use super::super::finding::Restated;
-use crate::engine::session::StreamKey;
-use crate::engine::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
-use crate::wire::Open;
-use crate::wire::event::{Code, Side};
-use crate::wire::h2::reset_words;
-use crate::wire::text::{count, period, type_label};
+use crate::session::StreamKey;
+use crate::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
+use xdscope_wire::Open;
+use xdscope_wire::event::{Code, Side};
+use xdscope_wire::h2::reset_words;
+use xdscope_wire::text::{count, period, type_label};
 
 const UNAVAILABLE: Code = Code(14);
 

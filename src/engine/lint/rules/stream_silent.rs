@@ -21,7 +21,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Passed(passed), Check::Alarm(Alarm::Silent, check)];
 
-use crate::wire::event::{Dir, Side};
+use xdscope_wire::event::{Dir, Side};
 
 /// Keepalive intervals without a frame.
 const SILENT_INTERVALS: u32 = 3;

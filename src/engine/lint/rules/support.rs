@@ -9,11 +9,11 @@ use super::super::rule::{Rule, Severity};
 use super::super::state::PendingTarget;
 use super::super::structured::ListEntry;
 use super::super::traffic_gaps::ORDER_UNCERTAIN;
-use crate::engine::session::{Hollow, Track};
-use crate::wire::Message;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
-use crate::wire::text::shown_name;
+use crate::session::{Hollow, Track};
+use xdscope_wire::Message;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
+use xdscope_wire::text::shown_name;
 
 /// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {

@@ -20,7 +20,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 
 fn check(ctx: &mut RuleContext<'_>) {
     let method = ctx.stream.method.as_ref();
-    if method.is_some_and(|method| method.transport == crate::wire::event::ApiVersion::V2) {
+    if method.is_some_and(|method| method.transport == xdscope_wire::event::ApiVersion::V2) {
         let text = format!("v2 transport: {}", ctx.stream.open.method);
         ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }

@@ -44,7 +44,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let opened = ctx.stream.opened;
     let over: Vec<_> = over.into_iter().filter(|(_, deadline)| *deadline >= opened).collect();
     // A lost response may have refreshed the resource.
-    let is_expired = |name: &crate::wire::event::Sym| {
+    let is_expired = |name: &xdscope_wire::event::Sym| {
         let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());
         slot.is_some_and(|slot| track.is_current(&slot))
     };

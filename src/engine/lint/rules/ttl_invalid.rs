@@ -25,7 +25,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
     let bad_entries = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
     let bad_entries: Vec<_> = bad_entries.collect();
-    let names: Vec<_> = bad_entries.iter().map(|id| crate::engine::session::key(catalog, **id)).collect();
+    let names: Vec<_> = bad_entries.iter().map(|id| crate::session::key(catalog, **id)).collect();
     let Some(ttl) = bad_entries.first().and_then(|id| catalog.entry(**id).ttl) else { return };
     let more = and_more(bad_entries.len() - 1);
     let text = format!("TTL is zero, negative or out of range: {}{more}", length(ttl));

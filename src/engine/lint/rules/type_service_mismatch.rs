@@ -28,12 +28,12 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     check(ctx, response.track, Blame::Server);
 }
 
-fn check(ctx: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
+fn check(ctx: &mut RuleContext<'_>, track: &crate::session::Track, blame: Blame) {
     let Some(method) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
     let url = track.type_url.as_str();
     // A collection uses the method of its members: docs/protocol.md#a-13
     let base = url.strip_suffix("Collection").unwrap_or(url);
-    let kind = crate::wire::event::Kind::of_type_url(base).map(|(kind, _)| kind);
+    let kind = xdscope_wire::event::Kind::of_type_url(base).map(|(kind, _)| kind);
     if ctx.is_grpc() && kind != Some(method) && !url.is_empty() {
         let text = format!("type {url} on the method of {}", method.label());
         ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });

@@ -37,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, blame: Blame, url: &str, known: bool) {
 
 /// Whether the type URL is neither empty nor in the published form.
 pub(super) fn is_malformed(url: &str) -> bool {
-    let name = url.strip_prefix(crate::wire::event::TYPE_PREFIX);
+    let name = url.strip_prefix(xdscope_wire::event::TYPE_PREFIX);
     let dotted = |name: &str| name.split('.').count() > 1 && name.split('.').all(|part| !part.is_empty());
     !url.is_empty() && !name.is_some_and(dotted)
 }

@@ -21,8 +21,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::type_of_name;
-use crate::wire::content::BlobId;
+use crate::session::type_of_name;
+use xdscope_wire::content::BlobId;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // `ads-type-url-missing` covers a response without a type.
@@ -37,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     };
     let other: Vec<BlobId> = response.scan.other_type.iter().copied().filter(|id| !is_of_name(id)).collect();
     let Some(first) = other.first() else { return };
-    let names: Vec<_> = other.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+    let names: Vec<_> = other.iter().map(|id| crate::session::key(catalog, *id)).collect();
     let inner = catalog.text(catalog.entry(*first).type_url);
     let text = format!("{inner} in a response of {}", response.track.type_url);
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

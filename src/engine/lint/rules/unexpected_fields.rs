@@ -25,10 +25,10 @@ pub(super) static CHECKS: &[Check] =
     &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
 
 use super::super::structured;
-use crate::wire::event::Sym;
-use crate::wire::xdstp::locator;
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::locator;
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     let unknown = message.unknown_fields();
     if unknown.is_empty() {
         return;
@@ -47,7 +47,7 @@ fn of_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if entries.is_empty() {
         return;
     }
-    let count = crate::wire::text::plural(entries.len() as u64, "resource");
+    let count = xdscope_wire::text::plural(entries.len() as u64, "resource");
     let text = format!("a delta response on a SotW stream: {count} in a `Resource` instead of an `Any`");
     let severity = Some(Severity::Error);
     let draft = FindingDraft { blame: Blame::Server, severity, text, ..FindingDraft::default() };
@@ -60,8 +60,7 @@ fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let catalog = ctx.catalog();
-    let names: Vec<_> =
-        response.scan.unread_ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+    let names: Vec<_> = response.scan.unread_ttl.iter().map(|id| crate::session::key(catalog, *id)).collect();
     let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
     ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
 }

@@ -24,8 +24,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alar
 use std::time::Duration;
 
 use super::super::state::MAX_NAMES;
-use crate::wire::event::{Kind, Sym, Time};
-use crate::wire::xdstp::{canonical_name, is_structured, resource_type};
+use xdscope_wire::event::{Kind, Sym, Time};
+use xdscope_wire::xdstp::{canonical_name, is_structured, resource_type};
 
 /// How long a resource may be unreferenced.
 const UNREFERENCED_LIMIT: Duration = Duration::from_secs(60);

@@ -21,8 +21,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::SymSet;
-use crate::wire::event::Sym;
+use crate::session::SymSet;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = unasked(ctx, response);
@@ -41,8 +41,8 @@ pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
     let catalog = ctx.catalog();
     let mut names = Vec::new();
     for id in response.view.resources.blobs() {
-        let name = crate::engine::session::key(catalog, *id);
-        if crate::engine::session::nameless(name).is_some() || track.subscribed.names.contains(name) {
+        let name = crate::session::key(catalog, *id);
+        if crate::session::nameless(name).is_some() || track.subscribed.names.contains(name) {
             continue;
         }
         let slot = track.sent.get(catalog, name);

@@ -28,10 +28,10 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{Presence, ResourceEntry};
-use crate::wire::Profile;
-use crate::wire::event::{Sym, Variant};
-use crate::wire::text::shown_name;
+use crate::session::{Presence, ResourceEntry};
+use xdscope_wire::Profile;
+use xdscope_wire::event::{Sym, Variant};
+use xdscope_wire::text::shown_name;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // A file has a version only if its author writes one (docs/protocol.md#c-06).
@@ -95,7 +95,7 @@ fn raise(
 fn changed_since_previous_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let Some(prior) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
     let catalog = ctx.catalog();
-    let slot = |track: &crate::engine::session::Track, name| track.sent.get(catalog, name);
+    let slot = |track: &crate::session::Track, name| track.sent.get(catalog, name);
     let other = |name: &&Sym| {
         let was: Option<ResourceEntry> = slot(prior, **name).filter(|was| was.state == Presence::Present);
         let is = slot(response.track, **name);

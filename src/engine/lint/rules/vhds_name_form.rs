@@ -21,10 +21,10 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    if request.track.kind != Some(crate::wire::event::Kind::Vhds) {
+    if request.track.kind != Some(xdscope_wire::event::Kind::Vhds) {
         return;
     }
-    let plain = |name: &crate::wire::event::Sym| {
+    let plain = |name: &xdscope_wire::event::Sym| {
         let text = ctx.text(*name);
         text != "*" && !text.starts_with("xdstp:") && !text.contains('/')
     };

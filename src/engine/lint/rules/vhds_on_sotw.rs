@@ -31,8 +31,8 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-fn check(ctx: &mut RuleContext<'_>, kind: Option<crate::wire::event::Kind>, blame: Blame, what: &str) {
-    if kind == Some(crate::wire::event::Kind::Vhds) {
+fn check(ctx: &mut RuleContext<'_>, kind: Option<xdscope_wire::event::Kind>, blame: Blame, what: &str) {
+    if kind == Some(xdscope_wire::event::Kind::Vhds) {
         let text = format!("virtual hosts {what} on a SotW method: VHDS is delta only");
         ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }

@@ -34,8 +34,8 @@ use std::time::Duration;
 use super::super::lasting::{Lasting, LastingState};
 use super::super::state::MAX_NAMES;
 use super::super::traffic_gaps::ORDER_UNCERTAIN;
-use crate::engine::store::WarmingFact;
-use crate::wire::event::{Kind, Seq, Sym, Time};
+use crate::store::WarmingFact;
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);

@@ -27,8 +27,8 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
 
-use crate::engine::session::{Wildcard, key};
-use crate::wire::content::BlobId;
+use crate::session::{Wildcard, key};
+use xdscope_wire::content::BlobId;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };

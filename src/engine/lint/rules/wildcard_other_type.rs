@@ -19,8 +19,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::Wildcard;
-use crate::wire::event::Kind;
+use crate::session::Wildcard;
+use xdscope_wire::event::Kind;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // Wildcards are common for scoped routes, virtual hosts and endpoints of localities.

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.source_state.alternatives.is_empty() || request.outcome.added.is_empty() {

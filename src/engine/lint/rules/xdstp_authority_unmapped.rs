@@ -28,9 +28,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 use std::collections::BTreeMap;
 
 use super::super::structured::{ListEntry, Locator};
-use crate::wire::Open;
-use crate::wire::event::Sym;
-use crate::wire::xdstp::Name;
+use xdscope_wire::Open;
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::Name;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let stream = ctx.stream;

@@ -26,10 +26,10 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use super::super::finding::Finding;
-use crate::engine::session::{Track, key};
-use crate::wire::content::Catalog;
-use crate::wire::event::Sym;
-use crate::wire::xdstp::{Name, named};
+use crate::session::{Track, key};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::{Name, named};
 
 /// Subscribed names to compare with the names of a response.
 const MAX_COMPARED_NAMES: usize = 4096;
@@ -60,7 +60,7 @@ fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
     let names: Vec<Sym> = names.collect();
     let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
     let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
-    !crate::wire::xdstp::with_other_context(catalog, waiting, &names).is_empty()
+    !xdscope_wire::xdstp::with_other_context(catalog, waiting, &names).is_empty()
         || names.iter().any(|name| ctx.is_left(track, *name) && lacks_member(catalog, track, *name))
 }
 
@@ -83,5 +83,5 @@ fn lacks_member(catalog: &Catalog, track: &Track, name: Sym) -> bool {
 /// Returns those of the names that the client subscribes to with other context parameters.
 pub(super) fn with_other_context(ctx: &RuleContext<'_>, track: &Track, names: &[Sym]) -> Vec<Sym> {
     let wanted = track.subscribed.names.iter().take(MAX_COMPARED_NAMES);
-    crate::wire::xdstp::with_other_context(ctx.catalog(), wanted, names)
+    xdscope_wire::xdstp::with_other_context(ctx.catalog(), wanted, names)
 }

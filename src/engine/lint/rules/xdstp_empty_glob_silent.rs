@@ -21,14 +21,14 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
         ctx,
         &RULE,
         "glob without members, and not reported as removed",
-        |ctx, name| crate::wire::xdstp::is_glob(ctx.text(name)) && !has_members(ctx, name),
+        |ctx, name| xdscope_wire::xdstp::is_glob(ctx.text(name)) && !has_members(ctx, name),
     );
 }
 

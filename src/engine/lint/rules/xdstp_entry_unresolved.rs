@@ -26,9 +26,9 @@ use super::super::finding::Finding;
 use super::super::state::{EntryReference, MAX_NAMES};
 use super::super::structured::{self, ListEntry, Locator};
 use super::super::structured_contents::hash;
-use crate::engine::session::{SymSet, Track, key};
-use crate::wire::event::Sym;
-use crate::wire::xdstp::Name;
+use crate::session::{SymSet, Track, key};
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::Name;
 
 /// Hashes of the names of the entries in lists, by the hash of the list; `None` for a list that
 /// was not sent.

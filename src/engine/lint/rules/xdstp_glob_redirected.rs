@@ -25,7 +25,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let globs = response.scan.structured.iter().filter(|id| {
         let entry = catalog.entry(**id);
         let locator = catalog.text(entry.type_url) == super::super::structured::LOCATOR;
-        locator && crate::wire::xdstp::is_glob(catalog.text(entry.name))
+        locator && xdscope_wire::xdstp::is_glob(catalog.text(entry.name))
     });
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
     if !names.is_empty() {

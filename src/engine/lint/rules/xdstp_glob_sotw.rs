@@ -22,7 +22,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|_| !request.track.subscription.globs.is_empty()) else { return };
-    let glob = |name: &crate::wire::event::Sym| {
+    let glob = |name: &xdscope_wire::event::Sym| {
         request.track.subscription.globs.contains(ctx.catalog(), *name)
             && request.outcome.added.contains(name)
     };

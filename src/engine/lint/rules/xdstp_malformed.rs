@@ -22,8 +22,8 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 use super::super::structured_names::{is_given, is_repeated};
-use crate::wire::event::Sym;
-use crate::wire::xdstp::is_malformed;
+use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::is_malformed;
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let names = bad_names(ctx, request.outcome.added.iter().copied());

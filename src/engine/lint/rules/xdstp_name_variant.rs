@@ -13,7 +13,7 @@
 //! Reference: xRFC TP1, "Normalization".
 
 use super::super::prelude::*;
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "xdstp-name-variant", "K-08", include_str!("xdstp_name_variant.rs"));

@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use super::super::finding::Finding;
 use super::super::structured_contents::{StructuredContents, hash};
-use crate::engine::session::Track;
-use crate::wire::xdstp::Name;
+use crate::session::Track;
+use xdscope_wire::xdstp::Name;
 
 /// Redirects that a client follows in a row.
 const MAX_HOPS: usize = 8;

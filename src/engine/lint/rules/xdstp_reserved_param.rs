@@ -21,7 +21,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check), Check::Response(check_locators)];
 
 use super::super::structured::ListEntry;
-use crate::wire::event::Sym;
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");

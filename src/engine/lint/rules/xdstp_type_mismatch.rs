@@ -22,8 +22,8 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 use super::super::structured_names::{delivered_names, is_given, requested_names};
-use crate::engine::session::Track;
-use crate::wire::event::{Sym, TYPE_PREFIX};
+use crate::session::Track;
+use xdscope_wire::event::{Sym, TYPE_PREFIX};
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let names = bad_names(request.track, requested_names(ctx, request));

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::engine::nack::{read, refuses_field};
-use crate::schema::Schema;
-use crate::wire::event::Kind;
+use crate::nack::{read, refuses_field};
+use xdscope_schema::Schema;
+use xdscope_wire::event::Kind;
 
 /// Whether a text rejects the resource `b`, one of `a` and `b`, for the field at a path.
 fn refuses(text: &str, path: &str) -> bool {

@@ -2,13 +2,14 @@
 
 mod blame;
 mod gallery;
+mod reference_paths;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::event::{ApiVersion, Kind, TypeUrl};
+use xdscope_wire::event::{ApiVersion, Kind, TypeUrl};
 
 struct Pushed {
     type_url: TypeUrl,

@@ -2,10 +2,10 @@
 
 use indexmap::IndexMap;
 
-use crate::engine::session::compare::{Compare, align, hollow, key, without_repeats};
-use crate::engine::session::names::SymSet;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{DenseHash, Sym};
+use crate::session::compare::{Compare, align, hollow, key, without_repeats};
+use crate::session::names::SymSet;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{DenseHash, Sym};
 
 use super::base::Base;
 use super::change::{Change, IncomingResponse, VersionedEntry, own_version};

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use crate::engine::session::compare::{key, nameless, version};
-use crate::engine::session::responses::Order;
-use crate::wire::content::{BlobId, Catalog, List, UsedContent};
-use crate::wire::event::Sym;
+use crate::session::compare::{key, nameless, version};
+use crate::session::responses::Order;
+use xdscope_wire::content::{BlobId, Catalog, List, UsedContent};
+use xdscope_wire::event::Sym;
 
 use super::change::{IncomingResponse, own_version};
 use super::entry::{Presence, ResourceEntry};

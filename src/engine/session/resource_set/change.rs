@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use crate::engine::session::compare::{Compare, hollow, key, same_content, version};
-use crate::engine::session::responses::Order;
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::Sym;
+use crate::session::compare::{Compare, hollow, key, same_content, version};
+use crate::session::responses::Order;
+use xdscope_wire::content::{BlobId, Catalog, List};
+use xdscope_wire::event::Sym;
 
 use super::entry::{Presence, ResourceEntry};
 

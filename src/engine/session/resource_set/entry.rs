@@ -1,7 +1,7 @@
-use crate::engine::session::AbsentBy;
-use crate::engine::session::responses::Order;
-use crate::wire::content::{BlobId, UsedContent};
-use crate::wire::event::Sym;
+use crate::session::AbsentBy;
+use crate::session::responses::Order;
+use xdscope_wire::content::{BlobId, UsedContent};
+use xdscope_wire::event::Sym;
 
 /// The state of one resource on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Presence {
 
 impl ResourceEntry {
     /// Marks the content and the version as used.
-    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+    pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
         self.blob.iter().for_each(|blob| used.blob(*blob));
         used.name(self.version);
     }

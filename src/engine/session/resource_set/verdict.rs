@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::compare::{Compare, align, hollow, key, same_content};
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::Sym;
+use crate::session::compare::{Compare, align, hollow, key, same_content};
+use xdscope_wire::content::{BlobId, Catalog, List};
+use xdscope_wire::event::Sym;
 
 use super::base::Base;
 use super::change::{IncomingResponse, own_version};

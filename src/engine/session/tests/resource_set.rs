@@ -6,11 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::session::compare::hollow;
-use crate::engine::session::responses::Order;
-use crate::wire::content::List;
-use crate::wire::event::{ApiVersion, Kind};
-use crate::wire::pb::put_len_field;
+use crate::session::compare::hollow;
+use crate::session::responses::Order;
+use xdscope_wire::content::List;
+use xdscope_wire::event::{ApiVersion, Kind};
+use xdscope_wire::pb::put_len_field;
 
 #[derive(Clone, Debug)]
 enum Op {

@@ -1,11 +1,11 @@
 //! Resources of a track that the client uses.
 
-use crate::engine::session::condition::Limits;
-use crate::engine::session::names::SymSet;
-use crate::engine::session::resource_set::{Presence, ResourceEntry};
-use crate::engine::session::{Refusal, ResourceState};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Sym, Time, VersionInfo};
+use crate::session::condition::Limits;
+use crate::session::names::SymSet;
+use crate::session::resource_set::{Presence, ResourceEntry};
+use crate::session::{Refusal, ResourceState};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time, VersionInfo};
 
 use super::Track;
 
@@ -99,7 +99,7 @@ impl Track {
     ///
     /// The server owes them to the next stream of the client, because a refusal does not outlive
     /// its stream (docs/protocol.md#e-03).
-    pub(in crate::engine::session) fn refused_since_ack(&self) -> Vec<Sym> {
+    pub(in crate::session) fn refused_since_ack(&self) -> Vec<Sym> {
         let in_force = self.version_in_force();
         let ack = self.verdicts.newest_ack;
         let is_other = self.responses.refused_after(ack).any(|refused| Some(&refused.version) != in_force);

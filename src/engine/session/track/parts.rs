@@ -1,15 +1,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::PushFact;
-use crate::engine::session::authorities::Authorities;
-use crate::engine::session::claims::{Claims, ReconnectCounts};
-use crate::engine::session::globs::Globs;
-use crate::engine::session::names::SymMap;
-use crate::engine::session::released_names::ReleasedNames;
-use crate::engine::session::subscription::SubscribedNames;
-use crate::wire::content::UsedContent;
-use crate::wire::event::{Seq, Sym, Time, VersionInfo};
+use crate::session::PushFact;
+use crate::session::authorities::Authorities;
+use crate::session::claims::{Claims, ReconnectCounts};
+use crate::session::globs::Globs;
+use crate::session::names::SymMap;
+use crate::session::released_names::ReleasedNames;
+use crate::session::subscription::SubscribedNames;
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 /// How the subscription of a track came about.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Subscription {
     /// The names that are globs.
     pub(crate) globs: Globs,
     /// The authorities of the names (docs/protocol.md#k-24).
-    pub(in crate::engine::session) authorities: Authorities,
+    pub(in crate::session) authorities: Authorities,
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
     /// Delta: the request that changed it last.
@@ -56,7 +56,7 @@ impl Subscription {
     }
 
     /// Records that the client has unsubscribed a name under the wildcard.
-    pub(in crate::engine::session) fn owe_classification(&mut self, name: Sym, at: Time, seq: Seq) {
+    pub(in crate::session) fn owe_classification(&mut self, name: Sym, at: Time, seq: Seq) {
         if self.unclassified.len() < MAX_UNCLASSIFIED {
             self.unclassified.insert(name, (at, seq));
         }
@@ -105,7 +105,7 @@ pub(crate) struct Carried {
     /// The first names that the client had and did not request again.
     pub(crate) left: Arc<[Sym]>,
     /// Resources that no response has mentioned yet.
-    pub(in crate::engine::session) unmentioned: usize,
+    pub(in crate::session) unmentioned: usize,
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::claims::ClaimOutcome;
-use crate::engine::session::compare::{hollow, is_all_hollow, key, nameless};
-use crate::engine::session::events::{EventKind, MatchedVersion};
-use crate::engine::session::names::SymSet;
-use crate::engine::session::outcome::{Hollow, ResponseOutcome};
-use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
-use crate::engine::session::responses::{Body, Order, Response, Status};
-use crate::engine::session::subscription::PendingNames;
-use crate::engine::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::{Kind, Sym};
-use crate::wire::xdstp;
-use crate::wire::{ResourceError, ResponseView};
+use crate::session::claims::ClaimOutcome;
+use crate::session::compare::{hollow, is_all_hollow, key, nameless};
+use crate::session::events::{EventKind, MatchedVersion};
+use crate::session::names::SymSet;
+use crate::session::outcome::{Hollow, ResponseOutcome};
+use crate::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
+use crate::session::responses::{Body, Order, Response, Status};
+use crate::session::subscription::PendingNames;
+use crate::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
+use xdscope_wire::content::{BlobId, Catalog, List};
+use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::xdstp;
+use xdscope_wire::{ResourceError, ResponseView};
 
 use super::parts::NOT_FOUND;
 use super::{ReportedError, Track};
@@ -88,12 +88,8 @@ impl Track {
         self.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
-            let rejection = crate::engine::session::file::rejection(
-                ctx,
-                &self.type_url,
-                push.resources,
-                &change.duplicates,
-            );
+            let rejection =
+                crate::session::file::rejection(ctx, &self.type_url, push.resources, &change.duplicates);
             self.apply_verdict(ctx, order, rejection.as_ref(), false);
             self.verdicts.latencies.clear();
         }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::engine::session::Context;
-use crate::engine::session::events::{TtlChange, TtlRecord};
-use crate::engine::session::prior::Prior;
-use crate::engine::session::resource_set::{Presence, ResourceEntry};
-use crate::engine::session::responses::Order;
-use crate::wire::event::{DenseHash, Sym, Time};
+use crate::session::Context;
+use crate::session::events::{TtlChange, TtlRecord};
+use crate::session::prior::Prior;
+use crate::session::resource_set::{Presence, ResourceEntry};
+use crate::session::responses::Order;
+use xdscope_wire::event::{DenseHash, Sym, Time};
 
 use super::Track;
 

@@ -4,17 +4,17 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::nack::ClientKind;
-use crate::engine::session::answer_verdict::{Answer, Verdict};
-use crate::engine::session::compare::{hollow, is_all_hollow, key};
-use crate::engine::session::outcome::{Ambiguity, RequestOutcome};
-use crate::engine::session::refusals::RefusedResponse;
-use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
-use crate::engine::session::responses::{Body, Order, Status};
-use crate::engine::session::{Context, NackFact, RefusedVersion};
-use crate::wire::ErrorDetail;
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Code, Kind, Nonce, Seq, Sym, Time, VersionInfo};
+use crate::nack::ClientKind;
+use crate::session::answer_verdict::{Answer, Verdict};
+use crate::session::compare::{hollow, is_all_hollow, key};
+use crate::session::outcome::{Ambiguity, RequestOutcome};
+use crate::session::refusals::RefusedResponse;
+use crate::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
+use crate::session::responses::{Body, Order, Status};
+use crate::session::{Context, NackFact, RefusedVersion};
+use xdscope_wire::ErrorDetail;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Code, Kind, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
 
@@ -43,7 +43,7 @@ pub(crate) struct Verdicts {
     /// NACKs without an ACK of a later response, by time.
     open_nacks: Vec<OpenNack>,
     /// Such NACKs of earlier streams of the client.
-    pub(in crate::engine::session) earlier: Option<EarlierNacks>,
+    pub(in crate::session) earlier: Option<EarlierNacks>,
     pub(super) newest_ack: Option<Order>,
     /// The newest response that the client has accepted.
     pub(crate) newest_accepted: Option<Seq>,
@@ -117,7 +117,7 @@ impl Verdicts {
     }
 
     /// Returns the NACKs that a later stream of the client goes on with.
-    pub(in crate::engine::session) fn at_end(&self) -> Option<EarlierNacks> {
+    pub(in crate::session) fn at_end(&self) -> Option<EarlierNacks> {
         let Some(refusal) = self.refusal() else {
             return self.earlier.clone().filter(|_| self.in_force.is_none());
         };

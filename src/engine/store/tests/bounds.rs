@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use crate::engine::store::{Options, RowNote, Store};
-use crate::wire::content::Catalog;
-use crate::wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
-use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
+use crate::store::{Options, RowNote, Store};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Frames of one SotW CDS stream, made by hand.
 pub(super) struct Hand {
@@ -78,7 +78,7 @@ fn finds_single_change_in_any_order() {
     let mut all: Vec<Vec<u8>> = set(9999).collect();
     all.remove(7);
     all.sort_by_key(|bytes| {
-        crate::wire::pb::Fields::new(bytes).count() as u64
+        xdscope_wire::pb::Fields::new(bytes).count() as u64
             ^ bytes.iter().map(|b| u64::from(*b) * 7919).sum::<u64>()
     });
     all.insert(100, cluster("new-a", "a"));

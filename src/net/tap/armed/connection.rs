@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::shared_faults::Armed;
-use crate::engine::filter::WireStream;
 use crate::net::tap::EventReporter;
 use crate::net::transport::{ClientProtocol, client_protocol, percent};
-use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
-use crate::sources::observe::{ConnId, TapEvent};
-use crate::wire::Interference;
-use crate::wire::event::{Code, Dir, Method, Rpc, Side};
-use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
-use crate::wire::text;
+use xdscope_engine::filter::WireStream;
+use xdscope_sources::observe::{ConnId, TapEvent};
+use xdscope_sources::peers::intercept::{HoldQueue, InterceptedStream, Step};
+use xdscope_wire::Interference;
+use xdscope_wire::event::{Code, Dir, Method, Rpc, Side};
+use xdscope_wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
+use xdscope_wire::text;
 
 /// HTTP/2 error code of a scripted reset for the client: `INTERNAL_ERROR`.
 const RESET_CODE: u32 = 2;
@@ -270,7 +270,7 @@ impl<'a> ArmedConnection<'a> {
     }
 
     /// Returns when the next message that waits is due.
-    pub(super) fn next_due(&self) -> Option<crate::wire::event::Time> {
+    pub(super) fn next_due(&self) -> Option<xdscope_wire::event::Time> {
         let streams = self.streams.values().filter_map(|stream| match stream {
             FaultyStream::Armed(stream) => stream.next_due(),
             FaultyStream::Undecided(_) => None,

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
-use crate::engine::hold::{HoldCommand, HoldStatus};
-use crate::peers::intercept::{HoldError, HoldOptions, HoldQueue};
-use crate::wire::event::Time;
+use xdscope_engine::hold::{HoldCommand, HoldStatus};
+use xdscope_sources::peers::intercept::{HoldError, HoldOptions, HoldQueue};
+use xdscope_wire::event::Time;
 
 /// The messages that a tap holds, shared by its connections and the screens.
 ///

@@ -2,7 +2,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
-use crate::sources::observe::ConnId;
+use xdscope_sources::observe::ConnId;
 
 /// Bytes that one connection may buffer at most.
 const MAX_CONNECTION_BYTES: usize = 192 << 20;

@@ -5,10 +5,10 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 
 use super::hold_desk::HoldDesk;
 use super::memory::ArmedMemory;
-use crate::engine::filter::WireStream;
-use crate::peers::intercept::{ClientMemory, FaultSet, HoldOptions};
-use crate::schema::Schema;
-use crate::wire::event::Time;
+use xdscope_engine::filter::WireStream;
+use xdscope_schema::Schema;
+use xdscope_sources::peers::intercept::{ClientMemory, FaultSet, HoldOptions};
+use xdscope_wire::event::Time;
 
 /// The settings that arm a tap.
 #[derive(Clone)]

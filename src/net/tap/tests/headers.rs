@@ -3,9 +3,9 @@
 use loona_hpack::Encoder;
 
 use super::*;
-use crate::sources::observe::Pipeline;
-use crate::wire::FramePayload;
-use crate::wire::content::Catalog;
+use xdscope_sources::observe::Pipeline;
+use xdscope_wire::FramePayload;
+use xdscope_wire::content::Catalog;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SECRET: &str = "Bearer hunter2-hunter2";

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::lane::Lane;
 use super::*;
-use crate::sources::observe::{ConnId, ConnectStep, TapCopy, TapEvent};
-use crate::wire::event::{Dir, Time};
+use xdscope_sources::observe::{ConnId, ConnectStep, TapCopy, TapEvent};
+use xdscope_wire::event::{Dir, Time};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -259,14 +259,14 @@ fn relays_resets() {
 
 #[test]
 fn connection_that_cannot_be_held_is_closed_by_hand() {
-    use crate::engine::hold::HoldCommand;
-    use crate::peers::intercept::HoldOptions;
+    use xdscope_engine::hold::HoldCommand;
+    use xdscope_sources::peers::intercept::HoldOptions;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let desk = HoldDesk::new(HoldOptions::default());
     let arms = Arms {
         faults: SharedFaults::default(),
         desk: Some(desk.clone()),
-        schema: crate::schema::Schema::builtin(),
+        schema: xdscope_schema::Schema::builtin(),
         memory: 1 << 20,
     };
     let upstream = listener.local_addr().unwrap().to_string();

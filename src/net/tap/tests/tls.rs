@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, Server
 
 use super::*;
 use crate::net::tls::{ClientOptions, ClientTls, Server, ServerOptions};
-use crate::wire::event::Side;
+use xdscope_wire::event::Side;
 
 /// A self-signed certificate and its key, used by all sides.
 struct Pair {

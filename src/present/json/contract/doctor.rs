@@ -3,7 +3,7 @@
 use super::Presence::{Always, Maybe};
 use super::Shape::{Bool, Count, List, Number, Object, Text, Words};
 use super::{Field, TEXTS, field, known};
-use crate::present::json::doctor::{FROM, STEP_STATES};
+use crate::json::doctor::{FROM, STEP_STATES};
 
 pub(super) const DOCTOR: &[Field] = &[
     field(Always, "version", Text, "version of xdscope"),

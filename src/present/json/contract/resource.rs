@@ -1,7 +1,7 @@
 //! Fields of resources.
 
-use crate::engine::nack::RestUse;
-use crate::engine::store::{AbsentBy, Origin, ResourceState};
+use xdscope_engine::nack::RestUse;
+use xdscope_engine::store::{AbsentBy, Origin, ResourceState};
 
 use super::Presence::*;
 use super::Shape::*;

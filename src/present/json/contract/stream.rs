@@ -1,7 +1,7 @@
 //! Fields of streams.
 
-use crate::wire::GapCause;
-use crate::wire::event::{Side, Variant};
+use xdscope_wire::GapCause;
+use xdscope_wire::event::{Side, Variant};
 
 use super::Presence::*;
 use super::Shape::*;

@@ -3,8 +3,8 @@
 use super::Presence::{Always, Maybe};
 use super::Shape::{Any, Bool, Count, List, Object, Text, Words};
 use super::{Field, TEXTS, field, known};
-use crate::engine::store::ResourceState;
-use crate::engine::structured::MemberState;
+use xdscope_engine::store::ResourceState;
+use xdscope_engine::structured::MemberState;
 
 pub(super) const XDSTP: &[Field] = &[
     field(Always, "authority", Text, "authority, which may be empty"),

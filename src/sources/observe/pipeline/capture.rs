@@ -1,12 +1,12 @@
 //! Facts about a connection that only the reader of a packet capture knows.
 
 use super::Pipeline;
-use crate::sources::observe::ConnId;
-use crate::sources::observe::unidentified::Identification;
-use crate::wire::Frame;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Dir, Time};
-use crate::wire::h2::{ConnectionObserver, Event};
+use crate::observe::ConnId;
+use crate::observe::unidentified::Identification;
+use xdscope_wire::Frame;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Dir, Time};
+use xdscope_wire::h2::{ConnectionObserver, Event};
 
 impl Pipeline {
     /// Counts the bytes of a connection from now on, because it can't be parsed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::wire::event::Dir;
+use xdscope_wire::event::Dir;
 
 /// The streams that had no event since bytes were missing that may be theirs.
 ///

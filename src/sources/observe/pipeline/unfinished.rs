@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 
 use super::{ObservedConnection, Pipeline};
-use crate::sources::observe::{ConnId, TapEvent};
-use crate::wire::Frame;
-use crate::wire::content::Catalog;
-use crate::wire::event::Time;
-use crate::wire::text::size;
+use crate::observe::{ConnId, TapEvent};
+use xdscope_wire::Frame;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::size;
 
 /// Bytes between two checks.
 const CHECK_BYTES: usize = 4 << 20;
@@ -69,8 +69,8 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::FramePayload;
-    use crate::wire::event::Dir;
+    use xdscope_wire::FramePayload;
+    use xdscope_wire::event::Dir;
 
     const MAX: usize = 8 << 20;
     const SENT: usize = 900 << 10;
@@ -79,12 +79,12 @@ mod tests {
 
     /// Opens connections that each begin with `start` and then send [`SENT`] bytes in `parts`.
     fn after(connections: u64, start: &[u8], part: &[u8]) -> (Pipeline, Vec<Frame>) {
-        let schema = crate::schema::Schema::builtin();
+        let schema = xdscope_schema::Schema::builtin();
         let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema).with_max_unfinished(MAX);
         let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
         for conn in (1..=connections).map(ConnId) {
             let mut handle = |event| {
-                let copy = crate::sources::observe::TapCopy { conn, at: Time::ZERO, event };
+                let copy = crate::observe::TapCopy { conn, at: Time::ZERO, event };
                 pipeline.handle(copy, &mut catalog, &mut frames);
             };
             handle(TapEvent::Opened { peer: "peer".into(), server: "server".into() });

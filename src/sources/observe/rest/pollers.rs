@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use serde_json::Value;
 
-use crate::wire::event::StreamId;
+use xdscope_wire::event::StreamId;
 
 /// Names of a request that identify its poller: those with the smallest hashes, so that requests
 /// with many common names have some of them in common here.

@@ -1,19 +1,19 @@
 use super::super::{ConnId, Pipeline, TapCopy, TapEvent};
 use super::*;
-use crate::engine::lint;
-use crate::wire::{FramePayload, MessageBody};
+use xdscope_engine::lint;
+use xdscope_wire::{FramePayload, MessageBody};
 
 /// Observes bytes on connections. Returns the frames as text, and the rules with findings.
 fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
     let schema = Schema::builtin();
     let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema.clone());
-    let clock = crate::wire::event::Clock::default();
-    let mut store = crate::engine::store::Store::new(
+    let clock = xdscope_wire::event::Clock::default();
+    let mut store = xdscope_engine::store::Store::new(
         Catalog::in_memory(),
         clock,
-        crate::engine::store::Options::default(),
+        xdscope_engine::store::Options::default(),
     );
-    let mut lint = lint::Lint::new(crate::engine::analysis::rules(&schema));
+    let mut lint = lint::Lint::new(xdscope_engine::analysis::rules(&schema));
     let (mut frames, mut known) = (Vec::new(), Vec::new());
     for (at, (conn, dir, bytes)) in pieces.iter().enumerate() {
         let (conn, at) = (ConnId(*conn), Time(at as u64 * 1_000_000));

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use crate::sources::pcap::order::{StreamPiece, StreamReassembler, StreamSegment};
-use crate::wire::event::Time;
+use crate::pcap::order::{StreamPiece, StreamReassembler, StreamSegment};
+use xdscope_wire::event::Time;
 
 /// The output: the bytes, and the offset and length of each gap.
 #[derive(Debug, Default, PartialEq, Eq)]

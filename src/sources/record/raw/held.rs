@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{StreamId, Time};
-use crate::wire::{Frame, FramePayload};
+use xdscope_wire::content::UsedContent;
+use xdscope_wire::event::{StreamId, Time};
+use xdscope_wire::{Frame, FramePayload};
 
 /// How many frames to hold, and how many bytes of their lines.
 #[derive(Clone, Copy)]

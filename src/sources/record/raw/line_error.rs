@@ -1,4 +1,4 @@
-use crate::schema::without_values;
+use xdscope_schema::without_values;
 
 /// Why a line of raw JSONL is skipped.
 #[derive(Debug, thiserror::Error)]

@@ -27,7 +27,7 @@ pub use writer::Writer;
 
 use serde_json::Value;
 
-use crate::schema::base64;
+use xdscope_schema::base64;
 
 /// Conversion of protobuf JSON, for nodes and the bodies of REST polls.
 pub trait JsonCodec {

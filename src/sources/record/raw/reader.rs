@@ -5,10 +5,10 @@ use super::JsonCodec;
 use super::held::HoldLimits;
 use super::line_error::LineError;
 use super::session::RawSession;
-use crate::sources::record::loaded::Loaded;
-use crate::wire::Frame;
-use crate::wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
-use crate::wire::event::{Clock, Time};
+use crate::record::loaded::Loaded;
+use xdscope_wire::Frame;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
+use xdscope_wire::event::{Clock, Time};
 
 /// Longest line: the largest field there is, in base64, and the rest of its line.
 const MAX_LINE_BYTES: u64 = 1 << 30;

@@ -13,11 +13,11 @@ use super::held::HeldFrames;
 use super::lengths::check_lengths;
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
-use crate::schema::{exceeds, read_json};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
-use crate::wire::http1::end_of_status;
-use crate::wire::{
+use xdscope_schema::{exceeds, read_json};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
+use xdscope_wire::http1::end_of_status;
+use xdscope_wire::{
     End, FramePayload, GapCause, Interference, Intervention, InterventionFacts, MAX_COUNT, Message,
     MessageBuilder, MessageShape, Open, Oversized,
 };

@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::sources::record::Loaded;
-use crate::sources::record::tests::sample;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
-use crate::wire::{FramePayload, GapCause, MAX_COUNT};
+use crate::record::Loaded;
+use crate::record::tests::sample;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Code, Dir, Side, StreamId, Time};
+use xdscope_wire::{FramePayload, GapCause, MAX_COUNT};
 
 fn load(text: &str) -> Loaded {
     read(text.as_bytes()).unwrap()

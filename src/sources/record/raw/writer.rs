@@ -1,14 +1,14 @@
-use crate::wire::GapCause;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use xdscope_wire::GapCause;
 
 use serde_json::{Map, Value, json};
 
 use super::{JsonCodec, NODE, base64};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Dir, StreamId, Time};
-use crate::wire::text::json_safe;
-use crate::wire::{End, Frame, FramePayload, Intervention, Open};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Clock, Dir, StreamId, Time};
+use xdscope_wire::text::json_safe;
+use xdscope_wire::{End, Frame, FramePayload, Intervention, Open};
 
 /// A writer of raw JSONL (`export --to raw`).
 pub struct Writer<'a, W> {

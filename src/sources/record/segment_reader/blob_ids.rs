@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::wire::content::{BlobId, UsedContent};
+use xdscope_wire::content::{BlobId, UsedContent};
 
 /// The ids of blobs by their number in the file.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::{decode, encode};
 use super::blob_ids::BlobPlace;
 use super::{SegmentReader, blob_of, body_location};
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::pb::Fields;
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::pb::Fields;
 
 /// Segments whose blobs are indexed, because dropped blobs are often read again together.
 const MAX_INDEXES: usize = 4;
@@ -67,14 +67,14 @@ fn places(raw: &[u8]) -> Vec<(u32, u32, u32)> {
 
 impl SegmentReader {
     /// Marks the contents as used to which the reader refers.
-    pub(in crate::sources::record) fn mark(&self, used: &mut UsedContent) {
+    pub(in crate::record) fn mark(&self, used: &mut UsedContent) {
         self.current.iter().flat_map(|state| &state.lists).for_each(|list| used.list(list));
         self.lost.values().for_each(|id| used.blob(*id));
     }
 
     /// Forgets the contents that the catalog has dropped. They are read again when a message refers
     /// to them.
-    pub(in crate::sources::record) fn forget(&mut self, used: &UsedContent) {
+    pub(in crate::record) fn forget(&mut self, used: &UsedContent) {
         self.ids.forget(used);
     }
 

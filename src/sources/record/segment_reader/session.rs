@@ -4,8 +4,8 @@ use super::super::bodies::BodySource;
 use super::super::decode::SegmentStart;
 use super::super::header::Header;
 use super::{MIN_BLOB_LIMIT, SegmentReader, secs, time};
-use crate::wire::event::Time;
-use crate::wire::text::plural;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::plural;
 
 /// The beginning of the notice that a recording was not closed: more messages may come.
 const NOT_CLOSED: &str = "not closed";
@@ -16,12 +16,12 @@ const DAMAGED: &str = "damaged at byte";
 
 impl SegmentReader {
     /// Names the file in its notices.
-    pub(in crate::sources::record) fn set_name(&mut self, name: String) {
+    pub(in crate::record) fn set_name(&mut self, name: String) {
         self.name = Some(name);
     }
 
     /// Goes on with the next file of the session. Streams and content of earlier files stay known.
-    pub(in crate::sources::record) fn begin_file(&mut self, name: String, source: Box<dyn BodySource>) {
+    pub(in crate::record) fn begin_file(&mut self, name: String, source: Box<dyn BodySource>) {
         self.end_file();
         self.bodies.add_source(source);
         (self.name, self.is_continued) = (Some(name), true);
@@ -34,12 +34,12 @@ impl SegmentReader {
     }
 
     /// Adds a notice about a file of the session that is left out.
-    pub(in crate::sources::record) fn skip_file(&mut self, name: &str, why: &str) {
+    pub(in crate::record) fn skip_file(&mut self, name: &str, why: &str) {
         self.notices.insert(self.earlier_notices, format!("{name} is left out: {why}"));
         self.earlier_notices += 1;
     }
 
-    pub(in crate::sources::record) fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
+    pub(in crate::record) fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
         self.end_file();
         if header.keep_secrets {
             self.notices.push("recorded with --keep-secrets: the file contains secrets".into());

@@ -2,7 +2,7 @@
 
 use super::super::header::Header;
 use super::*;
-use crate::wire::pb::put_len_field;
+use xdscope_wire::pb::put_len_field;
 
 /// Encodes a message with a list of two entries, repeated `again` times.
 fn message(again: usize) -> Vec<u8> {
@@ -124,7 +124,7 @@ fn limits_list_entries_by_file_size() {
         let mut runs = Vec::new();
         let entries = 1u64 << power;
         for number in [0, 0, entries, 0, entries * 2 - 1, entries] {
-            crate::wire::pb::put_varint(&mut runs, number);
+            xdscope_wire::pb::put_varint(&mut runs, number);
         }
         let (mut list, mut record) = (vec![0x18, 1], vec![0x18, 1]);
         put_len_field(&mut list, 4, &runs);

@@ -1,10 +1,10 @@
 use std::io::Write;
 
 use super::sample::*;
-use crate::sources::record::{RecordReadError, VERSION, Writer, read};
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::text::plural;
-use crate::wire::{Frame, FramePayload, GapCause, MessageShape};
+use crate::record::{RecordReadError, VERSION, Writer, read};
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::text::plural;
+use xdscope_wire::{Frame, FramePayload, GapCause, MessageShape};
 
 fn small() -> (Vec<String>, Vec<u8>) {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));

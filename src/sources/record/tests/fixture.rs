@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::sample::*;
-use crate::sources::open_recording as open;
-use crate::sources::record::{FileFormat, detect, read};
-use crate::wire::content::{Catalog, MemoryBodies};
+use crate::open_recording as open;
+use crate::record::{FileFormat, detect, read};
+use xdscope_wire::content::{Catalog, MemoryBodies};
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recordings").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/recordings").join(name)
 }
 
 /// To make the fixture of a new version, run this test with `WRITE_FIXTURE` set to its path.

@@ -5,12 +5,11 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::sample::*;
-use crate::app::recording_file;
-use crate::sources::open_recording;
-use crate::sources::record::Writer;
-use crate::sources::record::output::Output;
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, Message, MessageShape};
+use crate::open_recording;
+use crate::record::Writer;
+use crate::record::output::Output;
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape};
 
 /// One call to the system.
 #[derive(Clone)]
@@ -122,7 +121,7 @@ fn reads_file_that_is_being_written() {
     let frames = deltas(&mut catalog, 700);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
-    let mut writer = Writer::in_file(recording_file::create(&path).unwrap(), header()).unwrap();
+    let mut writer = Writer::in_file(std::fs::File::create_new(&path).unwrap(), header()).unwrap();
     let mut early = None;
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();

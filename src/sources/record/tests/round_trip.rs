@@ -1,13 +1,12 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::app::recording_file::{create, empty, replace};
-use crate::sources::open_recording as open;
-use crate::sources::record::Writer;
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::event::{Dir, Time};
-use crate::wire::pb::put_len_field;
-use crate::wire::{
+use crate::open_recording as open;
+use crate::record::Writer;
+use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::event::{Dir, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{
     Frame, FramePayload, Interference, Intervention, InterventionFacts, Message, MessageShape,
 };
 
@@ -97,7 +96,7 @@ fn reads_bodies_from_file() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
-    let mut writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+    let mut writer = Writer::new(std::fs::File::create_new(&path).unwrap(), header()).unwrap();
     for frame in &frames {
         writer.write(frame, &catalog).unwrap();
     }
@@ -225,27 +224,4 @@ proptest! {
             .collect();
         prop_assert_eq!(back, messages);
     }
-}
-
-#[test]
-fn creates_private_files_and_overwrites_recordings_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("a.xdsrec");
-    for create in [create, replace] {
-        let file = create(&path).unwrap();
-        empty(&file).unwrap();
-        let writer = Writer::in_file(file, header()).unwrap();
-        writer.finish().unwrap();
-        assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
-    assert_eq!(create(&path).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
-    let other = dir.path().join("notes.txt");
-    std::fs::write(&other, "important").unwrap();
-    assert_eq!(replace(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
-    assert_eq!(std::fs::read(&other).unwrap(), b"important");
 }

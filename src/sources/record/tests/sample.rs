@@ -1,25 +1,25 @@
 //! Sessions for the tests, and a file in memory to record them to.
 
-use crate::wire::GapCause;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
+use xdscope_wire::GapCause;
 
-use crate::sources::record::{Header, Loaded, Writer, read};
-use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
-use crate::wire::pb::put_len_field;
-use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
+use crate::record::{Header, Loaded, Writer, read};
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Clock, Code, Dir, Side, StreamId, Time};
+use xdscope_wire::pb::put_len_field;
+use xdscope_wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
-pub(in crate::sources::record) const ADS: &str =
+pub(in crate::record) const ADS: &str =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-pub(in crate::sources::record) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(in crate::record) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A file in memory that can be read while it is written.
 #[derive(Clone, Default)]
 pub(super) struct SharedFile(Arc<Mutex<Vec<u8>>>);
 
 impl SharedFile {
-    pub(in crate::sources::record) fn bytes(&self) -> Vec<u8> {
+    pub(in crate::record) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -34,7 +34,7 @@ impl Write for SharedFile {
     }
 }
 
-pub(in crate::sources::record) fn header() -> Header {
+pub(in crate::record) fn header() -> Header {
     Header {
         created: 1_772_460_000_000_000_000,
         seed: 42,
@@ -45,11 +45,11 @@ pub(in crate::sources::record) fn header() -> Header {
     }
 }
 
-pub(in crate::sources::record) fn frame(ms: u64, stream: u32, what: FramePayload) -> Frame {
+pub(in crate::record) fn frame(ms: u64, stream: u32, what: FramePayload) -> Frame {
     Frame { at: Time(ms * 1_000_000), stream: StreamId(stream), what }
 }
 
-pub(in crate::sources::record) fn opened(method: &str) -> FramePayload {
+pub(in crate::record) fn opened(method: &str) -> FramePayload {
     let metadata = vec![("user-agent".into(), "grpc-c++/1.60".into()), ("x-empty".into(), String::new())];
     FramePayload::Open(Box::new(Open {
         method: method.into(),
@@ -59,11 +59,7 @@ pub(in crate::sources::record) fn opened(method: &str) -> FramePayload {
     }))
 }
 
-pub(in crate::sources::record) fn message(
-    shape: MessageShape,
-    bytes: &[u8],
-    catalog: &mut Catalog,
-) -> FramePayload {
+pub(in crate::record) fn message(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> FramePayload {
     FramePayload::Message(Arc::new(Message::parse(shape, bytes, catalog)))
 }
 
@@ -71,12 +67,12 @@ pub(in crate::sources::record) fn message(
 pub(super) struct Dice(pub u64);
 
 impl Dice {
-    pub(in crate::sources::record) fn roll(&mut self, below: u64) -> u64 {
+    pub(in crate::record) fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % below
     }
 
-    pub(in crate::sources::record) fn shuffle<T>(&mut self, list: &mut [T]) {
+    pub(in crate::record) fn shuffle<T>(&mut self, list: &mut [T]) {
         for i in (1..list.len()).rev() {
             list.swap(i, self.roll(i as u64 + 1) as usize);
         }
@@ -95,7 +91,7 @@ fn text(number: u32, text: &str) -> Vec<u8> {
 
 /// A `Cluster` in an `Any` of about 400 bytes: EDS over ADS, TLS, HTTP/2. `version` changes one
 /// number.
-pub(in crate::sources::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
+pub(in crate::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
     let mut dice = Dice(i * 7919 + 1);
     let name =
         format!("outbound|{}|v{}|service-{i}.team-{}.svc.cluster.local", 80 + i % 9000, i % 3, dice.roll(40));
@@ -119,7 +115,7 @@ pub(in crate::sources::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
 }
 
 /// A SotW response of these entries.
-pub(in crate::sources::record) fn push(entries: &[&[u8]], version: u64) -> Vec<u8> {
+pub(in crate::record) fn push(entries: &[&[u8]], version: u64) -> Vec<u8> {
     let mut out = text(1, &format!("2026-03-02T14:02:{:02}Z/{version}", version % 60));
     for entry in entries {
         put_len_field(&mut out, 2, entry);
@@ -129,13 +125,13 @@ pub(in crate::sources::record) fn push(entries: &[&[u8]], version: u64) -> Vec<u
     out
 }
 
-pub(in crate::sources::record) fn nonce(version: u64) -> String {
+pub(in crate::record) fn nonce(version: u64) -> String {
     let mut dice = Dice(version);
     format!("{:08x}-{version}", dice.roll(1 << 31))
 }
 
 /// The answer to a push.
-pub(in crate::sources::record) fn ack(version: u64, node: Option<&[u8]>) -> Vec<u8> {
+pub(in crate::record) fn ack(version: u64, node: Option<&[u8]>) -> Vec<u8> {
     let mut out = text(1, &format!("2026-03-02T14:02:{:02}Z/{version}", version % 60));
     if let Some(node) = node {
         put_len_field(&mut out, 2, node);
@@ -146,7 +142,7 @@ pub(in crate::sources::record) fn ack(version: u64, node: Option<&[u8]>) -> Vec<
 }
 
 /// A delta response with one resource.
-pub(in crate::sources::record) fn delta(i: u64, version: u64) -> Vec<u8> {
+pub(in crate::record) fn delta(i: u64, version: u64) -> Vec<u8> {
     let mut resource = text(1, &format!("v{version}"));
     put_len_field(&mut resource, 2, &cluster(i, version));
     resource.extend(text(3, &format!("service-{i}")));
@@ -158,7 +154,7 @@ pub(in crate::sources::record) fn delta(i: u64, version: u64) -> Vec<u8> {
 }
 
 /// A session with one of everything.
-pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
+pub(in crate::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     let clusters: Vec<_> = (0..20).map(|i| cluster(i, 0)).collect();
     let mut entries: Vec<&[u8]> = clusters.iter().map(Vec::as_slice).collect();
     let node = [b"\x0a\x04node\x12\x04edge".to_vec(), text(12, &"x".repeat(400))].concat();
@@ -200,7 +196,7 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
 }
 
 /// Records the frames, flushing after each `every`th.
-pub(in crate::sources::record) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u8> {
+pub(in crate::record) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u8> {
     let file = SharedFile::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
@@ -214,7 +210,7 @@ pub(in crate::sources::record) fn record(frames: &[Frame], catalog: &Catalog, ev
 }
 
 /// All that a frame says, in words: times, ids and message bytes.
-pub(in crate::sources::record) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
+pub(in crate::record) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
     let what = |frame: &Frame| match &frame.what {
         FramePayload::Message(m) => {
             let resources: Vec<_> = m.resources().into_iter().flat_map(|list| list.blobs()).collect();
@@ -244,6 +240,6 @@ pub(in crate::sources::record) fn describe(frames: &[Frame], catalog: &Catalog) 
     frames.iter().map(|frame| format!("{:?} {:?} {}", frame.at, frame.stream, what(frame))).collect()
 }
 
-pub(in crate::sources::record) fn load(bytes: &[u8]) -> Loaded {
+pub(in crate::record) fn load(bytes: &[u8]) -> Loaded {
     read(bytes).unwrap()
 }

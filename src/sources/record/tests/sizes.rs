@@ -1,10 +1,9 @@
 //! Sizes that a recording must keep to; each against the bytes that went by.
 
 use super::sample::*;
-use crate::app::recording_file::create;
-use crate::sources::record::Writer;
-use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, Message, MessageShape};
+use crate::record::Writer;
+use xdscope_wire::content::{Catalog, MemoryBodies};
+use xdscope_wire::{Frame, FramePayload, Message, MessageShape};
 
 const CLUSTERS: u64 = 10_000;
 
@@ -92,8 +91,8 @@ fn deltas(every: usize, clusters: u64) -> f64 {
     let mut micros = 0;
     for i in 0..5000 {
         let mut ack = Vec::new();
-        crate::wire::pb::put_len_field(&mut ack, 2, CDS.as_bytes());
-        crate::wire::pb::put_len_field(&mut ack, 6, nonce(i).as_bytes());
+        xdscope_wire::pb::put_len_field(&mut ack, 2, CDS.as_bytes());
+        xdscope_wire::pb::put_len_field(&mut ack, 6, nonce(i).as_bytes());
         for (shape, bytes) in
             [(MessageShape::DeltaResponse, delta(dice.roll(clusters), i)), (MessageShape::DeltaRequest, ack)]
         {
@@ -102,12 +101,12 @@ fn deltas(every: usize, clusters: u64) -> f64 {
                 FramePayload::Message(std::sync::Arc::new(Message::parse(shape, &bytes, &mut catalog)));
             raw.extend_from_slice(&[0, 0, 0, (bytes.len() >> 8) as u8, bytes.len() as u8]);
             raw.extend_from_slice(&bytes);
-            frames.push(Frame { at: crate::wire::event::Time(micros * 1000), ..frame(0, 1, what) });
+            frames.push(Frame { at: xdscope_wire::event::Time(micros * 1000), ..frame(0, 1, what) });
         }
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deltas.xdsrec");
-    let mut writer = Writer::in_file(create(&path).unwrap(), header()).unwrap();
+    let mut writer = Writer::in_file(std::fs::File::create_new(&path).unwrap(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();
         if i % every == 0 {

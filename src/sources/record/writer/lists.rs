@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::{encode, list};
-use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::{StreamId, Sym};
+use xdscope_wire::content::{BlobId, Catalog, List};
+use xdscope_wire::event::{StreamId, Sym};
 
 /// Shorter lists are not used as a base for others.
 const MIN_BASE_LEN: usize = 8;

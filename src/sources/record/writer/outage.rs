@@ -6,9 +6,9 @@ use super::super::header::Header;
 use super::super::missing::LostStream;
 use super::super::output::{Output, Rewritable, RewritableFile};
 use super::{BlobNumbers, Writer};
-use crate::wire::content::Catalog;
-use crate::wire::event::{StreamId, Time};
-use crate::wire::{Frame, FramePayload, GapCause, Open};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, GapCause, Open};
 
 impl Writer {
     /// Counts a frame as lost, without an attempt to write it.

@@ -3,7 +3,7 @@ use super::super::flow;
 use super::super::lex::{Lexer, Result};
 use super::resource;
 use super::values::{raw_bytes, type_ref, type_word};
-use crate::wire::event::{Dir, Variant};
+use xdscope_wire::event::{Dir, Variant};
 
 /// Parses what follows the arrow: `[TYPE] fields`.
 pub(super) fn body(lexer: &mut Lexer<'_>, stream: &ScriptStream, dir: Dir) -> Result<MessageBody> {

@@ -12,9 +12,9 @@ use super::timeline::Timeline;
 use values::type_ref;
 
 use crate::peers::intercept::FaultSet;
-use crate::wire::Profile;
-use crate::wire::event::{ApiVersion, Code, Dir, Side, Time, Variant};
 pub(super) use values::locality;
+use xdscope_wire::Profile;
+use xdscope_wire::event::{ApiVersion, Code, Dir, Side, Time, Variant};
 
 /// Parses a script. `file` is its name in error messages.
 ///

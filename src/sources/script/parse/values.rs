@@ -2,8 +2,8 @@
 
 use super::super::ast::TypeRef;
 use super::super::lex::{Lexer, Result};
-use crate::schema::base64;
-use crate::wire::event::Kind;
+use xdscope_schema::base64;
+use xdscope_wire::event::Kind;
 
 /// Parses the short name of a type or a full type URL.
 pub(super) fn type_ref(lexer: &mut Lexer<'_>) -> Result<TypeRef> {
@@ -29,7 +29,7 @@ pub(super) fn type_word(lexer: &mut Lexer<'_>) -> Option<TypeRef> {
 }
 
 /// Splits `R/Z/S` into region, zone and sub-zone.
-pub(in crate::sources::script) fn locality(text: &str) -> Option<[String; 3]> {
+pub(in crate::script) fn locality(text: &str) -> Option<[String; 3]> {
     let mut parts = text.split('/').map(String::from);
     let out = [(); 3].map(|()| parts.next().unwrap_or_default());
     parts.next().is_none().then_some(out)

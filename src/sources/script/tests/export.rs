@@ -1,6 +1,6 @@
 use super::*;
-use crate::sources::record::Loaded;
-use crate::wire::{Frame, FramePayload};
+use crate::record::Loaded;
+use xdscope_wire::{Frame, FramePayload};
 
 fn bytes(loaded: &Loaded) -> Vec<(u64, u32, Option<Vec<u8>>)> {
     let of = |frame: &Frame| match &frame.what {
@@ -76,7 +76,7 @@ fn exports_other_messages_as_base64() {
 fn reports_frames_that_scripts_cannot_express() {
     let mut loaded = read("stream 1 ads\n> cds");
     loaded.frames[0].what =
-        FramePayload::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
+        FramePayload::Open(Box::new(xdscope_wire::Open { method: "/a.B/C".into(), ..Default::default() }));
     let exported = from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, loaded.end, &Plain);
     assert!(exported.script.lines.is_empty());
     assert_eq!(exported.notices, ["streams that are not xDS"]);

@@ -4,7 +4,7 @@ use super::*;
 
 /// Returns every script of the repository with its text.
 pub(super) fn scripts() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut out = Vec::new();
     for folder in ["tests/fixtures/scripts", "tests/fixtures/lint", "tests/fixtures/rows", "examples"] {
         for entry in std::fs::read_dir(root.join(folder)).expect(folder) {

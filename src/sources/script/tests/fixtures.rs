@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use super::files::scripts;
 use super::*;
-use crate::engine::analysis;
-use crate::engine::session::ResourceSemantics;
-use crate::engine::store::{Options, SchemaSemantics};
-use crate::schema::Schema;
-use crate::schema::links::FoundReference;
-use crate::sources::SchemaCodec;
+use crate::SchemaCodec;
+use xdscope_engine::analysis;
+use xdscope_engine::session::ResourceSemantics;
+use xdscope_engine::store::{Options, SchemaSemantics};
+use xdscope_schema::Schema;
+use xdscope_schema::links::FoundReference;
 
 /// Compares bytes, and reads references by the descriptors.
 struct ReferencesOnly(SchemaSemantics);

@@ -1,14 +1,14 @@
 use super::*;
-use crate::sources::record::Loaded;
-use crate::wire::event::{Code, Side, StreamId, Time};
-use crate::wire::{FramePayload, Message, MessageBody as Said};
+use crate::record::Loaded;
+use xdscope_wire::event::{Code, Side, StreamId, Time};
+use xdscope_wire::{FramePayload, Message, MessageBody as Said};
 
 fn frames(text: &str) -> Loaded {
     load(&parse(text, "x").expect("a script"), &Plain).expect("frames")
 }
 
 fn messages(loaded: &Loaded) -> Vec<&Message> {
-    let message = |frame: &'_ crate::wire::Frame| matches!(frame.what, FramePayload::Message(_));
+    let message = |frame: &'_ xdscope_wire::Frame| matches!(frame.what, FramePayload::Message(_));
     let said = loaded.frames.iter().filter(|frame| message(frame)).map(|frame| match &frame.what {
         FramePayload::Message(message) => &**message,
         _ => unreachable!("filtered"),
@@ -121,7 +121,7 @@ fn encodes_all_delta_response_fields() {
 
 #[test]
 fn encodes_equal_tags_as_equal_content() {
-    for kind in crate::wire::event::Kind::all() {
+    for kind in xdscope_wire::event::Kind::all() {
         let loaded = frames(&format!("stream 1 delta {}\n< [a@1 a~x@1 a~x@2 a~y@1]", kind.word()));
         let list = messages(&loaded)[0].resources().cloned().expect("a response");
         let payload: Vec<_> = list.blobs().iter().map(|blob| loaded.catalog.entry(*blob).payload).collect();
@@ -132,7 +132,7 @@ fn encodes_equal_tags_as_equal_content() {
 
 #[test]
 fn encodes_name_in_field_of_type() {
-    for kind in crate::wire::event::Kind::all().filter(|kind| kind.name_field().is_some()) {
+    for kind in xdscope_wire::event::Kind::all().filter(|kind| kind.name_field().is_some()) {
         let loaded = frames(&format!("stream 1 ads\n< {} [here wrap(there@7 ttl=5s)]", kind.word()));
         let list = messages(&loaded)[0].resources().cloned().expect("a response");
         let names: Vec<_> =

@@ -7,7 +7,7 @@ mod roundtrip;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::wire::pb::{Fields, put_len_field};
+use xdscope_wire::pb::{Fields, put_len_field};
 
 /// A codec without descriptors, which stores the JSON in field 99, behind the name.
 struct Plain;

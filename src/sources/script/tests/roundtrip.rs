@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::Number;
 
 use super::*;
-use crate::wire::event::{Dir, Kind, Side, Time};
+use xdscope_wire::event::{Dir, Kind, Side, Time};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

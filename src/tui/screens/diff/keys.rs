@@ -1,9 +1,9 @@
 //! The commands of Diff.
 
-use crate::tui::common::{Common, Pane};
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{Outcome, movement};
+use crate::common::{Common, Pane};
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::screens::screen::{Outcome, movement};
 
 use super::state::DiffScreen;
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::diff::{
+use crate::data::Data;
+use crate::widgets::list::scroll;
+use xdscope_engine::diff::{
     Comparison, LineDiff, LineTag, Op, Options, ResourceVersion, Verdict, compare, contents_around,
     extend_versions, fold_unchanged,
 };
-use crate::engine::store::{ResourceState, Store};
-use crate::schema::{Schema, to_yaml};
-use crate::tui::data::Data;
-use crate::tui::widgets::list::scroll;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_engine::store::{ResourceState, Store};
+use xdscope_schema::{Schema, to_yaml};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 use super::state::{Base, Compared, ComparisonKey, DiffRow, DiffScreen, DiffTarget, WantedVersions};
 

@@ -15,17 +15,17 @@ use std::sync::Arc;
 use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
-use crate::engine::diff::Change;
-use crate::present::text::shell_word;
-use crate::tui::common::{Common, Pane, Scope};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, Content, Outcome, Screen, ScreenText};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text::plain_lines;
-use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::{display_safe, plural};
+use crate::common::{Common, Pane, Scope};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::screens::screen::{CommandLine, Content, Outcome, Screen, ScreenText};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::text::plain_lines;
+use xdscope_engine::diff::Change;
+use xdscope_present::text::shell_word;
+use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::text::{display_safe, plural};
 
 pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::diff::PushDiff;
-use crate::engine::store::{ClientMarks, MessageFact};
-use crate::present::report;
-use crate::tui::common::Common;
-use crate::tui::data::Data;
-use crate::tui::screens::screen::Comparable;
-use crate::wire::event::{Dir, Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::type_label;
+use crate::common::Common;
+use crate::data::Data;
+use crate::screens::screen::Comparable;
+use xdscope_engine::diff::PushDiff;
+use xdscope_engine::store::{ClientMarks, MessageFact};
+use xdscope_present::report;
+use xdscope_wire::event::{Dir, Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::text::type_label;
 
 use super::state::{DiffScreen, DiffTarget};
 

@@ -1,14 +1,14 @@
 //! The rows of a comparison, by path and by line.
 
-use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
-use crate::present::report::Role;
-use crate::present::text::{pad_left, width, wrap_parts};
-use crate::tui::common::Common;
-use crate::tui::data::BodyFormat;
-use crate::tui::widgets::canvas::{Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::syntax;
-use crate::wire::text::{display_safe, plural};
+use crate::common::Common;
+use crate::data::BodyFormat;
+use crate::widgets::canvas::{Span, StyledLine, plain, span};
+use crate::widgets::layout::Layout;
+use crate::widgets::syntax;
+use xdscope_engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
+use xdscope_present::report::Role;
+use xdscope_present::text::{pad_left, width, wrap_parts};
+use xdscope_wire::text::{display_safe, plural};
 
 use super::state::{DiffRow, DiffScreen};
 

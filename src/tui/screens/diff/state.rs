@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::diff::{Change, Comparison, LineDiff, LineTag, PushDiff, ResourceVersion};
-use crate::tui::common::Common;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
-use crate::wire::text::type_label;
+use crate::common::Common;
+use xdscope_engine::diff::{Change, Comparison, LineDiff, LineTag, PushDiff, ResourceVersion};
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_wire::text::type_label;
 
 /// The resource that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::diff::{Op, ResourceVersion, Verdict};
-use crate::present::report::Role;
-use crate::present::text::{pad, width};
-use crate::tui::common::{Common, Pane};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout;
-use crate::wire::text::{count, display_safe, plural, size, type_label};
+use crate::common::{Common, Pane};
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout;
+use xdscope_engine::diff::{Op, ResourceVersion, Verdict};
+use xdscope_present::report::Role;
+use xdscope_present::text::{pad, width};
+use xdscope_wire::text::{count, display_safe, plural, size, type_label};
 
 use super::state::DiffScreen;
 

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 
-use crate::engine::diff::Op;
-use crate::engine::filter::{ContentLookup, NoContent};
-use crate::engine::store::{MessageFact, Options, Store};
-use crate::schema::Schema;
-use crate::sources::{SchemaCodec, script};
-use crate::tui::data::{BodyFormat, BodyRenderer, StoreData};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::diff::DiffRow;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::update::update;
-use crate::wire::Frame;
-use crate::wire::content::BlobId;
-use crate::wire::event::Seq;
+use crate::data::{BodyFormat, BodyRenderer, StoreData};
+use crate::input::screen_id::ScreenId;
+use crate::screens::diff::DiffRow;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::update::update;
+use xdscope_engine::diff::Op;
+use xdscope_engine::filter::{ContentLookup, NoContent};
+use xdscope_engine::store::{MessageFact, Options, Store};
+use xdscope_schema::Schema;
+use xdscope_sources::{SchemaCodec, script};
+use xdscope_wire::Frame;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Seq;
 
-use crate::tui::tests::{ASCII, assert_snapshots, drawn_text, screen_in, type_keys, typed};
+use crate::tests::{ASCII, assert_snapshots, drawn_text, screen_in, type_keys, typed};
 
 const SCRIPT: &str = include_str!("../../../../tests/fixtures/cli/diff.xds");
 
@@ -212,12 +212,9 @@ fn copies_the_command_of_a_diff() {
     let mut model = typed(&source.data(), ":goto #13<enter>d");
     let effects = type_keys(&mut model, &source.data(), "yc");
     let command = "xdscope diff session-20260302-135200.xdsrec cds/reviews '#2' '#13' --stream '#1'";
-    assert_eq!(effects, [crate::tui::shell::effect::Effect::Copy(command.to_owned())]);
+    assert_eq!(effects, [crate::shell::effect::Effect::Copy(command.to_owned())]);
     let effects = type_keys(&mut model, &source.data(), "yr");
-    assert_eq!(
-        effects,
-        [crate::tui::shell::effect::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]
-    );
+    assert_eq!(effects, [crate::shell::effect::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]);
 }
 
 #[test]
@@ -263,7 +260,7 @@ fn paused_diff_shows_no_later_version() {
     let source = SteppedStore::of(SCRIPT);
     let mut model = typed(&source.data(), "");
     let row = source.store.row_of(Seq(16)).unwrap();
-    model.common.paused = Some(crate::tui::common::Paused { rows: row, now: source.store.now() });
+    model.common.paused = Some(crate::common::Paused { rows: row, now: source.store.now() });
     type_keys(&mut model, &source.data(), ":diff rds/edge<enter>");
     assert_eq!(versions(&model), (Some("7"), Some("8")));
     type_keys(&mut model, &source.data(), "<esc> ");

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Position;
 
-use crate::present::report::Role;
-use crate::present::text::wrap;
-use crate::tui::common::{Common, Pane};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, span};
-use crate::tui::widgets::layout::{self, Layout};
+use crate::common::{Common, Pane};
+use crate::widgets::canvas::{Canvas, StyledLine, span};
+use crate::widgets::layout::{self, Layout};
+use xdscope_present::report::Role;
+use xdscope_present::text::wrap;
 
 use super::state::DiffScreen;
 use super::{rows, summary};

@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::text::plain_row;
-use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::plural;
+use crate::common::{Common, Scope};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::scroll;
+use crate::widgets::text::plain_row;
+use xdscope_engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
+use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::text::plural;
 
 pub(crate) use state::GraphScreen;
 use state::Refresh;

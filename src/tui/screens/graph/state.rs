@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use crate::engine::graph::{
+use crate::data::{BodyFormat, Contents};
+use xdscope_engine::graph::{
     self, Graph, GraphBuilder, GraphNode, NodeId, References, TreeRow, TreeRowKind, TreeView,
 };
-use crate::engine::nack::{self, Nack};
-use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::tui::data::{BodyFormat, Contents};
-use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Seq, StreamId, Time};
+use xdscope_engine::nack::{self, Nack};
+use xdscope_engine::store::Store;
+use xdscope_schema::Schema;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{Kind, Seq, StreamId, Time};
 
 /// Contents whose references are looked up in one step.
 const CONTENTS_PER_STEP: usize = 32;

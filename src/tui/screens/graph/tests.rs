@@ -3,18 +3,18 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-use crate::engine::graph::{Graph, GraphBuilder, References, TreeView};
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::{GATEWAY, PARTLY_REFUSED, ScriptedStore, large};
-use crate::tui::tests::{
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::settle::search;
+use crate::shell::update::update;
+use crate::tests::script::{GATEWAY, PARTLY_REFUSED, ScriptedStore, large};
+use crate::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, model, press, screen, screen_in, type_keys, typed,
 };
-use crate::wire::event::{Kind, StreamId};
+use xdscope_engine::graph::{Graph, GraphBuilder, References, TreeView};
+use xdscope_wire::event::{Kind, StreamId};
 
 fn node(model: &Model) -> (Kind, String) {
     let (_, node) = model.screens.graph.node().expect("a node");

@@ -3,24 +3,24 @@
 use ratatui::layout::Position;
 
 use super::{GraphScreen, areas};
-use crate::engine::graph::{GraphNode, NodeId, NodeState, PendingStates, TreeRow, TreeRowKind};
-use crate::engine::nack::RestUse;
-use crate::engine::store::ResourceState;
-use crate::present::graph::{KIND_CHAIN, name_at_server, other_source, pending_counts, pending_states};
-use crate::present::report::{self, Role};
-use crate::present::text::cut_name;
-use crate::present::text::pad;
-use crate::tui::common::Common;
-use crate::tui::data::BodyFormat;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::syntax;
-use crate::tui::widgets::theme::Glyphs;
-use crate::wire::event::{Kind, Time};
-use crate::wire::text;
-use crate::wire::text::{display_safe, plural};
+use crate::common::Common;
+use crate::data::BodyFormat;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::syntax;
+use crate::widgets::theme::Glyphs;
+use xdscope_engine::graph::{GraphNode, NodeId, NodeState, PendingStates, TreeRow, TreeRowKind};
+use xdscope_engine::nack::RestUse;
+use xdscope_engine::store::ResourceState;
+use xdscope_present::graph::{KIND_CHAIN, name_at_server, other_source, pending_counts, pending_states};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::cut_name;
+use xdscope_present::text::pad;
+use xdscope_wire::event::{Kind, Time};
+use xdscope_wire::text;
+use xdscope_wire::text::{display_safe, plural};
 
-use crate::tui::widgets::text::field;
+use crate::widgets::text::field;
 
 /// Routes to an unavailable cluster that the detail pane lists.
 const MAX_SHOWN_GAPS: usize = 3;
@@ -177,7 +177,7 @@ fn line(screen: &GraphScreen, common: &Common, row: &TreeRow, width: usize) -> S
     let mut cells = cells.into_iter();
     let mut line = vec![span(lead.clone(), Role::Muted)];
     if let Some(first) = cells.next() {
-        let room = room.saturating_sub(crate::present::text::width(&lead));
+        let room = room.saturating_sub(xdscope_present::text::width(&lead));
         let rest = cells.len() > 0;
         let safe = display_safe(&first.text);
         let shown = if rest { pad(&cut_name(&safe, room, glyphs.cut), room + 1) } else { safe.into_owned() };
@@ -214,7 +214,7 @@ fn refused_state(node: &GraphNode, glyphs: &Glyphs) -> String {
 /// The state of a node, with its age.
 fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
     let glyphs = common.theme.glyphs();
-    let since = |at: Option<crate::wire::event::Time>| {
+    let since = |at: Option<xdscope_wire::event::Time>| {
         at.map(|at| format!(" {}", common.age(at))).unwrap_or_default()
     };
     let mut text = match &node.state {

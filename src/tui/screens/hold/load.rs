@@ -1,11 +1,11 @@
-use crate::engine::hold::{HeldFact, compare_held, without_secrets};
-use crate::present::report::Role;
-use crate::present::{hold, report};
-use crate::schema::{FieldNames, to_yaml};
-use crate::tui::common::Common;
-use crate::tui::data::Data;
-use crate::wire::Interference;
-use crate::wire::event::StreamId;
+use crate::common::Common;
+use crate::data::Data;
+use xdscope_engine::hold::{HeldFact, compare_held, without_secrets};
+use xdscope_present::report::Role;
+use xdscope_present::{hold, report};
+use xdscope_schema::{FieldNames, to_yaml};
+use xdscope_wire::Interference;
+use xdscope_wire::event::StreamId;
 
 use super::{HoldDetail, HoldScreen};
 
@@ -44,7 +44,7 @@ impl HoldScreen {
                 // The queue shows what is only held.
                 let diverged = state.diverged.filter(|of| of.facts.interference != Interference::Held)?;
                 let words = report::diverged(&diverged);
-                let label = crate::wire::text::type_label(state.type_url.as_str());
+                let label = xdscope_wire::text::type_label(state.type_url.as_str());
                 Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))
             });
             self.diverged = diverged.take(MAX_DIVERGED).collect();
@@ -100,7 +100,7 @@ fn changes(old: &HeldFact, new: &HeldFact, data: &dyn Data, arrow: &str) -> Vec<
         let bytes = without_secrets(fact, store.catalog()).unwrap_or_default();
         schema.tree(&fact.message_name(), &bytes, FieldNames::Original)
     };
-    let found = crate::engine::diff::compare(&tree(old), &tree(new), &Default::default());
+    let found = xdscope_engine::diff::compare(&tree(old), &tree(new), &Default::default());
     let line = |change| (Role::Changed, format!("~ {}", hold::change(change, arrow)));
     let mut lines: Vec<_> = found.changes.iter().map(line).collect();
     if lines.is_empty() {

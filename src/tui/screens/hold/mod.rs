@@ -10,22 +10,22 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
-use crate::engine::hold::HeldRow;
-use crate::engine::hold::edit::Edited;
-use crate::engine::hold::{HeldDiff, HeldFact, HeldId};
-use crate::present::report::Role;
-use crate::tui::common::{Common, Pane};
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::lists::TextTable;
-use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText, movement};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::titles_of;
-use crate::tui::widgets::text::{plain_row, texts};
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{age, plural};
+use crate::common::{Common, Pane};
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::lists::TextTable;
+use crate::screens::screen::{CommandLine, Outcome, Screen, ScreenText, movement};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::Layout;
+use crate::widgets::list::scroll;
+use crate::widgets::table::titles_of;
+use crate::widgets::text::{plain_row, texts};
+use xdscope_engine::hold::HeldRow;
+use xdscope_engine::hold::edit::Edited;
+use xdscope_engine::hold::{HeldDiff, HeldFact, HeldId};
+use xdscope_present::report::Role;
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::{age, plural};
 
 /// A message that was edited, until it is sent or discarded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,22 +7,22 @@ use bytes::Bytes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 
-use crate::engine::hold::edit;
-use crate::engine::hold::{HeldFact, HeldId};
-use crate::engine::hold::{HeldRow, HoldCommand, HoldStatus};
-use crate::schema::Schema;
-use crate::tui::data::EditedText;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::hold::edited;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::Overlay;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{ASCII, PLAIN, SIZES, click, drawn_text, line, model, type_keys};
-use crate::tui::widgets::theme::Theme;
-use crate::wire::discovery::encode::{ResponseFields, encode_any};
-use crate::wire::event::{Dir, StreamId, Time};
-use crate::wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts, MessageShape};
+use crate::data::EditedText;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::hold::edited;
+use crate::shell::model::Model;
+use crate::shell::overlay::Overlay;
+use crate::shell::update::update;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{ASCII, PLAIN, SIZES, click, drawn_text, line, model, type_keys};
+use crate::widgets::theme::Theme;
+use xdscope_engine::hold::edit;
+use xdscope_engine::hold::{HeldFact, HeldId};
+use xdscope_engine::hold::{HeldRow, HoldCommand, HoldStatus};
+use xdscope_schema::Schema;
+use xdscope_wire::discovery::encode::{ResponseFields, encode_any};
+use xdscope_wire::event::{Dir, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts, MessageShape};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

@@ -3,18 +3,18 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{HeldDetails, HoldScreen};
-use crate::engine::hold::{HeldRow, HoldStatus};
-use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
-use crate::present::report::Role;
-use crate::present::text::{Keep, cut, pad, wrap};
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::list_table::ListTable;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{Column, Cut, column};
-use crate::wire::event::Dir;
-use crate::wire::text::{age, count, display_safe, plural, size, type_label};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::list_table::ListTable;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{Column, Cut, column};
+use xdscope_engine::hold::{HeldRow, HoldStatus};
+use xdscope_present::hold::{held_counts, held_title, hold_choices, hold_time};
+use xdscope_present::report::Role;
+use xdscope_present::text::{Keep, cut, pad, wrap};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{age, count, display_safe, plural, size, type_label};
 
 /// The least height of the comparison, with its title.
 const MIN_DETAIL: u16 = 4;
@@ -149,7 +149,7 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Ho
 /// The keys and what they would do.
 fn hold_lines(screen: &HoldScreen, width: usize) -> Vec<StyledLine> {
     let Some(row) = screen.selected() else { return Vec::new() };
-    let line = |choice: crate::present::hold::HoldChoice| {
+    let line = |choice: xdscope_present::hold::HoldChoice| {
         let lead = format!(" {}! {} ", choice.key, pad(choice.label, 8));
         let room = width.saturating_sub(lead.len()).max(20);
         let texts = wrap(&display_safe(&choice.consequence), room).into_iter().enumerate();

@@ -1,14 +1,14 @@
 //! The screen without findings: the rules, and the messages that were checked.
 
-use crate::engine::lint;
-use crate::present::report::{self, Role};
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::wire::text::{count, plural};
+use crate::common::{Common, Scope};
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{self, Column, Cut, column};
+use xdscope_engine::lint;
+use xdscope_present::report::{self, Role};
+use xdscope_wire::text::{count, plural};
 
 use super::LintScreen;
 

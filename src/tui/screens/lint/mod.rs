@@ -10,22 +10,22 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::lint::{Finding, Severity};
-use crate::engine::problems::{findings_about, merged};
-use crate::engine::store::ClientMarks;
-use crate::present::report;
-use crate::tui::common::{Common, Pane, Scope};
-use crate::tui::data::{AppliedFilter, Data};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
-use crate::tui::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, ScreenText, movement};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::titles_of;
-use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::wire::event::{Seq, StreamId};
+use crate::common::{Common, Pane, Scope};
+use crate::data::{AppliedFilter, Data};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
+use crate::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, ScreenText, movement};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::scroll;
+use crate::widgets::table::titles_of;
+use crate::widgets::text::{plain_lines, plain_row, texts};
+use xdscope_engine::lint::{Finding, Severity};
+use xdscope_engine::problems::{findings_about, merged};
+use xdscope_engine::store::ClientMarks;
+use xdscope_present::report;
+use xdscope_wire::event::{Seq, StreamId};
 
 use checked::CheckedScope;
 
@@ -363,7 +363,7 @@ fn matches(data: &dyn Data, marks: &ClientMarks, applied: &AppliedFilter, findin
         report::place(finding, marks),
         report::finding(finding, "x")
     );
-    let message = |n: &crate::wire::event::Seq| {
+    let message = |n: &xdscope_wire::event::Seq| {
         let fact = data.row_of(*n).and_then(|row| data.row(row));
         fact.is_some_and(|fact| data.row_matches(applied, &fact))
     };

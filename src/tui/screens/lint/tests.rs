@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::{GATEWAY, ScriptedStore};
-use crate::tui::tests::{ASCII, assert_snapshots, drawn_text, line, screen, screen_in, type_keys, typed};
+use crate::input::screen_id::ScreenId;
+use crate::tests::script::{GATEWAY, ScriptedStore};
+use crate::tests::{ASCII, assert_snapshots, drawn_text, line, screen, screen_in, type_keys, typed};
 
 #[test]
 fn snapshots_of_findings() {
@@ -29,9 +29,9 @@ fn lists_what_was_checked_without_a_finding() {
         "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n",
     );
     let shown = screen(&source.data(), "9", 200, 60);
-    let rules = crate::engine::lint::rules().count();
+    let rules = xdscope_engine::lint::rules().count();
     assert!(shown.contains(&format!("no finding: {rules} rules checked 4 rows of 1 stream")), "{shown}");
-    let first = crate::engine::lint::rules().next().expect("a rule");
+    let first = xdscope_engine::lint::rules().next().expect("a rule");
     assert!(line(&shown, first.id).contains(first.title()), "{shown}");
     assert!(shown.contains("more: xdscope lint --list-rules"), "{shown}");
     assert!(shown.contains("messages of all streams"), "{shown}");

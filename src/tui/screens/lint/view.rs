@@ -3,18 +3,18 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{LintScreen, checked, parts};
-use crate::engine::lint::Finding;
-use crate::present::report::{self, Role};
-use crate::present::text::wrap;
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::list_table::ListTable;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{Column, Cut, column};
-use crate::wire::text::{count, display_safe, plural, time_of_day_secs};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::list_table::ListTable;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{Column, Cut, column};
+use xdscope_engine::lint::Finding;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::wrap;
+use xdscope_wire::text::{count, display_safe, plural, time_of_day_secs};
 
-use crate::tui::widgets::text::field;
+use crate::widgets::text::field;
 
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 5] {

@@ -1,19 +1,19 @@
 //! The screen while nothing is refused: the versions in force, and the newest refusal elsewhere.
 
-use crate::engine::nack::NackGroup;
-use crate::engine::store::SummaryFact;
-use crate::present::nack_card;
-use crate::present::report::{self, Role};
-use crate::present::text::wrap;
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::Data;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::tui::widgets::theme;
-use crate::wire::event::{Seq, Time};
-use crate::wire::text::{count, plural, time_of_day_secs, type_label};
+use crate::common::{Common, Scope};
+use crate::data::Data;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::theme;
+use xdscope_engine::nack::NackGroup;
+use xdscope_engine::store::SummaryFact;
+use xdscope_present::nack_card;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::wrap;
+use xdscope_wire::event::{Seq, Time};
+use xdscope_wire::text::{count, plural, time_of_day_secs, type_label};
 
 use super::groups::groups_in;
 

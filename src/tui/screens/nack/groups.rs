@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::engine::nack::{NackGroup, NackSource, groups_of_states};
-use crate::engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
-use crate::tui::common::Scope;
-use crate::tui::data::{AppliedFilter, Data};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::common::Scope;
+use crate::data::{AppliedFilter, Data};
+use xdscope_engine::nack::{NackGroup, NackSource, groups_of_states};
+use xdscope_engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
+use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// The identity of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,25 +11,25 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::nack::{NackGroup, NackReport};
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{NackFact, WarmingFact};
-use crate::present::body_comparison::BodyComparison;
-use crate::tui::common::{Common, Pane, Scope};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
-use crate::tui::screens::screen::{
+use crate::common::{Common, Pane, Scope};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
+use crate::screens::screen::{
     CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
 };
-use crate::tui::screens::shared::pushes;
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::titles_of;
-use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::screens::shared::pushes;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::scroll;
+use crate::widgets::table::titles_of;
+use crate::widgets::text::{plain_lines, plain_row, texts};
+use xdscope_engine::nack::{NackGroup, NackReport};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{NackFact, WarmingFact};
+use xdscope_present::body_comparison::BodyComparison;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 use accepted::AcceptedVersions;
 use groups::{GroupKey, groups_in};

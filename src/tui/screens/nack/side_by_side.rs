@@ -1,13 +1,13 @@
 //! The rejected body beside the last good one.
 
-use crate::present::body_comparison::{BodyComparison, LinePair};
-use crate::present::report::Role;
-use crate::present::text::{Keep, cut, pad};
-use crate::tui::data::BodyFormat;
-use crate::tui::widgets::canvas::{StyledLine, span};
-use crate::tui::widgets::syntax;
-use crate::tui::widgets::theme::Theme;
-use crate::wire::text::{display_safe, plural};
+use crate::data::BodyFormat;
+use crate::widgets::canvas::{StyledLine, span};
+use crate::widgets::syntax;
+use crate::widgets::theme::Theme;
+use xdscope_present::body_comparison::{BodyComparison, LinePair};
+use xdscope_present::report::Role;
+use xdscope_present::text::{Keep, cut, pad};
+use xdscope_wire::text::{display_safe, plural};
 
 /// Columns from which on the bodies stand side by side.
 const SIDE_BY_SIDE_WIDTH: usize = 96;

@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::{PARTLY_REFUSED, ScriptedStore, resource, selected_resource};
-use crate::tui::tests::{ASCII, assert_snapshots, line, screen, screen_in, type_keys, typed};
-use crate::wire::event::Kind;
+use crate::input::screen_id::ScreenId;
+use crate::tests::script::{PARTLY_REFUSED, ScriptedStore, resource, selected_resource};
+use crate::tests::{ASCII, assert_snapshots, line, screen, screen_in, type_keys, typed};
+use xdscope_wire::event::Kind;
 
 #[test]
 fn nacks() {
@@ -80,7 +80,7 @@ fn card_has_field_last_good_and_repeats() {
         (model.screens.nack.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
         (Some(2), true, Some(true))
     );
-    assert_eq!(card.partial_use, Some(crate::engine::nack::PartialUse::Envoy));
+    assert_eq!(card.partial_use, Some(xdscope_engine::nack::PartialUse::Envoy));
     assert_eq!(card.recovery, None);
     let fixed = typed(&source.data(), "6j");
     assert_eq!(fixed.screens.nack.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));

@@ -3,20 +3,20 @@
 use ratatui::layout::Position;
 
 use super::{NackScreen, parts, side_by_side};
-use crate::engine::nack::NackGroup;
-use crate::engine::store::NackFact;
-use crate::present::nack_card::{self, CardLine, NackCard};
-use crate::present::report::{self, Role};
-use crate::present::text::wrap;
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::list_table::ListTable;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{Column, Cut, column};
-use crate::wire::text::{count, display_safe, plural, time_of_day_secs, type_label};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::list_table::ListTable;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{Column, Cut, column};
+use xdscope_engine::nack::NackGroup;
+use xdscope_engine::store::NackFact;
+use xdscope_present::nack_card::{self, CardLine, NackCard};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::wrap;
+use xdscope_wire::text::{count, display_safe, plural, time_of_day_secs, type_label};
 
-use crate::tui::widgets::text::{bounded, field};
+use crate::widgets::text::{bounded, field};
 
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 8] {

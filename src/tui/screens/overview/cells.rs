@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::engine::store::{SummaryFact, TypeState};
-use crate::present::report::{self, Role, Row};
-use crate::present::text::pad;
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::{Span, marked, plain, span};
-use crate::tui::widgets::theme;
-use crate::wire::event::Variant;
-use crate::wire::text::{count, latency};
+use crate::common::Common;
+use crate::widgets::canvas::{Span, marked, plain, span};
+use crate::widgets::theme;
+use xdscope_engine::store::{SummaryFact, TypeState};
+use xdscope_present::report::{self, Role, Row};
+use xdscope_present::text::pad;
+use xdscope_wire::event::Variant;
+use xdscope_wire::text::{count, latency};
 
 /// Columns of an age in one unit, so that columns keep their widths while ages change.
 const AGE_WIDTH: usize = 4;

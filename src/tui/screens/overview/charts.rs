@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::engine::activity::Tally;
-use crate::present::report::Row;
-use crate::tui::common::Common;
-use crate::tui::data::Data;
-use crate::tui::screens::shared::traffic::Traffic;
-use crate::wire::event::{StreamId, Time};
+use crate::common::Common;
+use crate::data::Data;
+use crate::screens::shared::traffic::Traffic;
+use xdscope_engine::activity::Tally;
+use xdscope_present::report::Row;
+use xdscope_wire::event::{StreamId, Time};
 
 /// The newest streams of a node whose answers are measured.
 const MAX_MEASURED_STREAMS: usize = 16;

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceState, StateFact};
-use crate::wire::text::type_label;
+use xdscope_engine::store::{ResourceState, StateFact};
+use xdscope_wire::text::type_label;
 
-use crate::tui::common::Common;
-use crate::tui::data::Data;
+use crate::common::Common;
+use crate::data::Data;
 
 use super::state::OverviewScreen;
 

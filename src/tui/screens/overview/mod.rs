@@ -17,25 +17,23 @@ use std::collections::BTreeSet;
 
 use ratatui::layout::Position;
 
-use crate::engine::problems::{Problem, ProblemFact};
-use crate::engine::store::TypeState;
-use crate::present::body_comparison::BodyComparison;
-use crate::present::report::{self, Row};
-use crate::tui::common::{Common, Pane};
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
-use crate::tui::screens::screen::{
-    CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
-};
-use crate::tui::screens::shared::traffic::Traffic;
-use crate::tui::screens::shared::{problem_place, pushes};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::wire::event::{Dir, StreamId, TypeUrl};
-use crate::wire::text::{count, plural, size, type_label};
+use crate::common::{Common, Pane};
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
+use crate::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement};
+use crate::screens::shared::traffic::Traffic;
+use crate::screens::shared::{problem_place, pushes};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::Layout;
+use crate::widgets::text::{plain_lines, plain_row, texts};
+use xdscope_engine::problems::{Problem, ProblemFact};
+use xdscope_engine::store::TypeState;
+use xdscope_present::body_comparison::BodyComparison;
+use xdscope_present::report::{self, Row};
+use xdscope_wire::event::{Dir, StreamId, TypeUrl};
+use xdscope_wire::text::{count, plural, size, type_label};
 
 pub(crate) use state::OverviewScreen;
 use state::{RefusalKey, stream_of};

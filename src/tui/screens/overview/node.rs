@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::engine::store::StreamFact;
-use crate::present::report::Role;
-use crate::present::text::pad;
-use crate::tui::common::Common;
-use crate::tui::screens::shared::delay_words;
-use crate::tui::screens::shared::variant::variant_words;
-use crate::tui::widgets::canvas::{StyledLine, plain, span};
-use crate::wire::text::{latency, plural, size, type_label};
+use crate::common::Common;
+use crate::screens::shared::delay_words;
+use crate::screens::shared::variant::variant_words;
+use crate::widgets::canvas::{StyledLine, plain, span};
+use xdscope_engine::store::StreamFact;
+use xdscope_present::report::Role;
+use xdscope_present::text::pad;
+use xdscope_wire::text::{latency, plural, size, type_label};
 
 use super::cells::state;
 use super::state::OverviewScreen;

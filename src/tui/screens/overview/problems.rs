@@ -2,20 +2,20 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::problems::ProblemFact;
-use crate::present::body_comparison::BodyComparison;
-use crate::present::report::{self, Role};
-use crate::present::text::cut_long_words;
-use crate::present::text::{Keep, cut, wrap};
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::tui::widgets::text::{bounded, field};
-use crate::tui::widgets::theme;
-use crate::wire::text;
-use crate::wire::text::{display_safe, shown_name, type_label};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
+use crate::widgets::list::scroll;
+use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::text::{bounded, field};
+use crate::widgets::theme;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_present::body_comparison::BodyComparison;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::cut_long_words;
+use xdscope_present::text::{Keep, cut, wrap};
+use xdscope_wire::text;
+use xdscope_wire::text::{display_safe, shown_name, type_label};
 
 use super::state::OverviewScreen;
 

@@ -1,10 +1,10 @@
 //! The state of Overview: table and selection.
 
-use crate::engine::store::LineFact;
-use crate::present::body_comparison::BodyComparison;
-use crate::present::report::Row;
-use crate::tui::widgets::list::scroll;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::widgets::list::scroll;
+use xdscope_engine::store::LineFact;
+use xdscope_present::body_comparison::BodyComparison;
+use xdscope_present::report::Row;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 use super::charts::OverviewCharts;
 use super::table::NodeTable;

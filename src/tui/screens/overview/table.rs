@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
-use crate::present::report::{Row, Rows, count_nodes, severity};
-use crate::tui::common::{RefreshPolicy, WorstProblems};
-use crate::tui::data::{AppliedFilter, Data, ViewTime};
-use crate::tui::lists::Sort;
-use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::type_label;
+use crate::common::{RefreshPolicy, WorstProblems};
+use crate::data::{AppliedFilter, Data, ViewTime};
+use crate::lists::Sort;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
+use xdscope_present::report::{Row, Rows, count_nodes, severity};
+use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::text::type_label;
 
 /// The number of nodes above which healthy ones fold into one row.
 const MAX_UNFOLDED_NODES: usize = 50;
@@ -236,7 +236,7 @@ fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{MANY_STREAMS, NodeTable, RefreshPolicy};
-    use crate::wire::event::Time;
+    use xdscope_wire::event::Time;
 
     #[test]
     fn keeps_facts_of_many_streams_for_a_while() {

@@ -2,18 +2,18 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::present::report::{Role, Row};
-use crate::present::text;
-use crate::present::text::wrap;
-use crate::tui::common::{Common, Pane};
-use crate::tui::data::Mode;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::{message_rows, traffic};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table;
-use crate::tui::widgets::text::field;
-use crate::wire::text::plural;
+use crate::common::{Common, Pane};
+use crate::data::Mode;
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::{message_rows, traffic};
+use crate::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table;
+use crate::widgets::text::field;
+use xdscope_present::report::{Role, Row};
+use xdscope_present::text;
+use xdscope_present::text::wrap;
+use xdscope_wire::text::plural;
 
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};

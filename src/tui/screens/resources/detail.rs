@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use crate::engine::graph;
-use crate::engine::nack::Extracted;
-use crate::engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact, Versions};
-use crate::engine::structured::StructuredFact;
-use crate::present::body_lines::{self, Folds, TreeLine};
-use crate::present::report::{self, Role};
-use crate::present::text::wrap;
-use crate::schema::links::Link;
-use crate::tui::data::{BodyFormat, Contents, Data};
-use crate::tui::widgets::list::scroll;
-use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::display_safe;
+use crate::data::{BodyFormat, Contents, Data};
+use crate::widgets::list::scroll;
+use xdscope_engine::graph;
+use xdscope_engine::nack::Extracted;
+use xdscope_engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact, Versions};
+use xdscope_engine::structured::StructuredFact;
+use xdscope_present::body_lines::{self, Folds, TreeLine};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::wrap;
+use xdscope_schema::links::Link;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::text::display_safe;
 
 use super::path::TreePath;
 use super::referrers::Referrers;

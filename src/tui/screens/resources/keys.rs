@@ -1,11 +1,11 @@
 //! The commands of Resources.
 
-use crate::schema::links::Link;
-use crate::tui::common::Common;
-use crate::tui::data::{BodyFormat, Contents};
-use crate::tui::input::command::Command;
-use crate::tui::screens::screen::{Destination, Outcome, movement};
-use crate::wire::event::{ApiVersion, Kind};
+use crate::common::Common;
+use crate::data::{BodyFormat, Contents};
+use crate::input::command::Command;
+use crate::screens::screen::{Destination, Outcome, movement};
+use xdscope_schema::links::Link;
+use xdscope_wire::event::{ApiVersion, Kind};
 
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};

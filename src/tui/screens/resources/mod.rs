@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
-use crate::present::text;
-use crate::tui::common::{Common, Scope};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::{CommandLine, Comparable, Content, Outcome, Screen, ScreenText};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::wire::event::{Seq, StreamId, TypeUrl};
-use crate::wire::text::display_safe;
+use crate::common::{Common, Scope};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::{CommandLine, Comparable, Content, Outcome, Screen, ScreenText};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use xdscope_present::text;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_wire::text::display_safe;
 
 use detail::ResourceDetail;
 use path::TreePath;

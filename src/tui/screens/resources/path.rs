@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::present::json::type_word;
-use crate::wire::event::TypeUrl;
+use xdscope_present::json::type_word;
+use xdscope_wire::event::TypeUrl;
 
 /// A type, or a resource of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::schema::links::{Link, referring_kinds};
-use crate::tui::data::Contents;
-use crate::wire::event::{Kind, StreamId};
+use crate::data::Contents;
+use xdscope_schema::links::{Link, referring_kinds};
+use xdscope_wire::event::{Kind, StreamId};
 
 use super::path::TreePath;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::tui::common::Common;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::wire::event::TypeUrl;
+use crate::common::Common;
+use crate::widgets::layout::{self, Layout};
+use xdscope_wire::event::TypeUrl;
 
 use super::detail::ResourceDetail;
 use super::path::TreePath;

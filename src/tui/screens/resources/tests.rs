@@ -4,21 +4,21 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::resources::Focus;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::model::Model;
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::{
+use crate::input::screen_id::ScreenId;
+use crate::screens::resources::Focus;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::model::Model;
+use crate::shell::settle::search;
+use crate::shell::update::update;
+use crate::tests::script::{
     PARTLY_REFUSED, REFUSED, ScriptedStore, large, resource, select_resource, select_resource_of,
     selected_resource,
 };
-use crate::tui::tests::story::url;
-use crate::tui::tests::{
+use crate::tests::story::url;
+use crate::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, line, model, press, screen, screen_in, type_keys, typed,
 };
-use crate::wire::event::Kind;
+use xdscope_wire::event::Kind;
 
 /// The private key in the script. No screen may show it.
 const KEY: &str = "the private key of edge-cert";

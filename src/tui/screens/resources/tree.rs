@@ -6,14 +6,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, SummaryFact};
-use crate::present::report::type_order;
-use crate::present::structured::present_members;
-use crate::tui::data::{AppliedFilter, Contents, Data};
-use crate::tui::screens::shared::members::CountedMembers;
-use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
-use crate::tui::widgets::list::scroll;
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::data::{AppliedFilter, Contents, Data};
+use crate::screens::shared::members::CountedMembers;
+use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::widgets::list::scroll;
+use xdscope_engine::store::{ResourceFact, SummaryFact};
+use xdscope_present::report::type_order;
+use xdscope_present::structured::present_members;
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 use super::path::TreePath;
 

@@ -6,24 +6,24 @@ use super::detail::ResourceDetail;
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};
 use super::tree_view;
-use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
-use crate::present::authority::authority_text;
-use crate::present::report::{self, Role};
-use crate::present::structured;
-use crate::present::text;
-use crate::present::text::{Keep, cut, pad, wrap};
-use crate::tui::common::Common;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::syntax;
-use crate::tui::widgets::text::field;
-use crate::tui::widgets::theme::Glyphs;
-use crate::wire::text::{count, display_safe, plural, shown_name, size, time_of_day_secs, type_label};
+use crate::common::Common;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::syntax;
+use crate::widgets::text::field;
+use crate::widgets::theme::Glyphs;
+use xdscope_engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use xdscope_present::authority::authority_text;
+use xdscope_present::report::{self, Role};
+use xdscope_present::structured;
+use xdscope_present::text;
+use xdscope_present::text::{Keep, cut, pad, wrap};
+use xdscope_wire::text::{count, display_safe, plural, shown_name, size, time_of_day_secs, type_label};
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;
-    let sum = |of: &dyn Fn(&crate::engine::store::SummaryFact) -> u64| {
+    let sum = |of: &dyn Fn(&xdscope_engine::store::SummaryFact) -> u64| {
         types.iter().map(|list| of(&list.fact)).sum::<u64>()
     };
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];

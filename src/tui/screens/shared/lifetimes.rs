@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::store::{EndKind, StreamFact};
-use crate::present::report::{self, Role};
-use crate::present::text::{Keep, cut, pad, width};
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::wire::event::{StreamId, Time};
-use crate::wire::text::{age, display_safe, time_of_day_secs};
+use crate::common::Common;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use xdscope_engine::store::{EndKind, StreamFact};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::{Keep, cut, pad, width};
+use xdscope_wire::event::{StreamId, Time};
+use xdscope_wire::text::{age, display_safe, time_of_day_secs};
 
 /// Columns of number and time of opening.
 const LEFT_WIDTH: usize = 17;

@@ -2,10 +2,10 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::tui::common::Common;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::widgets::canvas::{Canvas, StyledLine};
-use crate::tui::widgets::table::{self, Column};
+use crate::common::Common;
+use crate::input::screen_id::ScreenId;
+use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::table::{self, Column};
 
 /// The visible rows of a screen's list.
 pub(crate) struct ListTable<'a> {

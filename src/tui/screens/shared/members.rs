@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, Store};
-use crate::engine::structured::{Members, StructuredNames};
-use crate::wire::event::{StreamId, TypeUrl};
+use xdscope_engine::store::{ResourceFact, Store};
+use xdscope_engine::structured::{Members, StructuredNames};
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 /// Collections whose members are kept. Beyond that all are counted again.
 const MAX_KEPT: usize = 256;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::engine::store::{LineFact, MessageKind};
-use crate::present::report::{self, Role};
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::{Span, plain, span};
-use crate::tui::widgets::table::{Column, Cut, column};
-use crate::tui::widgets::theme::Glyphs;
-use crate::wire::event::Dir;
-use crate::wire::text::{latency, shown_name, size, time_of_day, type_label};
+use crate::common::Common;
+use crate::widgets::canvas::{Span, plain, span};
+use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::theme::Glyphs;
+use xdscope_engine::store::{LineFact, MessageKind};
+use xdscope_present::report::{self, Role};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{latency, shown_name, size, time_of_day, type_label};
 
 /// The default message size limit of gRPC clients. Larger messages are marked.
 const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;

@@ -1,11 +1,11 @@
 //! Likely reasons why subscribed resources are missing.
 
-use crate::engine::graph::{self, Graph};
-use crate::engine::store::{MissingAnswer, MissingAnswerCause};
-use crate::present::report;
-use crate::wire::event::{StreamId, TypeUrl};
+use xdscope_engine::graph::{self, Graph};
+use xdscope_engine::store::{MissingAnswer, MissingAnswerCause};
+use xdscope_present::report;
+use xdscope_wire::event::{StreamId, TypeUrl};
 
-use crate::tui::data::Data;
+use crate::data::Data;
 
 /// The number of resources of a client from which on its clusters are not searched for reasons,
 /// because that would hold up a frame.

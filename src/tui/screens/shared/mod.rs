@@ -13,7 +13,7 @@ pub(crate) mod variant;
 
 use std::time::Duration;
 
-use crate::wire::text::latency;
+use xdscope_wire::text::latency;
 
 /// Median and 99th percentile of the delay that a tap adds: `84us, p99 3ms`.
 pub(crate) fn delay_words((p50, p99): (Duration, Duration)) -> String {

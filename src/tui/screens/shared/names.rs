@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::event::{StreamId, Time, TypeUrl};
+use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
-use crate::tui::data::{AppliedFilter, Contents};
+use crate::data::{AppliedFilter, Contents};
 
 /// Names matched in one step.
 const NAMES_PER_STEP: usize = 256;

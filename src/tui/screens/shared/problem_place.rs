@@ -1,8 +1,8 @@
 //! The place that a problem points to.
 
-use crate::engine::problems::{Problem, ProblemFact};
-use crate::tui::common::Scope;
-use crate::tui::screens::screen::Destination;
+use crate::common::Scope;
+use crate::screens::screen::Destination;
+use xdscope_engine::problems::{Problem, ProblemFact};
 
 /// Returns where the evidence of a problem is: the card of a refusal, the message that broke a rule
 /// or waits for a verdict, the name that is missing, the resource that warms, the streams that

@@ -1,9 +1,9 @@
 //! The push that a diff of a type begins with.
 
-use crate::engine::diff::PushDiff;
-use crate::engine::store::StateFact;
-use crate::tui::data::Data;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::data::Data;
+use xdscope_engine::diff::PushDiff;
+use xdscope_engine::store::StateFact;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 /// The push of a type on a stream to compare: the refused one, else the newest.
 pub(crate) fn push_to_compare(data: &dyn Data, stream: StreamId, url: &TypeUrl) -> Option<Seq> {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use crate::engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
-use crate::present::report::Role;
-use crate::present::text;
-use crate::tui::widgets::canvas::{Canvas, plain, span};
-use crate::tui::widgets::chart::{self, HistogramClass, SparkValue};
-use crate::tui::widgets::layout;
-use crate::wire::text::{age, count, latency, size};
+use crate::widgets::canvas::{Canvas, plain, span};
+use crate::widgets::chart::{self, HistogramClass, SparkValue};
+use crate::widgets::layout;
+use xdscope_engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
+use xdscope_present::report::Role;
+use xdscope_present::text;
+use xdscope_wire::text::{age, count, latency, size};
 
 /// Columns of the labels to the left of the charts.
 const LABEL_WIDTH: u16 = 10;

@@ -1,6 +1,6 @@
 //! Transport variants in words.
 
-use crate::wire::event::Variant;
+use xdscope_wire::event::Variant;
 
 pub(crate) fn variant_words(variant: Option<Variant>) -> &'static str {
     match variant {

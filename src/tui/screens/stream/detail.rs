@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::engine::store::{StateFact, TypeState};
-use crate::present::applied::{applied_lines, applied_summary};
-use crate::present::report::{self, Role};
-use crate::present::text;
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::StyledLine;
-use crate::tui::widgets::text::field;
-use crate::wire::event::Seq;
-use crate::wire::text::{count, latency, plural, size, time_of_day};
+use crate::common::Common;
+use crate::widgets::canvas::StyledLine;
+use crate::widgets::text::field;
+use xdscope_engine::store::{StateFact, TypeState};
+use xdscope_present::applied::{applied_lines, applied_summary};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text;
+use xdscope_wire::event::Seq;
+use xdscope_wire::text::{count, latency, plural, size, time_of_day};
 
 use super::{StreamScreen, WantedLines, areas};
 

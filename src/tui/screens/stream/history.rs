@@ -1,15 +1,15 @@
 //! The events of a stream: opening, node, TLS, keepalive, close.
 
-use crate::engine::store::{PlaneFact, StreamFact};
-use crate::present::node;
-use crate::present::report::{self, Role};
-use crate::present::text::pad;
-use crate::tui::common::Common;
-use crate::tui::screens::shared::variant::variant_words;
-use crate::tui::widgets::canvas::StyledLine;
-use crate::tui::widgets::text::field;
-use crate::wire::event::Time;
-use crate::wire::text::{age, count, plural, time_of_day_secs};
+use crate::common::Common;
+use crate::screens::shared::variant::variant_words;
+use crate::widgets::canvas::StyledLine;
+use crate::widgets::text::field;
+use xdscope_engine::store::{PlaneFact, StreamFact};
+use xdscope_present::node;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::pad;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::{age, count, plural, time_of_day_secs};
 
 /// The events of the stream and of those that it continues, newest stream first.
 pub(super) fn lines(chain: &[StreamFact], common: &Common, width: usize) -> Vec<StyledLine> {

@@ -9,30 +9,30 @@ mod view;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{LineFact, ReconnectFact, StateFact, Store, StreamFact, TypeState};
-use crate::present::node;
-use crate::present::report::{severity, type_order};
-use crate::tui::common::{Common, Pane, Scope};
-use crate::tui::data::Data;
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
-use crate::tui::screens::screen::{
+use crate::common::{Common, Pane, Scope};
+use crate::data::Data;
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
+use crate::screens::screen::{
     CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
 };
-use crate::tui::screens::shared::missing_answers::MissingAnswers;
-use crate::tui::screens::shared::pushes;
-use crate::tui::screens::shared::traffic::{self, Traffic};
-use crate::tui::widgets::canvas::{Canvas, Span, plain};
-use crate::tui::widgets::chart;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::titles_of;
-use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::tui::widgets::theme;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
-use crate::wire::text;
+use crate::screens::shared::missing_answers::MissingAnswers;
+use crate::screens::shared::pushes;
+use crate::screens::shared::traffic::{self, Traffic};
+use crate::widgets::canvas::{Canvas, Span, plain};
+use crate::widgets::chart;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::scroll;
+use crate::widgets::table::titles_of;
+use crate::widgets::text::{plain_lines, plain_row, texts};
+use crate::widgets::theme;
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::store::{LineFact, ReconnectFact, StateFact, Store, StreamFact, TypeState};
+use xdscope_present::node;
+use xdscope_present::report::{severity, type_order};
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_wire::text;
 
 use streams::ClientStreams;
 

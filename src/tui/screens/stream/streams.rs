@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::problems::Problem;
-use crate::engine::store::StreamFact;
-use crate::present::report::{self, Role};
-use crate::present::text::wrap;
-use crate::tui::common::Common;
-use crate::tui::data::Data;
-use crate::tui::screens::screen::Content;
-use crate::tui::screens::shared::lifetimes;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::wire::event::{Side, StreamId, Time};
-use crate::wire::text::{age, count, plural, time_of_day_secs};
+use crate::common::Common;
+use crate::data::Data;
+use crate::screens::screen::Content;
+use crate::screens::shared::lifetimes;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::scroll;
+use crate::widgets::table::{self, Column, Cut, column};
+use xdscope_engine::problems::Problem;
+use xdscope_engine::store::StreamFact;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::wrap;
+use xdscope_wire::event::{Side, StreamId, Time};
+use xdscope_wire::text::{age, count, plural, time_of_day_secs};
 
 use super::history;
 

@@ -2,21 +2,21 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{StateFact, TypeState};
-use crate::present::applied::applied_summary;
-use crate::present::report::{self, Role};
-use crate::present::text::pad;
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::list_table::ListTable;
-use crate::tui::screens::shared::{lifetimes, message_rows, traffic};
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::tui::widgets::theme;
-use crate::wire::event::TypeUrl;
-use crate::wire::text::{count, plural, type_label};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::list_table::ListTable;
+use crate::screens::shared::{lifetimes, message_rows, traffic};
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::theme;
+use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::store::{StateFact, TypeState};
+use xdscope_present::applied::applied_summary;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::pad;
+use xdscope_wire::event::TypeUrl;
+use xdscope_wire::text::{count, plural, type_label};
 
 use super::detail::millis;
 use super::{StreamScreen, detail, history};

@@ -5,15 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{ClaimFact, PendingNameFact, ReconnectFact, ResourceFact, SummaryFact, Wildcard};
-use crate::engine::structured::Members;
-use crate::present::json::type_word;
-use crate::tui::data::{AppliedFilter, Data};
-use crate::tui::lists::Sort;
-use crate::tui::screens::shared::members::CountedMembers;
-use crate::tui::screens::shared::missing_answers::MissingAnswers;
-use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
-use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
+use crate::data::{AppliedFilter, Data};
+use crate::lists::Sort;
+use crate::screens::shared::members::CountedMembers;
+use crate::screens::shared::missing_answers::MissingAnswers;
+use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use xdscope_engine::store::{ClaimFact, PendingNameFact, ReconnectFact, ResourceFact, SummaryFact, Wildcard};
+use xdscope_engine::structured::Members;
+use xdscope_present::json::type_word;
+use xdscope_wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
 
 /// Rows searched for requests in one step.
 const ROWS_PER_STEP: usize = 1024;

@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::Effect;
-use crate::tui::tests::script::{ScriptedStore, large};
-use crate::tui::tests::{
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::Effect;
+use crate::tests::script::{ScriptedStore, large};
+use crate::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, line, model, screen, screen_in, type_keys, typed,
 };
 

@@ -4,20 +4,20 @@ use ratatui::layout::{Position, Rect};
 
 use super::areas;
 use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
-use crate::engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
-use crate::present::report::{self, Role};
-use crate::present::structured;
-use crate::present::text;
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::list_table::ListTable;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::wire::event::Time;
-use crate::wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::list_table::ListTable;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table::{self, Column, Cut, column};
+use xdscope_engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
+use xdscope_present::report::{self, Role};
+use xdscope_present::structured;
+use xdscope_present::text;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
 
-use crate::tui::widgets::text::field;
+use crate::widgets::text::field;
 
 fn mode(of: &SubscribedType, narrow: bool) -> &'static str {
     match of.wildcard {

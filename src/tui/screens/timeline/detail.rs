@@ -1,15 +1,15 @@
 //! The selected message in full: its fields, or its body.
 
-use crate::engine::store::{MessageFact, Wildcard};
-use crate::present::report::{self, Role};
-use crate::present::text;
-use crate::present::text::wrap;
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::{StyledLine, plain};
-use crate::tui::widgets::syntax;
-use crate::tui::widgets::text::field;
-use crate::wire::event::Dir;
-use crate::wire::text::{count, display_safe, latency, shown_name, size};
+use crate::common::Common;
+use crate::widgets::canvas::{StyledLine, plain};
+use crate::widgets::syntax;
+use crate::widgets::text::field;
+use xdscope_engine::store::{MessageFact, Wildcard};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text;
+use xdscope_present::text::wrap;
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{count, display_safe, latency, shown_name, size};
 
 use super::areas;
 use super::state::{SelectedMessage, TimelineScreen};

@@ -1,14 +1,14 @@
 //! A message that xdscope changed or left out, beside what was sent.
 
-use crate::engine::diff::{DiffSide, LineDiff};
-use crate::engine::store::MessageFact;
-use crate::present::bodies;
-use crate::present::report::Role;
-use crate::present::text::{Keep, cut, pad};
-use crate::schema::{FieldNames, to_yaml};
-use crate::tui::data::Data;
-use crate::tui::widgets::canvas::{StyledLine, plain, span};
-use crate::wire::text::display_safe;
+use crate::data::Data;
+use crate::widgets::canvas::{StyledLine, plain, span};
+use xdscope_engine::diff::{DiffSide, LineDiff};
+use xdscope_engine::store::MessageFact;
+use xdscope_present::bodies;
+use xdscope_present::report::Role;
+use xdscope_present::text::{Keep, cut, pad};
+use xdscope_schema::{FieldNames, to_yaml};
+use xdscope_wire::text::display_safe;
 
 /// Lines of a message that are shown.
 const MAX_LINES: usize = 5_000;
@@ -72,7 +72,7 @@ impl InterceptedTexts {
             plain("   "),
             span("sent instead", Role::Title),
         ];
-        let row = |pair: &crate::engine::diff::SideBySideRow| {
+        let row = |pair: &xdscope_engine::diff::SideBySideRow| {
             let (old, new) = match pair.changed {
                 true => (Role::Removed, Role::Added),
                 false => (Role::Plain, Role::Plain),

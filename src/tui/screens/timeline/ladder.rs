@@ -3,15 +3,15 @@
 use ratatui::layout::Rect;
 
 use super::state::{TimelineRow, TimelineScreen};
-use crate::engine::store::{LineFact, MessageKind};
-use crate::present::report::{self, Role};
-use crate::present::text;
-use crate::present::text::{Keep, cut, pad};
-use crate::tui::common::Common;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::theme::Glyphs;
-use crate::wire::event::Dir;
-use crate::wire::text::{display_safe, latency, time_of_day};
+use crate::common::Common;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::theme::Glyphs;
+use xdscope_engine::store::{LineFact, MessageKind};
+use xdscope_present::report::{self, Role};
+use xdscope_present::text;
+use xdscope_present::text::{Keep, cut, pad};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::{display_safe, latency, time_of_day};
 
 /// Columns to the left of the client's line: mark and time.
 const LEFT_WIDTH: usize = 14;

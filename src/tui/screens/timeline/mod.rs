@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::store::MessageFact;
-use crate::tui::common::{Common, Pane};
-use crate::tui::data::{BodyFormat, Data};
-use crate::tui::input::command::Command;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
-use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::wire::event::{Dir, Seq, TypeUrl};
-use crate::wire::text::{count, plural};
+use crate::common::{Common, Pane};
+use crate::data::{BodyFormat, Data};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, TextTable};
+use crate::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::text::{plain_lines, plain_row, texts};
+use xdscope_engine::store::MessageFact;
+use xdscope_wire::event::{Dir, Seq, TypeUrl};
+use xdscope_wire::text::{count, plural};
 
 use state::TimelineRow;
 pub(crate) use state::TimelineScreen;

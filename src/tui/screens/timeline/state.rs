@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{LineFact, MessageFact, WarmingFact};
-use crate::wire::event::{Dir, Seq, Variant};
+use xdscope_engine::store::{LineFact, MessageFact, WarmingFact};
+use xdscope_wire::event::{Dir, Seq, Variant};
 
 use super::index::RowIndex;
 use super::intercepted::InterceptedTexts;
-use crate::tui::common::Scope;
-use crate::tui::data::{AppliedFilter, BodyFormat, Data};
-use crate::tui::widgets::list::scroll;
+use crate::common::Scope;
+use crate::data::{AppliedFilter, BodyFormat, Data};
+use crate::widgets::list::scroll;
 
 /// Rows examined in one step of a search.
 const ROWS_PER_STEP: usize = 256;

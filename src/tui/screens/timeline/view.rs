@@ -4,16 +4,16 @@ use ratatui::layout::{Position, Rect};
 
 use super::state::{TimelineRow, TimelineScreen};
 use super::{areas, detail, ladder};
-use crate::engine::store::{MessageFact, MessageKind};
-use crate::present::report::{self, Role};
-use crate::tui::common::{Common, Pane};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::message_rows;
-use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table;
-use crate::wire::event::Dir;
-use crate::wire::text::count;
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::message_rows;
+use crate::widgets::canvas::{Canvas, Span, StyledLine, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::table;
+use xdscope_engine::store::{MessageFact, MessageKind};
+use xdscope_present::report::{self, Role};
+use xdscope_wire::event::Dir;
+use xdscope_wire::text::count;
 
 /// The titles of the columns.
 pub(super) fn titles(common: &Common) -> Vec<&'static str> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::engine::store::TypeState;
-use crate::tui::data::{ClientAction, Info};
-use crate::tui::shell::effect::Effect;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::Overlay;
-use crate::tui::tests::story::{Story, info, story, url};
-use crate::tui::tests::{PLAIN, drawn_text, model, type_keys};
-use crate::wire::event::Kind;
+use crate::data::{ClientAction, Info};
+use crate::shell::effect::Effect;
+use crate::shell::model::Model;
+use crate::shell::overlay::Overlay;
+use crate::tests::story::{Story, info, story, url};
+use crate::tests::{PLAIN, drawn_text, model, type_keys};
+use xdscope_engine::store::TypeState;
+use xdscope_wire::event::Kind;
 
 /// A client that holds a push of routes.
 fn client() -> (Model, Story) {

@@ -1,10 +1,10 @@
 //! Copies of rows, names and commands.
 
 use super::places::replayed;
-use crate::tui::shell::effect::Effect;
-use crate::tui::tests::script::{ScriptedStore, select_resource};
-use crate::tui::tests::story::story;
-use crate::tui::tests::{PLAIN, model, type_keys, typed};
+use crate::shell::effect::Effect;
+use crate::tests::script::{ScriptedStore, select_resource};
+use crate::tests::story::story;
+use crate::tests::{PLAIN, model, type_keys, typed};
 
 #[test]
 fn copies_rows_json_and_commands() {

@@ -1,8 +1,8 @@
 //! The table of diagnoses in docs/diagnoses.md: at most two keys from the first screen.
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{PLAIN, drawn_text, model, type_keys};
+use crate::input::screen_id::ScreenId;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{PLAIN, drawn_text, model, type_keys};
 
 use super::every_key::harness_key;
 use super::places::{PROBLEMS, replayed};

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::tui::common::Pane;
-use crate::tui::input::command::Command;
-use crate::tui::input::context::Context;
-use crate::tui::input::rebind::Keymap;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{PLAIN, drawn_text, model, type_keys, typed};
+use crate::common::Pane;
+use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::rebind::Keymap;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::update::update;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{PLAIN, drawn_text, model, type_keys, typed};
 
 use super::places::{PROBLEMS, replayed};
 
@@ -61,7 +61,7 @@ fn may_change_nothing(command: Command) -> bool {
             | Follow
             | Grow
             | Shrink
-    ) || crate::tui::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
+    ) || crate::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
 }
 
 fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
@@ -151,7 +151,7 @@ fn help_has_every_key_of_the_screen() {
         type_keys(&mut model, &source.data(), "?");
         let shown = drawn_text(&model);
         for binding in contexts.iter().flat_map(|context| keymap.of(*context)) {
-            let key = crate::tui::input::keymap::shown_key(binding.key, model.common.theme.glyphs());
+            let key = crate::input::keymap::shown_key(binding.key, model.common.theme.glyphs());
             let doc: String = binding.command.doc().chars().take(30).collect();
             let is_listed = shown.lines().any(|line| line.contains(&doc) && line.contains(key));
             assert!(is_listed, "{} {doc} is not in the help of {screen}\n{shown}", binding.key);

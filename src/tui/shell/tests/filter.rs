@@ -1,8 +1,8 @@
 //! The filter as it is typed.
 
-use crate::tui::shell::model::Model;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
+use crate::shell::model::Model;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
 
 use super::places::PROBLEMS;
 
@@ -79,7 +79,7 @@ fn completes_fields_and_values() {
     let input = |keys: &str| {
         let model = typed(&source.data(), keys);
         match model.overlays.last() {
-            Some(crate::tui::Overlay::Filter(prompt)) => prompt.input.clone(),
+            Some(crate::Overlay::Filter(prompt)) => prompt.input.clone(),
             _ => panic!("no prompt"),
         }
     };

@@ -1,7 +1,7 @@
 //! Searches in texts.
 
-use crate::tui::tests::story::story;
-use crate::tui::tests::{drawn_text, type_keys, typed};
+use crate::tests::story::story;
+use crate::tests::{drawn_text, type_keys, typed};
 
 #[test]
 fn finds_in_a_text() {

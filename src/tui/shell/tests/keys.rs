@@ -1,13 +1,13 @@
 //! Keys that act on every screen.
 
-use crate::tui::data::Info;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::{update, update_all};
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::{at, info, story};
-use crate::tui::tests::{PLAIN, drawn_text, keys, model, screen, type_keys, typed};
-use crate::wire::event::Seq;
+use crate::data::Info;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::settle::search;
+use crate::shell::update::{update, update_all};
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::{at, info, story};
+use crate::tests::{PLAIN, drawn_text, keys, model, screen, type_keys, typed};
+use xdscope_wire::event::Seq;
 
 use super::places::{PROBLEMS, bar, replayed};
 

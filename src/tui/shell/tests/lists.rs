@@ -1,11 +1,11 @@
 //! Orders and columns of lists, and lists as tables.
 
-use crate::tui::input::context::Context;
-use crate::tui::shell::columns::ENTRY_KEYS;
-use crate::tui::shell::effect::Effect;
-use crate::tui::shell::model::Model;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{drawn_text, line, type_keys, typed};
+use crate::input::context::Context;
+use crate::shell::columns::ENTRY_KEYS;
+use crate::shell::effect::Effect;
+use crate::shell::model::Model;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{drawn_text, line, type_keys, typed};
 
 use super::places::PROBLEMS;
 
@@ -131,12 +131,12 @@ fn every_entry_of_a_menu_has_a_key() {
 #[test]
 fn menu_of_columns_marks_those_without_room() {
     let source = ScriptedStore::of(PROBLEMS);
-    let mut small = crate::tui::tests::model(80, 24, crate::tui::tests::PLAIN);
+    let mut small = crate::tests::model(80, 24, crate::tests::PLAIN);
     type_keys(&mut small, &source.data(), "2C");
     let shown = drawn_text(&small);
     let left_out = shown.lines().filter(|line| line.contains("no room at this width")).count();
     assert!(left_out > 0 && !line(&shown, "[x] STATE").contains("no room"), "{shown}");
-    let mut wide = crate::tui::tests::model(200, 60, crate::tui::tests::PLAIN);
+    let mut wide = crate::tests::model(200, 60, crate::tests::PLAIN);
     type_keys(&mut wide, &source.data(), "2C");
     assert!(!drawn_text(&wide).contains("no room"), "{}", drawn_text(&wide));
 }

@@ -1,7 +1,7 @@
 //! The messages around the selection, below screens that leave room.
 
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{line, screen};
+use crate::tests::script::ScriptedStore;
+use crate::tests::{line, screen};
 
 /// The heading of the pane, if there is one.
 fn heading(keys: &str, (width, height): (u16, u16)) -> Option<String> {

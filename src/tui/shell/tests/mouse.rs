@@ -2,11 +2,11 @@
 
 use crossterm::event::{MouseButton, MouseEventKind};
 
-use crate::tui::common::Pane;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::Effect;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{click, drawn_text, mouse, type_keys, typed};
+use crate::common::Pane;
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::Effect;
+use crate::tests::script::ScriptedStore;
+use crate::tests::{click, drawn_text, mouse, type_keys, typed};
 
 use super::places::PROBLEMS;
 

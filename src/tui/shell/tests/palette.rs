@@ -1,14 +1,14 @@
 //! The palette goes to places by name.
 
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::model::Model;
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::{update, update_all};
-use crate::tui::tests::script::{ScriptedStore, large, resource, selected_resource};
-use crate::tui::tests::{PLAIN, drawn_text, keys, line, model, type_keys, typed};
-use crate::tui::widgets::theme::Palette;
-use crate::wire::event::Kind;
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::model::Model;
+use crate::shell::settle::search;
+use crate::shell::update::{update, update_all};
+use crate::tests::script::{ScriptedStore, large, resource, selected_resource};
+use crate::tests::{PLAIN, drawn_text, keys, line, model, type_keys, typed};
+use crate::widgets::theme::Palette;
+use xdscope_wire::event::Kind;
 
 use super::places::PROBLEMS;
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::tui::common::Pane;
-use crate::tui::data::{Info, ReplayBar, Seek, Speed};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::Screen;
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::model::Model;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::info;
-use crate::tui::tests::{PLAIN, drawn_text, model, type_keys, typed};
-use crate::wire::event::{Seq, Time};
+use crate::common::Pane;
+use crate::data::{Info, ReplayBar, Seek, Speed};
+use crate::input::screen_id::ScreenId;
+use crate::screens::screen::Screen;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::model::Model;
+use crate::shell::update::update;
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::info;
+use crate::tests::{PLAIN, drawn_text, model, type_keys, typed};
+use xdscope_wire::event::{Seq, Time};
 
 /// One problem of each kind that has a place of its own.
 pub(super) const PROBLEMS: &str = include_str!("../../../../tests/fixtures/tui/diagnoses.xds");

@@ -1,15 +1,15 @@
 //! The one list of problems, on every screen.
 
-use crate::tui::common::Scope;
-use crate::tui::data::{Info, TapFigures};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::tests::places::PROBLEMS;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::{info, story};
-use crate::tui::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
+use crate::common::Scope;
+use crate::data::{Info, TapFigures};
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::tests::places::PROBLEMS;
+use crate::shell::update::update;
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::{info, story};
+use crate::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
 
 const OTHER_SCREENS: [&str; 8] = ["2", "3", "4", "5", "6", "7", "8", "9"];
 

@@ -7,15 +7,15 @@ use std::rc::Rc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use crate::tui::shell::effect::{Effect, Msg};
-use crate::tui::shell::painter::{Painter, blank};
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::update;
-use crate::tui::shell::view::view;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::{Story, story};
-use crate::tui::tests::{drawn, model, text};
-use crate::tui::widgets::theme::Theme;
+use crate::shell::effect::{Effect, Msg};
+use crate::shell::painter::{Painter, blank};
+use crate::shell::settle::search;
+use crate::shell::update::update;
+use crate::shell::view::view;
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::{Story, story};
+use crate::tests::{drawn, model, text};
+use crate::widgets::theme::Theme;
 
 /// Keys without a character. Esc is twice as likely, since it leaves prompts and panes.
 const NAMED: [KeyCode; 15] = [

@@ -1,12 +1,12 @@
 //! The tour of the demo tells the truth, and follows the user.
 
-use crate::tui::data::Info;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::effect::Effect;
-use crate::tui::shell::model::Model;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::info;
-use crate::tui::tests::{PLAIN, drawn_text, model, type_keys};
+use crate::data::Info;
+use crate::input::screen_id::ScreenId;
+use crate::shell::effect::Effect;
+use crate::shell::model::Model;
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::info;
+use crate::tests::{PLAIN, drawn_text, model, type_keys};
 
 use super::places::{PROBLEMS, bar};
 

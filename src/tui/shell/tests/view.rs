@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use ratatui::style::{Color, Modifier};
 
-use crate::engine::problems::{Problem, RefusedPush};
-use crate::engine::store::{PushedVersion, RowNote};
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::{REFUSED, ScriptedStore};
-use crate::tui::tests::story::{empty_story, story};
-use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, line, model, screen, type_keys, typed};
-use crate::wire::text::must_escape;
+use crate::shell::effect::Msg;
+use crate::shell::update::update;
+use crate::tests::script::{REFUSED, ScriptedStore};
+use crate::tests::story::{empty_story, story};
+use crate::tests::{PLAIN, assert_snapshots, drawn, drawn_text, line, model, screen, type_keys, typed};
+use xdscope_engine::problems::{Problem, RefusedPush};
+use xdscope_engine::store::{PushedVersion, RowNote};
+use xdscope_wire::text::must_escape;
 
 #[test]
 fn help() {
@@ -126,7 +126,7 @@ fn resizes_panes_within_the_screen() {
 }
 
 /// The second line of every screen.
-fn verdict(data: &dyn crate::tui::data::Data, keys: &str) -> String {
+fn verdict(data: &dyn crate::data::Data, keys: &str) -> String {
     screen(data, keys, 200, 30).lines().nth(1).unwrap_or_default().trim().to_owned()
 }
 

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use crate::present::report::Role;
-use crate::present::text::width;
-use crate::tui::data::{ReplayBar, Sign};
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::chart::{SparkValue, spark_text};
-use crate::tui::widgets::theme::Glyphs;
-use crate::wire::event::Time;
-use crate::wire::text::{count, time_of_day};
+use crate::data::{ReplayBar, Sign};
+use crate::shell::model::Model;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::chart::{SparkValue, spark_text};
+use crate::widgets::theme::Glyphs;
+use xdscope_present::report::Role;
+use xdscope_present::text::width;
+use xdscope_wire::event::Time;
+use xdscope_wire::text::{count, time_of_day};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.common.clock.untimed;

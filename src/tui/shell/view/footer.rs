@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::present::report::Role;
-use crate::tui::data::Mode;
-use crate::tui::input::command::Command;
-use crate::tui::input::context::Context;
-use crate::tui::input::keymap;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::Layout;
-use crate::wire::text;
+use crate::data::Mode;
+use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::keymap;
+use crate::input::screen_id::ScreenId;
+use crate::shell::model::Model;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::Layout;
+use xdscope_present::report::Role;
+use xdscope_wire::text;
 
 use super::{bar, prompts};
 
@@ -56,7 +56,7 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
 /// Draws a notice. A long one takes the lines above too.
 fn notice(canvas: &mut Canvas, area: Rect, notice: &str) {
     let safe = text::display_safe(notice);
-    let lines = crate::present::text::wrap(&safe, usize::from(area.width).saturating_sub(2));
+    let lines = xdscope_present::text::wrap(&safe, usize::from(area.width).saturating_sub(2));
     let more = u16::try_from(lines.len().min(MAX_NOTICE_LINES).saturating_sub(1)).unwrap_or(0).min(area.y);
     let area = Rect { y: area.y - more, height: more + 1, ..area };
     for (row, line) in area.rows().zip(&lines) {
@@ -149,7 +149,9 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let width = |items: &[(Importance, String, &str)]| {
         items
             .iter()
-            .map(|(_, key, label)| crate::present::text::width(key) + crate::present::text::width(label) + 3)
+            .map(|(_, key, label)| {
+                xdscope_present::text::width(key) + xdscope_present::text::width(label) + 3
+            })
             .sum::<usize>()
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {

@@ -2,18 +2,18 @@
 
 use ratatui::layout::Rect;
 
-use crate::present::report::{self, Role};
-use crate::present::text::{pad, wrap};
-use crate::tui::input::command::Command;
-use crate::tui::input::context::Context;
-use crate::tui::input::keymap;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text::plain_lines;
-use crate::tui::widgets::theme;
-use crate::wire::text::plural;
+use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::keymap;
+use crate::input::screen_id::ScreenId;
+use crate::shell::model::Model;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::{self, Layout};
+use crate::widgets::text::plain_lines;
+use crate::widgets::theme;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::{pad, wrap};
+use xdscope_wire::text::plural;
 
 const FILTER: [&str; 6] = [
     "type:cds node:edge* kind:nack lat>100ms",

@@ -2,13 +2,13 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::present::report::Role;
-use crate::tui::shell::columns::{ENTRY_KEYS, column_entries, sort_entries};
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::Overlay;
-use crate::tui::widgets::canvas::{Canvas, span};
-use crate::tui::widgets::layout::{Layout, split};
-use crate::tui::widgets::list::scroll;
+use crate::shell::columns::{ENTRY_KEYS, column_entries, sort_entries};
+use crate::shell::model::Model;
+use crate::shell::overlay::Overlay;
+use crate::widgets::canvas::{Canvas, span};
+use crate::widgets::layout::{Layout, split};
+use crate::widgets::list::scroll;
+use xdscope_present::report::Role;
 
 /// A menu: its title, its lines, and the chosen one.
 struct Menu {

@@ -13,14 +13,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
-use crate::present::report::Role;
-use crate::present::text::wrap;
-use crate::tui::shell::message_pane;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::Overlay;
-use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::{self, MIN_SIZE};
-use crate::wire::event::StreamId;
+use crate::shell::message_pane;
+use crate::shell::model::Model;
+use crate::shell::overlay::Overlay;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::layout::{self, MIN_SIZE};
+use xdscope_present::report::Role;
+use xdscope_present::text::wrap;
+use xdscope_wire::event::StreamId;
 
 use palette::PaletteLines;
 

@@ -2,16 +2,16 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::present::report::Role;
-use crate::present::text::cut_name;
-use crate::present::text::{Keep, cut, pad, width};
-use crate::tui::input::keymap;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
-use crate::tui::widgets::canvas::{Canvas, plain, span};
-use crate::tui::widgets::layout::{Layout, split};
-use crate::tui::widgets::list::scroll;
-use crate::wire::text::display_safe;
+use crate::input::keymap;
+use crate::shell::model::Model;
+use crate::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
+use crate::widgets::canvas::{Canvas, plain, span};
+use crate::widgets::layout::{Layout, split};
+use crate::widgets::list::scroll;
+use xdscope_present::report::Role;
+use xdscope_present::text::cut_name;
+use xdscope_present::text::{Keep, cut, pad, width};
+use xdscope_wire::text::display_safe;
 
 /// Columns of a name.
 const NAME_WIDTH: usize = 25;

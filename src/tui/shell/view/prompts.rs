@@ -3,13 +3,13 @@
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use crate::present::report::Role;
-use crate::tui::data::ClientAction;
-use crate::tui::shell::hold;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
-use crate::tui::widgets::canvas::{Canvas, span};
-use crate::wire::text;
+use crate::data::ClientAction;
+use crate::shell::hold;
+use crate::shell::model::Model;
+use crate::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
+use crate::widgets::canvas::{Canvas, span};
+use xdscope_present::report::Role;
+use xdscope_wire::text;
 
 /// Lines of a remark above a prompt.
 const MAX_REMARK_LINES: usize = 6;
@@ -39,10 +39,10 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let words: Vec<String> = actions.iter().map(ClientAction::words).collect();
             let words = text::display_safe(&words.join(", ")).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
-            let words = crate::present::text::cut(
+            let words = xdscope_present::text::cut(
                 &words,
                 room,
-                crate::present::text::Keep::Head,
+                xdscope_present::text::Keep::Head,
                 canvas.glyphs().cut,
             );
             format!(" {words}?  y send  n not")
@@ -52,10 +52,10 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let room = usize::from(line.width).saturating_sub(18);
             format!(
                 " {}?  y yes  n no",
-                crate::present::text::cut(
+                xdscope_present::text::cut(
                     &words,
                     room,
-                    crate::present::text::Keep::Head,
+                    xdscope_present::text::Keep::Head,
                     canvas.glyphs().cut
                 )
             )
@@ -106,7 +106,7 @@ fn input_line(canvas: &mut Canvas, line: Rect, lead: &str, input: &str) -> Input
     let safe = text::display_safe(input);
     let width = usize::from(room.width).saturating_sub(2);
     let shown =
-        crate::present::text::cut(&safe, width, crate::present::text::Keep::Tail, canvas.glyphs().cut);
+        xdscope_present::text::cut(&safe, width, xdscope_present::text::Keep::Tail, canvas.glyphs().cut);
     let end = canvas.text(room, &shown, Role::Plain).max(room.x);
     InputLine { room, end }
 }
@@ -148,8 +148,9 @@ fn filter(canvas: &mut Canvas, line: Rect, prompt: &FilterPrompt) -> Position {
     if let Some(error) = &prompt.error {
         let (room, end) = (drawn.room, drawn.end);
         let wrong = prompt.input.get(error.at..).unwrap_or("");
-        let width =
-            u16::try_from(crate::present::text::width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
+        let width = u16::try_from(xdscope_present::text::width(&text::display_safe(wrong)))
+            .unwrap_or(u16::MAX)
+            .max(1);
         let x = end.saturating_sub(width).max(room.x);
         let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
         canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
@@ -177,11 +178,11 @@ fn find(canvas: &mut Canvas, line: Rect, input: &str, found: Option<&str>) -> Po
 /// Draws a remark beside the input or, without room, above it: wrapped, never cut.
 fn remark(canvas: &mut Canvas, drawn: &InputLine, line: Rect, remark: &str, role: Role) {
     let safe = text::display_safe(remark);
-    if crate::present::text::width(&safe) <= usize::from(drawn.beside().width) {
+    if xdscope_present::text::width(&safe) <= usize::from(drawn.beside().width) {
         canvas.line(drawn.beside(), &[span(safe.as_ref(), role)]);
         return;
     }
-    let lines = crate::present::text::wrap(&safe, usize::from(line.width).saturating_sub(2));
+    let lines = xdscope_present::text::wrap(&safe, usize::from(line.width).saturating_sub(2));
     let height = u16::try_from(lines.len().min(MAX_REMARK_LINES)).unwrap_or(1).min(line.y);
     let area = Rect { y: line.y - height, height, ..line };
     for (row, text) in area.rows().zip(&lines) {

@@ -2,19 +2,19 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::problems::ProblemFact;
-use crate::present::hold::hold_time;
-use crate::present::report::{self, Role};
-use crate::tui::data::Mode;
-use crate::tui::input::command::Command;
-use crate::tui::input::keymap;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::shared::delay_words;
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::theme::{self, Glyphs};
-use crate::wire::text::{self, count, plural, size, time_of_day_secs, type_label};
+use crate::data::Mode;
+use crate::input::command::Command;
+use crate::input::keymap;
+use crate::input::screen_id::ScreenId;
+use crate::screens::shared::delay_words;
+use crate::shell::model::Model;
+use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::layout::Layout;
+use crate::widgets::theme::{self, Glyphs};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_present::hold::hold_time;
+use xdscope_present::report::{self, Role};
+use xdscope_wire::text::{self, count, plural, size, time_of_day_secs, type_label};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third, fourth] = layout.head;
@@ -28,12 +28,12 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     }
     let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
     let right =
-        crate::present::text::cut(&right, most, crate::present::text::Keep::Head, canvas.glyphs().cut);
-    let room = usize::from(fourth.width).saturating_sub(crate::present::text::width(&right) + 8);
+        xdscope_present::text::cut(&right, most, xdscope_present::text::Keep::Head, canvas.glyphs().cut);
+    let room = usize::from(fourth.width).saturating_sub(xdscope_present::text::width(&right) + 8);
     let left = scope(model, layout, room);
     canvas.rule(fourth, "", "");
     let used =
-        left.iter().map(|span| crate::present::text::width(&text::display_safe(&span.text))).sum::<usize>()
+        left.iter().map(|span| xdscope_present::text::width(&text::display_safe(&span.text))).sum::<usize>()
             + 2;
     let used = u16::try_from(used.min(room + 2)).unwrap_or(fourth.width);
     let at = Rect { x: fourth.x + 2, width: used.min(fourth.width - 2), ..fourth };
@@ -75,10 +75,10 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         more => format!("+{} more  ", count(more as u64)),
     };
     let key = if common.problem_count() > 0 { key } else { "" };
-    let used = u16::try_from(crate::present::text::width(&right) + crate::present::text::width(key) + 2)
+    let used = u16::try_from(xdscope_present::text::width(&right) + xdscope_present::text::width(key) + 2)
         .unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
-    let fits = |text: &String| crate::present::text::width(text) + 4 <= usize::from(room.width);
+    let fits = |text: &String| xdscope_present::text::width(text) + 4 <= usize::from(room.width);
     let is_whole = common.info.is_opening() || fits(&verdict.text);
     let shorter = verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last());
     let text = shorter.filter(|_| !is_whole).cloned().unwrap_or(verdict.text);
@@ -106,7 +106,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
     let mut end = 0;
     let tabs = tabs(model, layout);
     ScreenId::ALL.into_iter().zip(tabs.chunks(SPANS_OF_TAB)).find_map(|(screen, tab)| {
-        end += tab.iter().map(|span| crate::present::text::width(&span.text)).sum::<usize>();
+        end += tab.iter().map(|span| xdscope_present::text::width(&span.text)).sum::<usize>();
         (usize::from(x) < end).then_some(screen)
     })
 }
@@ -114,7 +114,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
 /// The tabs of all screens, three spans each. A narrow terminal has the names of some only.
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
     let tabs = named_tabs(model, |screen| if layout.narrow { screen.short() } else { screen.title() });
-    let width: usize = tabs.iter().map(|span| crate::present::text::width(&span.text)).sum();
+    let width: usize = tabs.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
     match width > usize::from(layout.body.width) {
         true => named_tabs(model, |screen| if screen == model.screen { screen.title() } else { "" }),
         false => tabs,
@@ -144,8 +144,9 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         right.push(plain(rec));
     }
     if let Some(name) = &info.named {
-        let name = crate::present::text::cut(name, 16, crate::present::text::Keep::Tail, canvas.glyphs().cut)
-            .into_owned();
+        let name =
+            xdscope_present::text::cut(name, 16, xdscope_present::text::Keep::Tail, canvas.glyphs().cut)
+                .into_owned();
         right.push(span(format!("{name} (r ends)  "), Role::Warn));
     }
     if info.dropped > 0 {
@@ -172,7 +173,7 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
     if info.bar.is_none() {
         right.push(plain(time_of_day_secs(model.common.now, model.common.clock, &model.common.zone)));
     }
-    let width: usize = right.iter().map(|span| crate::present::text::width(&span.text)).sum();
+    let width: usize = right.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
     let at = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
     let name = if layout.narrow { " " } else { " xdscope  " };
     let left = [span(name, Role::Title), plain(info.source.as_str())];
@@ -245,25 +246,25 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
     ];
     if let Some(filter) = &model.common.filter {
         end.push(span("  filter ", Role::Muted));
-        let used: usize = end.iter().map(|span| crate::present::text::width(&span.text)).sum();
-        let node = crate::present::text::width(&stream).min(MIN_NODE_WIDTH);
-        let left = room.saturating_sub(used + crate::present::text::width(word) + node);
+        let used: usize = end.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
+        let node = xdscope_present::text::width(&stream).min(MIN_NODE_WIDTH);
+        let left = room.saturating_sub(used + xdscope_present::text::width(word) + node);
         let (hint, short, role) = match model.screen.others_for(&filter.filter) {
             Some(others) => (format!("  (only for {others})"), "  (not here)", Role::Bad),
             None => ("  (Esc clears)".to_owned(), "  (Esc)", Role::Muted),
         };
-        let fits = crate::present::text::width(&filter.text) + crate::present::text::width(&hint) <= left;
+        let fits = xdscope_present::text::width(&filter.text) + xdscope_present::text::width(&hint) <= left;
         let hint = if fits { hint } else { short.to_owned() };
-        let cells = left.saturating_sub(crate::present::text::width(&hint)).max(8);
+        let cells = left.saturating_sub(xdscope_present::text::width(&hint)).max(8);
         let expression =
-            crate::present::text::cut(&filter.text, cells, crate::present::text::Keep::Head, glyphs.cut);
+            xdscope_present::text::cut(&filter.text, cells, xdscope_present::text::Keep::Head, glyphs.cut);
         end.push(span(expression.into_owned(), Role::Warn));
         end.push(span(hint, role));
     }
-    let used: usize = end.iter().map(|span| crate::present::text::width(&span.text)).sum();
+    let used: usize = end.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
     // The node is shortened, so that a type or a filter in force can be seen.
-    let cells = room.saturating_sub(used + crate::present::text::width(word)).max(MIN_NODE_WIDTH);
-    let stream = crate::present::text::cut_name(&stream, cells, glyphs.cut);
+    let cells = room.saturating_sub(used + xdscope_present::text::width(word)).max(MIN_NODE_WIDTH);
+    let stream = xdscope_present::text::cut_name(&stream, cells, glyphs.cut);
     let mut line = vec![span(word, Role::Muted), plain(stream.into_owned())];
     line.extend(end);
     line

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::present::report::Role;
-use crate::present::text::wrap;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::tour::{LABEL_WIDTH, MAX_TEXT_LINES};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, span};
-use crate::tui::widgets::layout::{Layout, split};
-use crate::wire::text::display_safe;
+use crate::shell::model::Model;
+use crate::shell::tour::{LABEL_WIDTH, MAX_TEXT_LINES};
+use crate::widgets::canvas::{Canvas, StyledLine, span};
+use crate::widgets::layout::{Layout, split};
+use xdscope_present::report::Role;
+use xdscope_present::text::wrap;
+use xdscope_wire::text::display_safe;
 
 /// Draws the current step.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, _layout: &Layout) {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::engine::store::TypeState;
-use crate::present::report::{Role, state_word};
+use xdscope_engine::store::TypeState;
+use xdscope_present::report::{Role, state_word};
 
 /// The symbols. Each takes one cell, except arrows, folds and the cut mark in ASCII.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ pub(crate) use glyphs::{Glyphs, StateMark, ascii, state_mark};
 pub use named::{NamedTheme, Themes, for_background};
 pub use palette::{ColorDepth, Palette, ThemeRole};
 
-use crate::present::report::Role;
+use xdscope_present::report::Role;
 
 /// The styles of roles, and whether only ASCII symbols are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

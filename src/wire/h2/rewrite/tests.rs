@@ -3,9 +3,9 @@ use loona_hpack::encoder::encode_integer;
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::h2::literal::MAX_FRAME_BYTES;
-use crate::wire::h2::tests::{block, frame};
-use crate::wire::h2::{DATA, PADDED, PING};
+use crate::h2::literal::MAX_FRAME_BYTES;
+use crate::h2::tests::{block, frame};
+use crate::h2::{DATA, PADDED, PING};
 
 fn changes() -> Arc<Changes> {
     let headers = [("authorization", "Bearer ours"), ("x-tenant", "a"), ("x-tenant", "b")];

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::h2::tests::{block, frame};
-use crate::wire::h2::{ConnectionObserver, END_HEADERS, END_STREAM, Event, HEADERS, RST_STREAM};
+use crate::h2::tests::{block, frame};
+use crate::h2::{ConnectionObserver, END_HEADERS, END_STREAM, Event, HEADERS, RST_STREAM};
 
 fn grpc(bytes: &[u8]) -> Vec<u8> {
     [&[0][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat()

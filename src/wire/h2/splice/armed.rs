@@ -7,7 +7,7 @@ use super::super::{END_STREAM, GOAWAY, RST_STREAM, WINDOW_UPDATE, index};
 use super::frames::{short_frame, spliced, window_update};
 use super::stream::{ArmedHalf, HalfEnd, StreamState, TooLong, Undecided};
 use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
-use crate::wire::event::Dir;
+use crate::event::Dir;
 
 /// `CANCEL` and `NO_ERROR` (RFC 9113, "Error Codes").
 const CANCEL: u32 = 8;

@@ -12,7 +12,7 @@ use super::blocks::{BlockForm, ReadBlock};
 use super::half::{DEFAULT_WINDOW, DataFrame, ParseState};
 use super::stream::{Assembled, HalfEnd, StreamState, TooLong, Undecided};
 use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
-use crate::wire::event::Dir;
+use crate::event::Dir;
 
 /// `SETTINGS_INITIAL_WINDOW_SIZE`.
 const INITIAL_WINDOW_SIZE: u16 = 4;

@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use super::frames::FrameHead;
 use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
-use crate::wire::event::{Dir, Side};
+use crate::event::{Dir, Side};
 use blocks::Blocks;
 use half::{DataFrame, Half, ParseState};
 use stream::StreamState;

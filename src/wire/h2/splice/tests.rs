@@ -20,7 +20,7 @@ fn by_stream(dir: Dir, bytes: &[u8]) -> BTreeMap<u32, Vec<u8>> {
 
 #[test]
 fn last_stream_of_a_later_goaway_is_not_higher() {
-    use crate::wire::h2::tests::{block, frame};
+    use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
     let request = frame(1, 5, 3, &block(&[(":method", "POST"), (":path", "/a")]));
     splicer.push(Dir::Req, [PREFACE, &request].concat().into());
@@ -37,7 +37,7 @@ fn last_stream_of_a_later_goaway_is_not_higher() {
 
 #[test]
 fn nothing_comes_before_the_settings_of_a_side() {
-    use crate::wire::h2::tests::{block, frame};
+    use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
     let request = frame(1, 4, 1, &block(&[(":method", "POST"), (":path", "/a")]));
     splicer.push(
@@ -67,7 +67,7 @@ fn kinds(parts: &[Bytes]) -> Vec<u8> {
 
 #[test]
 fn server_that_resets_after_its_answer_does_not_discard_what_is_held() {
-    use crate::wire::h2::tests::{block, frame};
+    use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
     let request = frame(1, 4, 1, &block(&[(":method", "POST"), (":path", "/a")]));
     splicer.push(Dir::Req, [PREFACE, &frame(4, 0, 0, &[]), &request].concat().into());
@@ -92,7 +92,7 @@ fn server_that_resets_after_its_answer_does_not_discard_what_is_held() {
 
 #[test]
 fn stream_that_begins_without_window_gets_that_of_the_server() {
-    use crate::wire::h2::tests::{block, frame};
+    use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
     splicer.push(Dir::Resp, frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]).into());
     assert!(matches!(splicer.next_event(Dir::Resp), Ok(None)));
@@ -123,7 +123,7 @@ fn data_bytes(parts: &[Bytes]) -> usize {
 
 #[test]
 fn data_beyond_the_first_window_follows_the_ack_of_the_settings() {
-    use crate::wire::h2::tests::{block, frame};
+    use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
     let mut read = |dir: Dir, bytes: Vec<u8>| {
         splicer.push(dir, bytes.into());
@@ -255,7 +255,7 @@ proptest::proptest! {
         step in 1usize..40,
         stance in 0..3,
     ) {
-        use crate::wire::h2::tests::{block, frame};
+        use crate::h2::tests::{block, frame};
         let request = block(&[(":method", "POST"), (":path", "/a"), ("content-type", "application/grpc")]);
         let mut splicer = Splicer::new(None, 1 << 20);
         let client = [PREFACE, &frame(1, 4, 1, &request), &bytes].concat();

@@ -1,30 +1,30 @@
 //! Screen 1.
 
-pub(in crate::tui) mod problems;
+pub(crate) mod problems;
 
 use std::path::Path;
 use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use crate::engine::problems::Problem;
-use crate::engine::store::TypeState;
-use crate::present::report::Row;
-use crate::tui::common::Pane;
-use crate::tui::data::{Info, Mode, TapFigures};
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::overview::cells::reason;
-use crate::tui::screens::stream::tests::states::state;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::update::{update, update_all};
-use crate::tui::tests::script::{REFUSED, ScriptedStore};
-use crate::tui::tests::story::{Story, empty_story, info, story, stream};
-use crate::tui::tests::{
+use crate::common::Pane;
+use crate::data::{Info, Mode, TapFigures};
+use crate::input::screen_id::ScreenId;
+use crate::screens::overview::cells::reason;
+use crate::screens::stream::tests::states::state;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::update::{update, update_all};
+use crate::tests::script::{REFUSED, ScriptedStore};
+use crate::tests::story::{Story, empty_story, info, story, stream};
+use crate::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, keys, line, model, screen, screen_in, type_keys, typed,
 };
-use crate::tui::widgets::theme::Theme;
-use crate::wire::event::{Seq, Time, Variant};
+use crate::widgets::theme::Theme;
+use xdscope_engine::problems::Problem;
+use xdscope_engine::store::TypeState;
+use xdscope_present::report::Row;
+use xdscope_wire::event::{Seq, Time, Variant};
 
 #[test]
 fn overview() {
@@ -93,7 +93,7 @@ fn snapshots_of_charts() {
 
 #[test]
 fn each_node_with_a_problem_has_a_reason_in_words() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/lint");
     let mut rows = 0;
     for entry in std::fs::read_dir(root).expect("fixtures").flatten() {
         let path = entry.path();
@@ -208,7 +208,7 @@ fn with_nodes(count: u32) -> Story {
     let mut data = story();
     for id in 100..100 + count {
         let stream = stream(id, &format!("node-{id}"), Variant::Ads, "13:53:00");
-        data.states.push(state(&stream, crate::wire::event::Kind::Lds, TypeState::Synced, "13:53:20"));
+        data.states.push(state(&stream, xdscope_wire::event::Kind::Lds, TypeState::Synced, "13:53:20"));
         data.streams.push(stream);
     }
     data

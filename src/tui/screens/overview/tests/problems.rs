@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::lint::Blame;
-use crate::engine::problems::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency};
-use crate::engine::store::{PushedVersion, RequestSpan, TypeState};
-use crate::tui::tests::story::{ERROR, at, url};
-use crate::wire::event::{Kind, Seq, StreamId};
+use crate::tests::story::{ERROR, at, url};
+use xdscope_engine::lint::Blame;
+use xdscope_engine::problems::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency};
+use xdscope_engine::store::{PushedVersion, RequestSpan, TypeState};
+use xdscope_wire::event::{Kind, Seq, StreamId};
 
 /// A problem of `edge-gw-1` with its clusters.
 fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFact {

@@ -1,15 +1,15 @@
 //! Screen 2.
 
-pub(in crate::tui) mod states;
+pub(crate) mod states;
 
 use insta::assert_snapshot;
 
-use crate::engine::store::TypeState;
-use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::story::{empty_story, story};
-use crate::tui::tests::{assert_snapshots, screen, type_keys, typed};
-use crate::wire::event::Seq;
+use crate::input::screen_id::ScreenId;
+use crate::tests::script::ScriptedStore;
+use crate::tests::story::{empty_story, story};
+use crate::tests::{assert_snapshots, screen, type_keys, typed};
+use xdscope_engine::store::TypeState;
+use xdscope_wire::event::Seq;
 
 #[test]
 fn stream() {

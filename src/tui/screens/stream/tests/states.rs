@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::store::{NackFact, PushFact, StateFact, StreamFact, SummaryFact, TypeState, Wildcard};
-use crate::tui::tests::story::{ERROR, at, cluster_names, texts, url};
-use crate::wire::event::{Code, Kind, Seq};
+use crate::tests::story::{ERROR, at, cluster_names, texts, url};
+use xdscope_engine::store::{NackFact, PushFact, StateFact, StreamFact, SummaryFact, TypeState, Wildcard};
+use xdscope_wire::event::{Code, Kind, Seq};
 
 /// Returns a healthy state of a stream, but for its word.
 pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> StateFact {

@@ -1,10 +1,10 @@
 //! Messages that xdscope changed.
 
-use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{line, screen};
-use crate::wire::discovery::encode::ResponseFields;
-use crate::wire::event::{Dir, StreamId, Time};
-use crate::wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts};
+use crate::tests::script::ScriptedStore;
+use crate::tests::{line, screen};
+use xdscope_wire::discovery::encode::ResponseFields;
+use xdscope_wire::event::{Dir, StreamId, Time};
+use xdscope_wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts};
 
 #[test]
 fn intervention_shows_the_original_beside_what_was_sent() {

@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 
-use crate::engine::problems::ProblemFact;
-use crate::engine::store::{LineFact, MessageFact, StateFact, StreamFact, SummaryFact};
-use crate::tui::data::{AppliedFilter, BodyFormat, Data};
-use crate::tui::tests::story::{Story, story};
-use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use crate::data::{AppliedFilter, BodyFormat, Data};
+use crate::tests::story::{Story, story};
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::store::{LineFact, MessageFact, StateFact, StreamFact, SummaryFact};
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::messages::messages;
 

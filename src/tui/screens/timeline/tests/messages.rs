@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{MessageFact, MessageKind, RowFact, RowNote};
-use crate::tui::tests::story::{ERROR, at, cluster_names, texts, url};
-use crate::wire::Tls;
-use crate::wire::event::{Code, Dir, Kind, Seq, StreamId, TypeUrl};
+use crate::tests::story::{ERROR, at, cluster_names, texts, url};
+use xdscope_engine::store::{MessageFact, MessageKind, RowFact, RowNote};
+use xdscope_wire::Tls;
+use xdscope_wire::event::{Code, Dir, Kind, Seq, StreamId, TypeUrl};
 
 struct MessageSpec<'a> {
     n: u64,

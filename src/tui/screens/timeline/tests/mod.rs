@@ -2,23 +2,21 @@
 
 mod intercepted;
 mod long;
-pub(in crate::tui) mod messages;
+pub(crate) mod messages;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use insta::assert_snapshot;
 
 use self::long::LongSource;
-use crate::tui::shell::effect::Msg;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::Overlay;
-use crate::tui::shell::settle::search;
-use crate::tui::shell::update::update;
-use crate::tui::tests::script::{REFUSED, ScriptedStore};
-use crate::tui::tests::story::{Story, empty_story, story};
-use crate::tui::tests::{
-    ASCII, PLAIN, assert_snapshots, drawn_text, model, screen, screen_in, type_keys, typed,
-};
-use crate::wire::event::Seq;
+use crate::shell::effect::Msg;
+use crate::shell::model::Model;
+use crate::shell::overlay::Overlay;
+use crate::shell::settle::search;
+use crate::shell::update::update;
+use crate::tests::script::{REFUSED, ScriptedStore};
+use crate::tests::story::{Story, empty_story, story};
+use crate::tests::{ASCII, PLAIN, assert_snapshots, drawn_text, model, screen, screen_in, type_keys, typed};
+use xdscope_wire::event::Seq;
 
 fn selected(model: &Model) -> Option<Seq> {
     model.screens.timeline.selected_message.as_ref().and_then(|shown| shown.fact.n)
@@ -137,7 +135,7 @@ fn cycles_through_types_and_back_to_all() {
     for _ in 0..6 {
         type_keys(&mut model, &data, "t");
         seen.push(
-            model.common.scope.type_url.as_ref().map(|url| crate::wire::text::type_label(url.as_str())),
+            model.common.scope.type_url.as_ref().map(|url| xdscope_wire::text::type_label(url.as_str())),
         );
     }
     let words: Vec<Option<&str>> = seen.iter().map(Option::as_deref).collect();

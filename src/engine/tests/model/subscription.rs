@@ -1,0 +1,470 @@
+//! The names that a client wants, and those that the server owes.
+
+use crate::session::Wildcard;
+
+use super::script::{Ask, Text};
+use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
+
+const STAR: Text = "*";
+
+impl Wants {
+    /// Whether the client wants everything, as far as is known.
+    pub(super) fn is_wildcard(&self) -> bool {
+        !matches!(self.wildcard, Wildcard::None | Wildcard::Unknown)
+    }
+
+    /// Whether the client wants the name, or may do so.
+    pub(super) fn covers(&self, name: Text) -> bool {
+        self.wildcard != Wildcard::None || self.names.contains(&name)
+    }
+}
+
+fn without_repeats(list: &[Text]) -> Vec<Text> {
+    let mut out = Vec::new();
+    for name in list.iter().filter(|name| **name != STAR) {
+        if !out.contains(name) {
+            out.push(*name);
+        }
+    }
+    out
+}
+
+impl Track {
+    fn owe(&mut self, stamp: Stamp, name: Text, held: bool) {
+        if !self.owed.iter().any(|owed| owed.name == name) {
+            self.owed.push(Owed { name, since: stamp.seq, at: stamp.at, held });
+        }
+    }
+
+    pub(super) fn deliver(&mut self, name: Text) {
+        self.owed.retain(|owed| owed.name != name);
+    }
+
+    pub(super) fn find(&self, name: Text) -> Option<&Known> {
+        self.known.iter().find(|known| known.name == name)
+    }
+
+    pub(super) fn put(&mut self, known: Known) {
+        match self.known.iter_mut().find(|other| other.name == known.name) {
+            Some(other) => *other = known,
+            None => self.known.push(known),
+        }
+    }
+
+    /// The wildcard of a client begins or ends. `is_verdict`: with the verdict on a response.
+    fn change_wildcard(&mut self, stamp: Stamp, was: &Wants, starts: bool, is_verdict: bool) {
+        if was.is_wildcard() && !self.wants.is_wildcard() {
+            self.wildcard_owed = None;
+        }
+        let was_none = was.wildcard == Wildcard::None || starts || self.delta;
+        // The server has sent it unasked.
+        let has_come = self.requests == 0 && is_verdict;
+        if !was.is_wildcard() && self.wants.is_wildcard() && was_none && !has_come {
+            self.wildcard_owed = Some(stamp.at);
+        }
+    }
+
+    /// SotW: each request lists all names (docs/protocol.md#e-31).
+    pub(super) fn replace_names(
+        &mut self,
+        stamp: Stamp,
+        ask: &Ask,
+        stale: bool,
+        prior: Option<&Track>,
+        facts: &mut RequestFacts,
+    ) {
+        let list = Some(ask.names.clone());
+        if self.last_list == list {
+            if !stale {
+                self.effective = None;
+            }
+            return;
+        }
+        self.last_list = list;
+        let starts = self.starts_with(ask);
+        self.ever_named |= !ask.names.is_empty();
+        let star = ask.names.contains(&STAR);
+        let wildcard = if star {
+            // docs/protocol.md#e-38
+            Wildcard::Explicit
+        } else if !ask.names.is_empty() || self.ever_named {
+            // docs/protocol.md#e-41, docs/protocol.md#e-40
+            Wildcard::None
+        } else if starts || self.wants.wildcard == Wildcard::Legacy {
+            // docs/protocol.md#e-39
+            Wildcard::Legacy
+        } else {
+            Wildcard::Unknown
+        };
+        let now = Wants { wildcard, names: without_repeats(&ask.names) };
+        let was = std::mem::replace(&mut self.wants, now);
+        self.change_wildcard(stamp, &was, starts, facts.answers.is_some());
+        if star && !was.is_wildcard() {
+            facts.added.push(STAR);
+        }
+        if was.wildcard == Wildcard::Explicit && !star {
+            facts.removed.push(STAR);
+        }
+        let names = self.wants.names.clone();
+        facts.added.extend(names.iter().filter(|name| !was.names.contains(name)));
+        facts.removed.extend(was.names.iter().filter(|name| !names.contains(name)));
+        for name in was.names.iter().filter(|name| !names.contains(name)) {
+            self.give_up(name);
+        }
+        if self.requests == 0 {
+            self.begin_sotw(stamp, ask, prior, starts);
+        } else {
+            for name in names.iter().filter(|name| !was.names.contains(name)) {
+                self.begin(stamp, name, was.wildcard != Wildcard::None, was.wildcard == Wildcard::Unknown);
+            }
+        }
+        self.effective = match stale {
+            true => Some(self.effective.take().unwrap_or(was)).filter(|wants| *wants != self.wants),
+            false => None,
+        };
+    }
+
+    /// The names of a first request: the client may have resources from an earlier stream
+    /// (docs/protocol.md#e-18, docs/protocol.md#e-19).
+    fn begin_sotw(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>, starts: bool) {
+        let has_nonce = |response: &Response| response.push.nonce == ask.nonce;
+        let is_verdict = !ask.nonce.is_empty() && self.responses.iter().any(has_nonce);
+        let claims = !ask.version.is_empty() && !is_verdict;
+        let mut held = !starts && !ask.version.is_empty();
+        let mut is_outdated = false;
+        let mut older: Vec<Text> = Vec::new();
+        if claims {
+            match prior {
+                Some(prior) => {
+                    let known = match starts {
+                        true => prior.at_version(ask.version),
+                        false => prior.accepted(),
+                    };
+                    // The server owes what the client did not request before.
+                    let was_wanted = |name: Text| !prior.names_known || prior.wants.covers(name);
+                    let is_kept = |known: &Known| self.wants.covers(known.name) && was_wanted(known.name);
+                    let mut kept: Vec<Known> = known.into_iter().filter(is_kept).collect();
+                    is_outdated = starts && prior.is_other(ask.version);
+                    let is_in_force = starts && prior.last_version() == Some(ask.version);
+                    let owed = kept.iter().filter(|known| is_in_force && prior.owes_newer(known.name));
+                    older.extend(owed.map(|known| known.name));
+                    let owes_all = is_outdated || (is_in_force && prior.owes_all());
+                    self.late |= !older.is_empty() || (owes_all && !kept.is_empty());
+                    if is_outdated {
+                        kept.iter_mut()
+                            .for_each(|known| (known.version, known.content) = (ask.version, None));
+                    }
+                    let is_empty = starts && prior.is_empty_at(ask.version);
+                    if (!kept.is_empty() || is_empty) && !owes_all {
+                        self.wildcard_owed = None;
+                        self.has_empty_version = is_empty;
+                    }
+                    // Responses of this stream say more than those of the stream before.
+                    let is_replaced = !self.responses.is_empty() && self.is_full_state();
+                    for known in kept {
+                        if !is_replaced && self.find(known.name).is_none() {
+                            self.put(Known { fate: Fate::Kept, ..known });
+                        }
+                        self.carried.push(Known { fate: Fate::Kept, ..known });
+                    }
+                }
+                None => {
+                    held = true;
+                    self.wildcard_owed = None;
+                    self.claimed = Some(ask.version);
+                }
+            }
+        }
+        for name in self.wants.names.clone() {
+            self.unrequested.retain(|other| *other != name);
+            let is_older = |known: &Known| known.fate == Fate::Kept && older.contains(&known.name);
+            let known = self.find(name).filter(|known| known.is_present() && !is_older(known));
+            if is_outdated || known.is_none() {
+                self.owe(stamp, name, held);
+            }
+        }
+    }
+
+    /// The version in force at the end of a stream, if it is known.
+    fn last_version(&self) -> Option<Text> {
+        let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
+        let stated = if self.refused_version() == Some(self.stated) { "" } else { self.stated };
+        let version = accepted.map_or(stated, |response| response.push.version);
+        let is_known = self.nonces_known && (accepted.is_some() || !version.is_empty());
+        is_known.then_some(version)
+    }
+
+    /// The version that the client refuses at the end of a stream. Some clients state it.
+    fn refused_version(&self) -> Option<Text> {
+        let (order, at) = self.nacked().max_by_key(|(_, at)| *at)?;
+        let is_newest = self.unseen_nacks.iter().all(|nack| nack.at <= at);
+        let is_acked = |response: &Response| response.status == Status::Acked;
+        let newest_ack = self.responses.iter().rposition(is_acked);
+        let is_open = self.nacked().any(|(order, _)| newest_ack.is_none_or(|ack| ack < order))
+            || self.unseen_nacks.iter().any(|nack| newest_ack.is_none_or(|ack| ack < nack.before));
+        (is_newest && is_open).then(|| self.responses[order].push.version)
+    }
+
+    /// The version of the newest response, unless the client has refused it.
+    fn newest_version(&self) -> Option<Text> {
+        let newest = self.responses.last()?;
+        (!matches!(newest.status, Status::Nacked { .. })).then_some(newest.push.version)
+    }
+
+    /// The resources of a client that states a version in its first request on the next stream
+    /// (docs/protocol.md#e-02).
+    fn at_version(&self, version: Text) -> Vec<Known> {
+        if self.newest_version() == Some(version) && self.last_version() != Some(version) {
+            return self.known.iter().filter(|known| known.is_present()).copied().collect();
+        }
+        self.accepted()
+    }
+
+    /// Whether a client with the wildcard knows that the version has no resources.
+    fn is_empty_at(&self, version: Text) -> bool {
+        let is_known = [self.last_version(), self.newest_version()].contains(&Some(version));
+        let has_all = self.wants.is_wildcard() && self.wildcard_owed.is_none();
+        has_all && is_known && self.at_version(version).is_empty()
+    }
+
+    /// Whether a client with the version has something else than this stream has shown.
+    fn is_other(&self, version: Text) -> bool {
+        let known = self.last_version();
+        known.is_some() && known != Some(version) && self.newest_version() != Some(version)
+    }
+
+    /// A refusal is over once the client wants none of the refused names any more.
+    pub(super) fn give_up_refused(&mut self, removed: &[Text], is_wildcard_lost: bool) {
+        let wants = self.wants.clone();
+        let is_kept = |name: &Text| wants.covers(name) || !(is_wildcard_lost || removed.contains(name));
+        let mut forgotten = 0;
+        for response in &mut self.responses {
+            let names = response.refused.len() + response.refused_removals.len();
+            response.refused.retain(is_kept);
+            response.refused_removals.retain(is_kept);
+            forgotten += names - response.refused.len() - response.refused_removals.len();
+        }
+        if forgotten == 0 {
+            return;
+        }
+        let has_names = |response: &Response| {
+            let is_refused = matches!(response.status, Status::Nacked { .. });
+            is_refused && !(response.refused.is_empty() && response.refused_removals.is_empty())
+        };
+        let newest = self.responses.iter().rposition(has_names);
+        for (order, response) in self.responses.iter_mut().enumerate() {
+            response.is_given_up |= response.has_refused_names && newest.is_none_or(|newest| newest < order);
+        }
+    }
+
+    /// A name joins the subscription. `covered`: a wildcard may have covered it before; `unsure`:
+    /// whether one did is unknown.
+    fn begin(&mut self, stamp: Stamp, name: Text, covered: bool, unsure: bool) {
+        let unrequested = self.unrequested.contains(&name);
+        self.unrequested.retain(|other| *other != name);
+        match self.find(name).copied() {
+            // The name may have been wanted already when the response came: the two crossed.
+            Some(known) if known.is_present() && unrequested && !self.answered_before(stamp, name) => {
+                self.owe(stamp, name, true);
+            }
+            Some(known) if known.is_present() && covered && !unrequested => {
+                // Delta: the server sends every name in the list (docs/protocol.md#f-14). SotW: the
+                // client has the resource already.
+                if self.delta {
+                    self.owe(stamp, name, true);
+                }
+            }
+            // The client ignored the resource, or gave it up (docs/protocol.md#e-36).
+            Some(known) => {
+                self.put(Known { fate: Fate::WantedAgain, ..known });
+                self.owe(stamp, name, false);
+            }
+            None => self.owe(stamp, name, unsure && !self.delta),
+        }
+    }
+
+    /// Whether the client answered the last response with the name before this request.
+    fn answered_before(&self, stamp: Stamp, name: Text) -> bool {
+        let has_name = |response: &&Response| response.push.entries.iter().any(|entry| entry.name == name);
+        let last = self.responses.iter().rev().find(has_name);
+        last.is_some_and(|response| response.settled_by.is_some_and(|by| by < stamp.seq))
+    }
+
+    /// A name leaves the subscription (docs/protocol.md#e-31, docs/protocol.md#f-08).
+    fn give_up(&mut self, name: Text) {
+        self.deliver(name);
+        if let Some(known) = self.find(name).copied().filter(|known| known.fate == Fate::WantedAgain) {
+            self.put(Known { fate: Fate::Released, ..known });
+        }
+    }
+
+    /// Delta: a request names what changes, whatever its nonce (docs/protocol.md#f-07).
+    pub(super) fn change_delta_names(
+        &mut self,
+        stamp: Stamp,
+        ask: &Ask,
+        prior: Option<&Track>,
+        facts: &mut RequestFacts,
+    ) {
+        let (was, starts) = (self.wants.clone(), self.starts_with(ask));
+        for name in &ask.unsubscribe {
+            self.leave(name, facts);
+        }
+        if starts {
+            // docs/protocol.md#f-21
+            self.wants.wildcard = match (ask.names.is_empty(), ask.unsubscribe.is_empty()) {
+                (true, true) => Wildcard::Legacy,
+                (true, false) => Wildcard::Ambiguous,
+                (false, _) => Wildcard::None,
+            };
+        }
+        let mut fresh = Vec::new();
+        for name in &ask.names {
+            if *name == STAR {
+                // docs/protocol.md#f-20
+                if !was.is_wildcard() && !facts.added.contains(&STAR) {
+                    facts.added.push(STAR);
+                }
+                self.wants.wildcard = Wildcard::Explicit;
+            } else if self.wants.names.contains(name) {
+                // The server sends the resource again (docs/protocol.md#f-14).
+                let held = self.find(name).is_some_and(Known::is_present);
+                if !fresh.contains(name) {
+                    self.owe(stamp, name, held);
+                }
+            } else {
+                self.wants.names.push(name);
+                fresh.push(*name);
+                facts.added.push(name);
+            }
+        }
+        self.change_wildcard(stamp, &was, starts, facts.answers.is_some());
+        let wants = self.wants.clone();
+        let is_left = |known: &Known| known.fate == Fate::Kept && !wants.covers(known.name);
+        let left: Vec<Text> =
+            self.known.iter().filter(|known| is_left(known)).map(|known| known.name).collect();
+        self.owed.retain(|owed| !left.contains(&owed.name));
+        if self.requests == 0 {
+            self.begin_delta(stamp, ask, prior, &fresh);
+        } else {
+            for name in fresh {
+                self.begin(stamp, name, was.wildcard != Wildcard::None, false);
+            }
+        }
+    }
+
+    fn leave(&mut self, name: Text, facts: &mut RequestFacts) {
+        if name == STAR {
+            // docs/protocol.md#f-23
+            if self.wants.wildcard != Wildcard::None {
+                facts.removed.push(STAR);
+            }
+            self.wants.wildcard = Wildcard::None;
+            return;
+        }
+        if self.wants.names.contains(&name) {
+            facts.removed.push(name);
+            self.wants.names.retain(|other| *other != name);
+            self.give_up(name);
+        }
+    }
+
+    /// The names of a first delta request, with the versions that the client has
+    /// (docs/protocol.md#f-15, docs/protocol.md#f-17).
+    fn begin_delta(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>, fresh: &[Text]) {
+        if !ask.claims.is_empty() {
+            self.wildcard_owed = None;
+        }
+        let mut owed = Vec::new();
+        for (name, version) in &ask.claims {
+            if !self.wants.covers(name) {
+                continue;
+            }
+            let same = |known: &&Known| known.name == *name && known.version == *version;
+            let bare = Known { name, version, content: None, fate: Fate::Kept };
+            let last = prior.and_then(|prior| prior.find(name)).copied();
+            let sent = last.filter(Known::is_present);
+            let accepted = prior.map(Track::accepted).unwrap_or_default();
+            let of_version: Vec<Known> = accepted.iter().chain(&sent).filter(same).copied().collect();
+            let has_content = of_version.iter().find(|known| known.content.is_some());
+            let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
+            self.carried.push(Known { fate: Fate::Kept, ..claimed });
+            // Responses of this stream count more.
+            if self.find(name).is_some() {
+                continue;
+            }
+            let is_refused = prior.is_some_and(|prior| prior.refused().contains(name));
+            let same_sent = sent.filter(|sent| sent.version == *version && !is_refused);
+            self.put(Known { fate: Fate::Kept, ..same_sent.unwrap_or(claimed) });
+            let is_newest = last.is_none_or(|last| match last.fate {
+                Fate::Removed | Fate::DoesNotExist => false,
+                Fate::Released => true,
+                Fate::Sent | Fate::Kept | Fate::WantedAgain => last.version == *version,
+            });
+            if !is_newest || prior.is_some_and(|prior| prior.owes_newer(name)) {
+                owed.push(*name);
+            }
+        }
+        for name in fresh {
+            self.unrequested.retain(|other| other != name);
+            match self.find(name) {
+                Some(known) if known.is_present() => {}
+                _ => self.owe(stamp, name, false),
+            }
+        }
+        // The server has another version, or none, which it owes (docs/protocol.md#f-17).
+        self.late |= !owed.is_empty();
+        owed.into_iter().for_each(|name| self.owe(stamp, name, false));
+    }
+
+    /// Whether the client has the resource from an earlier stream, and not at the newest version.
+    pub(super) fn has_older(&self, known: &Known) -> bool {
+        let is_owed = match self.owed.iter().find(|owed| owed.name == known.name) {
+            Some(owed) => !owed.held,
+            None => !self.delta && self.wildcard_owed.is_some(),
+        };
+        self.late && known.fate == Fate::Kept && is_owed
+    }
+
+    /// Whether the server had to send another version of what the client has.
+    fn owes_newer(&self, name: Text) -> bool {
+        let mut open = self.responses.iter().filter(|response| self.is_open(response));
+        let is_older = self.find(name).is_some_and(|known| self.has_older(known));
+        (is_older && self.owed.iter().any(|owed| owed.name == name))
+            || open.any(|response| response.push.entries.iter().any(|entry| entry.name == name))
+            || self.refused_at_end().contains(&name)
+    }
+
+    /// SotW: the names in responses that the client has refused since it accepted one, if it has
+    /// another version.
+    fn refused_at_end(&self) -> Vec<Text> {
+        if self.delta {
+            return Vec::new();
+        }
+        let is_acked = |response: &Response| response.status == Status::Acked;
+        let from = self.responses.iter().rposition(is_acked).map_or(0, |ack| ack + 1);
+        let is_refused = |response: &&Response| matches!(response.status, Status::Nacked { .. });
+        let refused = || self.responses.iter().skip(from).filter(is_refused);
+        if refused().all(|response| Some(response.push.version) == self.last_version()) {
+            return Vec::new();
+        }
+        refused()
+            .flat_map(|response| response.refused.iter().chain(&response.refused_removals))
+            .copied()
+            .collect()
+    }
+
+    /// SotW: whether the server had to send all resources of a type in another version.
+    fn owes_all(&self) -> bool {
+        let has_open = self.responses.iter().any(|response| self.is_open(response));
+        let is_older = |known: &Known| known.fate == Fate::Kept;
+        (self.is_full_state() && (has_open || !self.refused_at_end().is_empty()))
+            || (self.late && !self.delta && self.wildcard_owed.is_some() && self.known.iter().any(is_older))
+    }
+
+    /// SotW: whether a response has no verdict and another version than the client has.
+    fn is_open(&self, response: &Response) -> bool {
+        let is_pending = !self.delta && response.status == Status::Pending;
+        is_pending && Some(response.push.version) != self.last_version()
+    }
+}
