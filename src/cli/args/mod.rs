@@ -120,6 +120,6 @@ pub enum Verb {
     /// Print the manual page, or write a page for each verb to a directory
     Man(ManArgs),
     /// Print help about a verb or a topic: client, config, descriptors, exit-codes, faults, filter,
-    /// json, keys, states
+    /// intercept, json, keys, states
     Help(HelpArgs),
 }

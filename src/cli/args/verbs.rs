@@ -526,6 +526,6 @@ pub struct DoctorArgs {
 /// `help`: help about a verb or a topic.
 #[derive(Clone, Debug, Args)]
 pub struct HelpArgs {
-    /// Verb, or one of config, descriptors, exit-codes, filter, json, keys, states
+    /// Verb or topic
     pub topic: Option<String>,
 }
