@@ -13,8 +13,8 @@ fn root() -> PathBuf {
 
 /// Returns all Markdown files of the project that people read.
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<_> =
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
+    let top = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+    let mut pages: Vec<_> = top.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("docs is readable").flatten() {
