@@ -98,7 +98,10 @@ pub enum Front {
     },
 }
 
-/// A control plane behind an armed tap of its own.
+/// A control plane behind an armed tap of its own: `serve` with faults.
+///
+/// The actions and rows are those of a tap. Clients of `serve` without faults reach the control
+/// plane directly.
 struct Backend {
     /// Ends with the run.
     _serve: Tap,

@@ -1,4 +1,8 @@
 //! How clients got over the interventions of xdscope.
+//!
+//! Recoveries are computed from the rows that are kept, so that a recording tells them too. Delta
+//! servers send only what has changed: there, each resource that was changed or withheld has to be
+//! sent again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

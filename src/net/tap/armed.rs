@@ -1,7 +1,25 @@
 //! The relay of an armed tap: faults, or a person, act on the messages of streams that may match.
 //!
 //! One task owns both legs. It reads a side while little waits to be written to the other, hands
-//! the bytes to the splicer, and writes what comes out.
+//! the bytes to the splicer, and writes what comes out. `docs/decisions/0020-armed-taps.md` has the
+//! reasons.
+//!
+//! # Which connections are armed
+//!
+//! A connection is armed or not from the moment when it is accepted: a relay cannot take over the
+//! header tables and windows of an HTTP/2 connection in its middle. Other connections use the relay
+//! of a tap that nobody has armed. A person may close the connections from before: their clients
+//! connect again, and are covered.
+//!
+//! # Copies
+//!
+//! The analysis sees what the client sent and received: requests are copied when they are read, and
+//! responses when they are written. Each intervention is an event of its own, between the copies.
+//!
+//! # Memory
+//!
+//! Messages that armed connections buffer are a part of `--memory`, of which the analysis has as
+//! much less: see `ArmedMemory`.
 
 mod connection;
 mod hold_desk;

@@ -12,8 +12,10 @@ const MAX_MESSAGE_BYTES: usize = 128 << 20;
 
 /// The memory that the armed connections of a tap buffer together.
 ///
-/// A connection is read no further while all of them are at the limit, except for one at a time,
-/// which may complete its message.
+/// The limit of all connections is a quarter of `--memory`. A connection is read no further while
+/// all of them are at the limit, except for one at a time, which may complete its message with as
+/// much again, at most [`MAX_CONNECTION_BYTES`]. A message may have two thirds of the limit, at
+/// most [`MAX_MESSAGE_BYTES`]; a longer one ends its stream, not the connection.
 pub(super) struct ArmedMemory {
     limit: usize,
     used: Mutex<MemoryInUse>,

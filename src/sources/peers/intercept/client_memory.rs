@@ -1,4 +1,9 @@
 //! The resources and versions of clients of a tap that differ from what their server sent.
+//!
+//! A resource is remembered until the server sends it again. The first request of a type on a new
+//! stream does not state such resources, and the next delta push removes those that the server does
+//! not know. These corrections are interventions of their own kind, `Interference::Corrected`, and
+//! start no divergence. Streams of such clients are armed even if no fault can match them any more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

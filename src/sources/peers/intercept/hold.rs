@@ -1,4 +1,8 @@
 //! Messages that wait for a person, from all connections of a tap.
+//!
+//! A message is held if no fault acts on it and the expression of the queue matches. The expression
+//! can change at run time. Beyond the limits the oldest message is sent unmodified: back-pressure
+//! would make the client wait longer than anybody has decided.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Requests for endpoints of clusters that a fault or person has made up.
 //!
 //! A server never hears of such a name: it is left out of the requests, also after the fault, for
-//! as long as the client has the cluster.
+//! as long as the client has the cluster. The type of the endpoints is diverged meanwhile,
+//! unlike after other corrections. Other types are requested by names in contents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

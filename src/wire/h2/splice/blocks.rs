@@ -12,7 +12,8 @@ use super::super::{Changes, END_HEADERS, END_STREAM, HEADERS, PRIORITY, unpadded
 /// The header blocks of one direction.
 ///
 /// Blocks keep their bytes until one of them is delayed, changed or left out. All later blocks are
-/// encoded anew then: they may refer to a table that the receiver does not have.
+/// encoded anew then, as literals without indexing: they may refer to a table that the receiver
+/// does not have.
 pub(super) struct Blocks {
     decoder: Decoder<'static>,
     open: Option<OpenBlock>,

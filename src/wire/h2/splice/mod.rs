@@ -1,8 +1,50 @@
 //! Takes single messages out of an HTTP/2 connection and puts others in, between two peers.
 //!
-//! Frames of streams that are not armed pass as slices of the input. The messages of armed streams
-//! are handed to the caller, who sends them, others or none; flow control of these streams ends
-//! here on both sides (docs/decisions/0020-armed-taps.md).
+//! A [`Splicer`] is a state machine without I/O for both directions of a connection. Frames of
+//! streams that are not armed pass as slices of the input. The messages of armed streams are handed
+//! to the caller, who sends them, others or none. `docs/decisions/0020-armed-taps.md` has the
+//! reasons.
+//!
+//! # Which streams are armed
+//!
+//! The caller watches a stream whose method may match ([`Splicer::watch`]). The stream waits until
+//! its first request is complete, whose node decides: then the stream is armed ([`Splicer::arm`])
+//! or passes, with its bytes ([`Splicer::pass`]).
+//!
+//! Senders of first requests that wait get no window back, and a connection begins with 65,535
+//! bytes of window. All first requests that wait together may have that much; the one of an Envoy
+//! has 61 kB. A stream beyond that is armed although it may not match, and so is a stream whose
+//! window is smaller than the prefix of a message.
+//!
+//! # Flow control of armed streams
+//!
+//! Flow control ends here, on both sides:
+//!
+//! - The sender has its window back for bytes that are buffered, up to 1 MiB for each stream and
+//!   direction, and beyond that until an open message is complete.
+//! - DATA is written only while the windows of the receiver allow it, in frames of 16 KiB, which
+//!   every peer accepts.
+//! - A sender without any window gets as much as the receiver opens.
+//!
+//! # Flow control of the connection
+//!
+//! The sender has its window of the connection back at once. Bytes that are sent later are a debt:
+//! as much of the receiver's WINDOW_UPDATE frames is kept from the sender. While there is debt, the
+//! sender may have more window than the receiver. DATA of passing streams that exceeds the window
+//! of the receiver waits then, in order, with the header blocks behind it.
+//!
+//! # Ends of streams
+//!
+//! - END_STREAM and trailers wait behind messages that the caller has not settled.
+//! - RST_STREAM passes at once, and discards such messages. Only the reset of a server that has
+//!   ended its response waits for the end of the response.
+//! - After the splicer has ended a stream, frames of that stream are left out. DATA is credited to
+//!   its sender, and header blocks are still decoded.
+//!
+//! # Connections that end
+//!
+//! Input that cannot be followed, such as a damaged frame or a server push, ends the connection
+//! with a message: [`SpliceError`].
 
 mod armed;
 mod blocks;
