@@ -10,7 +10,7 @@ use xdscope_wire::pb::put_len_field;
 use crate::support::bombs::{self, BOMB_ENTRIES, CLUSTER, gzip};
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};
 use crate::support::tap::Tap;
-use crate::support::wait::{PATIENCE, wait_within};
+use crate::support::wait::{ANALYSIS_PATIENCE, wait_within};
 
 /// `--memory` of the taps, and what a connection may cost beyond it.
 const BUDGET: usize = 64 << 20;
@@ -52,8 +52,7 @@ fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
     let request = [field(4, CLUSTER), field(3, "after-the-attack")].concat();
     let last = [&start[..], &frame(1, 4, 1, &ads_headers(None)), &message(1, false, &request)].concat();
     other.write_all(&last).expect("the tap reads");
-    // The analysis has a low priority, and waits for other tests on a busy machine.
-    let seen = wait_within(4 * PATIENCE, || tap.log().contains("after-the-attack").then_some(()));
+    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("after-the-attack").then_some(()));
     assert!(seen.is_some(), "the last request: {}", tap.log());
     let used = tap.peak_memory().saturating_sub(idle);
     drop((client, other));

@@ -13,7 +13,7 @@ use serde_json::Value;
 use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{LiveFeed, RunInfo};
-use xdscope::app::tap::{Front, Options, Running, meaning};
+use xdscope::app::tap::{CopyLimits, Front, Options, Running, meaning};
 use xdscope::cli;
 use xdscope::net::tap::Tls;
 use xdscope::net::transport::Address;
@@ -37,7 +37,7 @@ use crate::support::{
         cluster_with_secret,
     },
     tap::Recording,
-    wait::{PATIENCE, wait_within},
+    wait::{PATIENCE, wait_for_analysis},
     world::World,
 };
 
@@ -172,7 +172,7 @@ impl Live {
         let options = Options {
             front: Front::Tap {
                 maps: vec![(address("127.0.0.1:0"), address(&upstream.to_string()))],
-                connect_timeout: Duration::from_secs(10),
+                connect_timeout: PATIENCE,
                 tls: Tls::default(),
                 changes: None,
                 faults: None,
@@ -184,7 +184,7 @@ impl Live {
                 recording_file::create(&file).expect("a file"),
             )),
             keep_secrets: false,
-            copies: Default::default(),
+            copies: CopyLimits { drain: PATIENCE, ..CopyLimits::default() },
             store: store::Options::default(),
             schema: schema.clone(),
             verb: "tap",
@@ -426,8 +426,7 @@ fn settle(plane: &ControlPlane, live: &Live) {
         let seen: u64 = open.iter().map(|stream| stream.messages).sum();
         (ended.len() >= closed.len() && seen >= said).then_some(())
     };
-    // The analysis has a low priority, and waits for other tests on a busy machine.
-    assert!(wait_within(4 * PATIENCE, is_settled).is_some(), "all messages are among the facts");
+    wait_for_analysis("all messages among the facts", is_settled);
 }
 
 fn envoy(test: &str, variant: Variant) {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use xdscope_sources::record::{Header, Writer, raw};
 use xdscope_wire::content::{Catalog, MemoryBodies};
@@ -14,12 +15,15 @@ use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 use crate::support::process::{Child, reopened};
 use crate::support::snapshot::CLUSTER;
 use crate::support::tap::{Tap, peak_memory, xdscope};
-use crate::support::wait::wait_for;
+use crate::support::wait::{ANALYSIS_PATIENCE, look_every, wait_for_analysis};
 
 const METHOD: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 /// `--memory` of the verbs, and what the process may take beyond it and beyond a small source.
 const MEMORY: &str = "16MB";
 const MAX_EXTRA: usize = (16 + 64) << 20;
+/// Interval between two looks at the memory of a process, and runs of a small source.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(2);
+const SHORT_RUNS: usize = 6;
 /// Updates of the large source, each with as much new content that does not compress.
 const UPDATES: u64 = 12_000;
 /// Updates of raw JSONL, which needs more bytes for the same content.
@@ -118,8 +122,9 @@ impl Sources {
     /// Runs a verb on both. `is_stdin` gives the source as a pipe.
     #[track_caller]
     fn check(&self, args: &[&str], is_stdin: bool) {
-        // A short run may end between two looks at its memory.
-        let small = (0..3).map(|_| self.peak(args, &self.small, is_stdin)).max().unwrap_or(0);
+        // A short run may end between two looks at its memory, above all on busy cores.
+        let small = (0..SHORT_RUNS).map(|_| self.peak(args, &self.small, is_stdin)).max().unwrap_or(0);
+        assert!(small > 0, "{args:?}: no look at a short run");
         let large = self.peak(args, &self.large, is_stdin);
         assert!(large < small + MAX_EXTRA, "{args:?}: {large} bytes, {small} for a small source");
     }
@@ -138,13 +143,14 @@ impl Sources {
         }
         let mut child = command.spawn().expect("xdscope");
         let mut peak = 0;
-        let status = loop {
+        let ended = look_every(MEMORY_INTERVAL, ANALYSIS_PATIENCE, || {
             peak = peak.max(peak_memory(child.id()).unwrap_or(0));
-            if let Some(status) = child.try_wait().expect("its state") {
-                break status;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        };
+            child.try_wait().expect("its state")
+        });
+        let status = ended.unwrap_or_else(|| {
+            child.kill().expect("its end");
+            panic!("{args:?} takes more than {ANALYSIS_PATIENCE:?}")
+        });
         assert!(matches!(status.code(), Some(0 | 1)), "{args:?}: {status}");
         if let Some(mut cat) = cat {
             cat.wait().expect("cat");
@@ -186,7 +192,7 @@ fn followed_files_and_served_sources() {
         let mut command = xdscope(sources.folder.path());
         command.args(["log", "--follow", "-o", "jsonl", "--memory", MEMORY]).arg(path);
         let child = Child::start(&mut command, &sources.folder.path().join(format!("follow-{last}.log")));
-        wait_for("the last line", || child.log().contains(last).then_some(()));
+        wait_for_analysis("the last line", || child.log().contains(last).then_some(()));
         peak_memory(child.id()).expect("its memory")
     };
     let (small, large) = (follow(&sources.small, "nonce-18"), follow(&sources.large, &last));

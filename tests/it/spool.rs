@@ -19,7 +19,7 @@ use xdscope_wire::{FramePayload, GapCause};
 
 use crate::support::raw_pair::Pair;
 use crate::support::tap::{Recording, Tap};
-use crate::support::wait::wait_for;
+use crate::support::wait::{PATIENCE, wait_for, wait_for_analysis};
 
 /// A tap in this process, whose analysis stops while [`Stalled::gate`] is locked.
 struct Stalled {
@@ -37,7 +37,7 @@ impl Stalled {
         let options = Options {
             front: Front::Tap {
                 maps: vec![(address("127.0.0.1:0"), address(&upstream))],
-                connect_timeout: Duration::from_secs(10),
+                connect_timeout: PATIENCE,
                 tls: Tls::default(),
                 changes: None,
                 faults: None,
@@ -83,7 +83,7 @@ impl Stalled {
 
     /// Waits until the client has accepted `version`.
     fn wait_for_version(&self, version: u32) {
-        wait_for("the newest version", || {
+        wait_for_analysis("the newest version", || {
             self.see(|store| {
                 let states = store.states();
                 let state = states.first()?;
@@ -135,7 +135,7 @@ fn records_before_the_analysis() {
     drop(held);
     tap.wait_for_version(5);
     tap.see(|store| assert_eq!((store.messages(), store.gaps()), (11, 0), "nothing is missing"));
-    wait_for("the end of the backlog", || (tap.backlog() == 0).then_some(()));
+    wait_for_analysis("the end of the backlog", || (tap.backlog() == 0).then_some(()));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn follows_the_stream_again_after_dropped_messages() {
     drop(held);
     // The relay forwards a chunk before it copies it, so that the backlog may end too early.
     let seen_or_counted = |count: u64| {
-        wait_for("every message", || {
+        wait_for_analysis("every message", || {
             tap.see(|store| (store.messages() + store.gaps() >= count).then_some(()))
         });
     };
@@ -216,7 +216,7 @@ fn loses_nothing_of_three_large_pushes() {
     }
     pair.ack();
     let is_ack = |line: &str| line.contains(r#""kind":"ack""#) && line.contains(r#""version":"3""#);
-    wait_for("the ACK", || tap.log().lines().any(is_ack).then_some(()));
+    wait_for_analysis("the ACK", || tap.log().lines().any(is_ack).then_some(()));
     let recording = tap.stop();
     assert_eq!(recording.messages().len(), 5);
     assert!(!recording.text("info", &[]).contains("gap"));
