@@ -5,7 +5,7 @@ use std::{env, panic::catch_unwind, path::Path, process::Command, time::Duration
 use crate::support::{
     peers::{is_off, step},
     process::{Child, Talker, free_port},
-    wait::{wait_for, wait_within},
+    wait::{PATIENCE, quiet_for, wait_for, wait_within},
 };
 
 #[test]
@@ -68,9 +68,8 @@ fn detects_ended_child() {
     let mut child =
         Child::start(Command::new("sh").args(["-c", "echo last words"]), &folder.path().join("log"));
     wait_for("the last words", || child.log().contains("last words").then_some(()));
-    let found = wait_within(Duration::from_secs(10), || {
-        catch_unwind(std::panic::AssertUnwindSafe(|| child.assert_running())).err()
-    });
+    let found =
+        wait_within(PATIENCE, || catch_unwind(std::panic::AssertUnwindSafe(|| child.assert_running())).err());
     assert!(found.is_some());
 }
 
@@ -91,6 +90,7 @@ fn can_listen_on_free_port() {
     let port = free_port();
     assert_ne!(port, 0);
     std::net::TcpListener::bind(("127.0.0.1", port)).expect("a free port");
+    assert_ne!(free_port(), port, "nobody else gets it");
 }
 
 #[test]
@@ -101,4 +101,17 @@ fn wait_ends_at_limit() {
         None
     });
     assert_eq!((found, looks), (None, 1));
+}
+
+#[test]
+fn quiet_time_ends_with_what_must_not_happen() {
+    let mut looks = 0;
+    let quiet = catch_unwind(std::panic::AssertUnwindSafe(|| {
+        quiet_for(PATIENCE, "a third look", || {
+            looks += 1;
+            looks == 3
+        });
+    }));
+    assert_eq!((quiet.is_err(), looks), (true, 3));
+    quiet_for(Duration::from_millis(1), "nothing", || false);
 }

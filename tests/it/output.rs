@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use crate::support::process::Child;
+use crate::support::process::{Child, accepted};
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message};
 use crate::support::tap::xdscope;
 use crate::support::wait::wait_for;
@@ -24,12 +23,7 @@ fn sink() -> (SocketAddr, Arc<AtomicUsize>) {
     let read = Arc::new(AtomicUsize::new(0));
     let count = read.clone();
     std::thread::spawn(move || {
-        // Other tests may hold all descriptors for a while: a failed `accept` is tried again.
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else {
-                std::thread::sleep(Duration::from_millis(20));
-                continue;
-            };
+        for mut stream in accepted(listener) {
             let count = count.clone();
             std::thread::spawn(move || {
                 let mut bytes = vec![0; 1 << 16];
@@ -61,8 +55,8 @@ struct Run {
 
 impl Run {
     fn start(folder: &Path, verb: &str, source: &str) -> Run {
-        // On a busy machine the analysis waits for other tests.
-        let args: &[&str] = if verb == "tap" { &["--drain", "60s"] } else { &[] };
+        // On a busy machine the analysis waits for other programs.
+        let args: &[&str] = if verb == "tap" { &["--drain", "150s"] } else { &[] };
         let (mut command, recording) = command(folder, verb, source, args);
         let (child, output) = Child::start_piped(&mut command, &folder.join("stderr"));
         let address = wait_for("xdscope to listen", || listening(&child.log()));

@@ -5,14 +5,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::Value;
 
-use crate::support::process::Child;
+use crate::support::process::{Child, accepted};
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message};
 use crate::support::tap::xdscope;
-use crate::support::wait::wait_for;
+use crate::support::wait::{quiet_for, wait_for, wait_within};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -21,7 +22,7 @@ fn sink() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
+        for mut stream in accepted(listener) {
             std::thread::spawn(move || {
                 let mut bytes = vec![0; 1 << 16];
                 while let Ok(1..) = stream.read(&mut bytes) {}
@@ -390,6 +391,12 @@ fn soft_descriptor_limit_is_raised() {
     run.child.interrupt();
 }
 
+/// Time in which a tap that warned at each failed `accept` would write many warnings.
+const WARNINGS_TIME: Duration = Duration::from_millis(500);
+
+/// Time after which a connection that is not served is given up for another one.
+const SERVED_TIME: Duration = Duration::from_secs(5);
+
 #[test]
 fn tap_without_descriptors_accepts_again_later() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -397,16 +404,13 @@ fn tap_without_descriptors_accepts_again_later() {
     let run = Run::start(folder.path(), "ulimit -n 40", &file, &[]);
     let clients: Vec<_> = (0..60).filter_map(|_| TcpStream::connect(run.address).ok()).collect();
     run.wait_for("all descriptors of the process are in use");
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let warnings = run.child.log().matches("accept failed").count();
-    assert!(warnings <= 3, "{warnings} warnings");
+    quiet_for(WARNINGS_TIME, "more than 3 warnings", || run.child.log().matches("accept failed").count() > 3);
     drop(clients);
     wait_for("a connection that is served", || {
         // The first connections may come before descriptors are free.
         let mut client = TcpStream::connect(run.address).ok()?;
         client.write_all(&[start(), request("late")].concat()).ok()?;
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        run.child.log().contains("\"late\"").then_some(())
+        wait_within(SERVED_TIME, || run.child.log().contains("\"late\"").then_some(()))
     });
     run.child.interrupt();
 }

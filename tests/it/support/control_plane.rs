@@ -10,7 +10,13 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{certs::ServerTls, peers::Peers, process::Talker, snapshot::Snapshot, wait::wait_for};
+use super::{
+    certs::ServerTls,
+    peers::Peers,
+    process::{Talker, free_port},
+    snapshot::Snapshot,
+    wait::wait_for,
+};
 
 /// Options of the server.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +25,7 @@ pub struct Flags {
     pub ads: bool,
     /// Compress responses to clients that accept gzip.
     pub gzip: bool,
-    /// The loopback port to listen on; 0 picks a free one.
+    /// The loopback port to listen on; 0 picks one on which the server can start again.
     pub port: u16,
     pub tls: Option<ServerTls>,
     /// Supported version of server reflection, `v1` or `v1alpha`; empty for both.
@@ -103,7 +109,8 @@ impl ControlPlane {
     pub(super) fn start(peers: &Peers, folder: &Path, flags: Flags) -> Self {
         let mut command = Command::new(&peers.control_plane);
         command.arg(format!("-ads={}", flags.ads)).arg(format!("-gzip={}", flags.gzip));
-        command.arg(format!("-port={}", flags.port)).arg(format!("-reflection={}", flags.reflection));
+        let port = if flags.port == 0 { free_port() } else { flags.port };
+        command.arg(format!("-port={port}")).arg(format!("-reflection={}", flags.reflection));
         if flags.rest {
             command.arg("-rest");
         }

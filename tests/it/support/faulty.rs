@@ -17,7 +17,7 @@ use h2::{Reason, server::SendResponse};
 use http::{HeaderMap, Response};
 use xdscope_wire::pb::put_len_field;
 
-use super::snapshot::CLUSTER;
+use super::{process::accepted, snapshot::CLUSTER};
 
 /// Failure of a connection.
 #[derive(Clone)]
@@ -68,15 +68,21 @@ pub struct Faulty {
 impl Faulty {
     /// Starts a server with one fault for each connection, in order, then none.
     pub fn start(faults: Vec<Fault>) -> Faulty {
+        Faulty::start_after(faults, |_| ())
+    }
+
+    /// Starts such a server that calls `wait` with the number of a connection, from 0, before it
+    /// serves the connection.
+    pub fn start_after(faults: Vec<Fault>, wait: impl Fn(usize) + Send + 'static) -> Faulty {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
         thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else { return };
+            for stream in accepted(listener) {
                 let n = count.fetch_add(1, Ordering::SeqCst);
                 let fault = faults.get(n).cloned().unwrap_or(Fault::None);
+                wait(n);
                 thread::spawn(move || connection(stream, &fault));
             }
         });

@@ -3,10 +3,11 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{BufRead, BufReader, Write},
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket},
+    ops::Range,
     path::{Path, PathBuf},
     process::{self, ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
@@ -156,10 +157,45 @@ fn appending(log: &Path) -> File {
     opened.unwrap_or_else(|e| panic!("cannot write {}: {e}", log.display()))
 }
 
-/// Returns a loopback port that was free a moment ago, for programs that cannot pick one.
+/// Ports that [`free_port`] returns, below those that Linux gives to sockets without a port.
+const PORTS: Range<u16> = 20_000..32_000;
+
+/// Ports that a test process takes at a time.
+const PORT_BLOCK: u16 = 200;
+
+/// Ports of this process that were not returned yet, and the sockets that keep them from others.
+struct OwnPorts {
+    ports: Range<u16>,
+    blocks: Vec<UdpSocket>,
+}
+
+static OWN_PORTS: Mutex<OwnPorts> = Mutex::new(OwnPorts { ports: 0..0, blocks: Vec::new() });
+
+/// Returns a free loopback port that nothing else takes by chance, for programs that cannot pick
+/// one or start again on the same port. Each call returns another port.
 pub fn free_port() -> u16 {
-    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
-    socket.local_addr().expect("its address").port()
+    let mut own = OWN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        match own.ports.next() {
+            Some(port) if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() => return port,
+            Some(_) => {}
+            None => {
+                // The UDP port of the same number marks a block as taken until the process ends.
+                let take = |first| Some((first, UdpSocket::bind((Ipv4Addr::LOCALHOST, first)).ok()?));
+                let (first, block) =
+                    PORTS.step_by(PORT_BLOCK.into()).find_map(take).expect("a free block of ports");
+                own.ports = first..first + PORT_BLOCK;
+                own.blocks.push(block);
+            }
+        }
+    }
+}
+
+/// Returns the connections of a listener.
+///
+/// Other tests may hold all descriptors for a while: an `accept` that fails is tried again.
+pub fn accepted(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
+    std::iter::repeat_with(move || wait_for("a descriptor for a connection", || listener.accept().ok()).0)
 }
 
 /// Returns the writer of a recording that goes on: a block has begun, and the file is locked.

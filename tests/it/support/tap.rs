@@ -12,7 +12,7 @@ use xdscope_schema::Schema;
 use xdscope_sources::peers::intercept::FaultSet;
 
 use super::{
-    process::Child,
+    process::{Child, free_port},
     wait::{PATIENCE, wait_for},
 };
 
@@ -63,6 +63,14 @@ pub fn peak_memory(process: u32) -> Option<usize> {
     Some(peak.trim().parse::<usize>().expect("a number") * 1024)
 }
 
+/// Returns the highest number of an attempt to connect that a client has shown so far.
+///
+/// A client shows its state several times a second: on busy cores it may skip an attempt.
+pub fn attempts(shown: &str) -> u32 {
+    let number = |rest: &str| rest.split_once(", next in ")?.0.parse().ok();
+    shown.split("(attempt ").skip(1).filter_map(number).max().unwrap_or(0)
+}
+
 /// A running `xdscope tap`, or `xdscope serve`.
 pub struct Tap {
     child: Child,
@@ -79,7 +87,8 @@ pub fn has_words(text: &str, words: &str) -> bool {
 impl Tap {
     /// Starts a tap in front of `upstream`, recording into `folder`.
     pub fn start(folder: &Path, upstream: SocketAddr, args: &[&str]) -> Self {
-        Self::run(folder, "tap", &upstream.to_string(), "127.0.0.1:0", args)
+        // A restarted tap needs the port again.
+        Self::run(folder, "tap", &upstream.to_string(), &format!("127.0.0.1:{}", free_port()), args)
     }
 
     /// Kills the tap, and starts one without flags in its place, recording into `folder`.
