@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::support::{
     process::{Child, reopened},
     tap::xdscope,
-    wait::wait_for,
+    wait::{quiet_for, wait_for, wait_within},
 };
 
 /// A control plane with a cluster that needs nothing else.
@@ -100,6 +100,46 @@ fn follows(command: &str) -> bool {
     [" --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
 }
 
+/// Time within which a call that does not run until it is stopped would end.
+const END_TIME: Duration = Duration::from_millis(500);
+
+/// Time within which a call prints something, unless only its end does.
+const PRINT_TIME: Duration = Duration::from_secs(20);
+
+/// Whether a process handles a signal itself.
+fn handles(process: u32, signal: &str) -> bool {
+    let number = match signal {
+        "HUP" => 1,
+        "INT" => 2,
+        "TERM" => 15,
+        other => panic!("unknown signal {other}"),
+    };
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("the state of a process");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("its signals");
+    u64::from_str_radix(caught.trim(), 16).expect("a mask") & (1 << (number - 1)) != 0
+}
+
+/// Waits until a call runs, and checks that it goes on.
+///
+/// A call that waits for a recording to grow leaves signals to the system: it runs once it has
+/// printed something.
+fn assert_goes_on(
+    child: &mut std::process::Child,
+    command: &str,
+    signal: &str,
+    printed: impl Fn() -> String,
+) {
+    let leaves_signals = follows(command) || command.starts_with("xdscope wait");
+    let process = child.id();
+    let mut has_ended = || child.try_wait().expect("its state").is_some();
+    wait_for(&format!("a start of {command}"), || {
+        assert!(!has_ended(), "{command} ended: {}", printed());
+        let is_running = if leaves_signals { !printed().is_empty() } else { handles(process, signal) };
+        is_running.then_some(())
+    });
+    quiet_for(END_TIME, &format!("the end of {command}"), has_ended);
+}
+
 /// Sends a signal, and waits for the end.
 fn stop(child: &mut std::process::Child, signal: &str) -> ExitStatus {
     let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
@@ -150,11 +190,10 @@ fn runs_every_example() {
         call.stdin(Stdio::null()).stdout(create(&out)).stderr(create(&err));
         let mut child = call.spawn().expect("a shell");
         let status = if is_live(&command) {
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_millis(1500) {
-                assert!(child.try_wait().expect("its state").is_none(), "{example} ended: {}", read(&err));
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            let printed = || read(&out) + &read(&err);
+            assert_goes_on(&mut child, &command, "INT", printed);
+            // A call that prints nothing until its end prints its result then.
+            let _ = wait_within(PRINT_TIME, || (!printed().is_empty()).then_some(()));
             stop(&mut child, "INT")
         } else {
             wait_for(&example, || child.try_wait().expect("its state"))
@@ -171,7 +210,9 @@ fn runs_every_example() {
 }
 
 fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // A call may be writing a line.
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]
@@ -194,10 +235,11 @@ fn signals_give_the_exit_codes_that_shells_expect() {
     ] {
         let writer = follows(command).then(|| reopened(&folder.join("session.xdsrec")));
         let mut call = shell(folder, command);
-        let mut child =
-            call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a shell");
-        std::thread::sleep(Duration::from_millis(1200));
-        assert!(child.try_wait().expect("its state").is_none(), "{command} ended by itself");
+        let log = folder.join("log");
+        let output = fs::File::create(&log).expect("a file");
+        let errors = output.try_clone().expect("a file");
+        let mut child = call.stdin(Stdio::null()).stdout(output).stderr(errors).spawn().expect("a shell");
+        assert_goes_on(&mut child, command, signal, || read(&log));
         assert_eq!(shell_code(stop(&mut child, signal)), Some(wanted), "{command} {signal}");
         drop(writer);
     }

@@ -12,7 +12,7 @@ use crate::support::{
     raw_h2::{PREFACE, ads_headers, field, frame, message},
     snapshot::CLUSTER,
     tap::Tap,
-    wait::{PATIENCE, wait_for},
+    wait::{PATIENCE, pass, wait_for},
 };
 
 /// Frame types of HTTP/2.
@@ -84,16 +84,24 @@ fn a_held_message_beyond_the_windows_arrives_whole_when_the_tap_ends() {
     assert_eq!(reader.join().expect("a count"), push.len());
 }
 
+/// Time for which a client leaves messages unread: longer than the silence after which a tap that
+/// stops considers them handled, and shorter than its patience.
+const UNREAD_TIME: Duration = Duration::from_millis(400);
+
 /// The client answers while it reads, as real ones do, and gives up if it cannot.
 #[test]
 fn a_held_message_arrives_at_a_client_that_reads_late_when_the_tap_ends() {
     let push = push_of(300);
+    let size = push.len();
     let Pushed { tap, client, _folder } =
         Pushed::open(push.clone(), &["--fault", "type:cds kind:push => hold 1h"]);
     wait_for("the push to be held", || tap.says("push held by fault 1").then_some(()));
     let reader = std::thread::spawn(move || {
-        // By then the tap has sent everything, and waits for the client.
-        std::thread::sleep(Duration::from_millis(500));
+        let mut sent = vec![0; 2 * size];
+        wait_for("the whole push in the socket", || {
+            (client.peek(&mut sent).expect("a connection") > size).then_some(())
+        });
+        pass(UNREAD_TIME);
         read_until(usize::MAX, client)
     });
     tap.stop();

@@ -19,7 +19,7 @@ use crate::support::{
     process::free_port,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, endpoints},
     tap::Recording,
-    wait::wait_for,
+    wait::{PATIENCE, wait_for},
     world::World,
 };
 
@@ -172,7 +172,7 @@ fn edited_push_is_what_the_client_has() {
         scene.terminal.press("E");
         scene.terminal.until("what would be sent in place of h1");
         scene.terminal.until("y send");
-        assert!(scene.terminal.text().contains("9s"), "{}", scene.terminal.text());
+        scene.terminal.until("9s");
         scene.terminal.press("y");
         scene.terminal.until("h1 is sent as edited");
         scene.envoy.wait_live();
@@ -209,7 +209,8 @@ fn held_messages_go_when_the_tap_quits_or_is_ended() {
 
 #[test]
 fn held_messages_go_after_the_timeout() {
-    let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "2s"];
+    // The screens show the held message before that, also on busy cores.
+    let args = ["--intercept", "type:eds kind:push version:2", "--hold-timeout", "10s"];
     let Some(mut scene) = Scene::open("held_timeout", Variant::Ads, &args, "") else { return };
     scene.settle();
     let mark = scene.hold_endpoints("2", true, "h1");
@@ -219,7 +220,7 @@ fn held_messages_go_after_the_timeout() {
 }
 
 /// Names the folder of a re-executed test: the upstream is in `upstream`, the address of the tap
-/// goes to `listen`, and the screens panic once `now` exists.
+/// goes to `listen`, `held` exists once a message is held, and the screens panic once `now` exists.
 const PANIC: &str = "XDSCOPE_TEST_PANICS_WHILE_HOLDING";
 
 /// Runs a tap that holds messages, and screens that panic.
@@ -227,6 +228,11 @@ fn run_panicking_tap(folder: &Path) {
     let upstream = std::fs::read_to_string(folder.join("upstream")).expect("an address");
     let desk = HoldDesk::new(HoldOptions { timeout: Duration::from_secs(3600), ..HoldOptions::default() });
     desk.command(HoldCommand::Arm("type:eds kind:push version:2".into())).expect("an expression");
+    let (queue, held) = (desk.clone(), folder.join("held"));
+    std::thread::spawn(move || {
+        wait_for("a held message", || queue.is_holding().then_some(()));
+        std::fs::write(held, "").expect("written");
+    });
     let arms = Arms {
         faults: SharedFaults::default(),
         desk: Some(desk),
@@ -237,7 +243,7 @@ fn run_panicking_tap(folder: &Path) {
     let config = Config {
         maps: vec![(address("127.0.0.1:0"), address(&upstream))],
         queue: None,
-        connect_timeout: Duration::from_secs(10),
+        connect_timeout: PATIENCE,
         tls: Tls::default(),
         changes: None,
         arms: Some(arms),
@@ -267,7 +273,7 @@ fn held_messages_go_when_the_screens_panic() {
     let before = dump(&envoy, ENDPOINT_DUMP);
     plane.set(&chain.with(ENDPOINTS, "2", vec![endpoints("echo", plane.address())]));
     plane.wait_for(mark, "the push", |e| e.is_response(ENDPOINTS) && e.version == "2");
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for("the hold", || world.folder().join("held").exists().then_some(()));
     assert_eq!(dump(&envoy, ENDPOINT_DUMP), before, "the push is held");
     std::fs::write(world.folder().join("now"), "").expect("written");
     assert_eq!(terminal.end(), 101);
@@ -369,7 +375,8 @@ fn client_recovers_from_a_killed_tap() {
         }
         terminal.signal("KILL");
         if state != "releasing" {
-            std::thread::sleep(Duration::from_millis(300));
+            // Without a stream no answer can come any more.
+            plane.wait_for(mark, "the end of the stream", |e| e.event == "close");
             assert!(plane.events(mark).iter().all(|e| !e.is_request(ENDPOINTS) || e.nonce.is_empty()));
         }
         drop(terminal);
@@ -387,9 +394,17 @@ fn read_only_holds_nothing() {
     terminal.press("0");
     terminal.until("--read-only forbids to hold messages");
     for key in ["I", "A", "E", "X", "B", "Z"] {
+        // A question would take the next key, so that Overview would not open.
         terminal.press(key);
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(!terminal.text().contains("y yes"), "{key}: {}", terminal.text());
+        terminal.press("1");
+        terminal.wait("Overview", |screen| {
+            let shown = screen.contents();
+            assert!(!shown.contains("y yes"), "{key}: {shown}");
+            shown.contains("[1 Overview]")
+        });
+        terminal.press("0");
+        terminal.until("[0 Hold");
+        terminal.until("--read-only forbids to hold messages");
     }
     terminal.press("\x03");
     assert_eq!(terminal.end(), 0);

@@ -21,7 +21,7 @@ use crate::support::{
     grpc_client::Kind,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot},
     tap::Recording,
-    wait::wait_within,
+    wait::{pass, wait_within},
     world::World,
 };
 
@@ -31,6 +31,14 @@ const END: &str = "<!-- end -->\n";
 /// Time without a message after which an effect counts as absent. A busy machine delays messages
 /// more than it delays this clock.
 const QUIET_TIME: Duration = Duration::from_secs(5);
+
+/// Time without a message after the last awaited ACK. Clients may do more than is awaited: they
+/// acknowledge a version again when they have asked for more of it.
+const REST_TIME: Duration = Duration::from_millis(500);
+
+/// Time from the first message until the faults with `after=3s` are in force, and a stream has
+/// reached the maximum age of 3 s.
+const IN_FORCE_AFTER: Duration = Duration::from_secs(4);
 
 /// Time after which an effect counts as absent in any case.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -110,14 +118,16 @@ fn are_acked(plane: &ControlPlane, version: &str, types: &[&str]) -> bool {
     })
 }
 
-/// Waits until the server got these ACKs, or no message was sent for a time.
-fn wait_for_acks(plane: &ControlPlane, version: &str, types: &[&str]) {
+/// Waits until the server got these ACKs and no message was sent for `rest`, or none was sent for
+/// [`QUIET_TIME`]: a server that gets no ACK does not know.
+fn wait_for_acks(plane: &ControlPlane, version: &str, types: &[&str], rest: Duration) {
     let (mut count, mut since) = (plane.mark(), Instant::now());
     let _ = wait_within(LIMIT, || {
         if std::mem::replace(&mut count, plane.mark()) != count {
             since = Instant::now();
         }
-        (since.elapsed() >= QUIET_TIME || are_acked(plane, version, types)).then_some(())
+        let is_quiet = |time| since.elapsed() >= time;
+        (is_quiet(QUIET_TIME) || (is_quiet(rest) && are_acked(plane, version, types))).then_some(())
     });
 }
 
@@ -146,16 +156,14 @@ fn measure(test: &str, client: Client, case: &Case) -> Option<String> {
     // Time for an effect begins when the client has started.
     plane.wait_for(0, "the first request", |event| event.event == "request");
     plane.set(&chain);
-    wait_for_acks(&plane, "1", &[LISTENER, ROUTE, CLUSTER, ENDPOINTS]);
+    wait_for_acks(&plane, "1", &[LISTENER, ROUTE, CLUSTER, ENDPOINTS], Duration::ZERO);
     match case.part {
         Part::Nothing => {}
         Part::Close => plane.close_streams(14, "scripted"),
-        Part::Wait => thread::sleep(Duration::from_secs(4)),
+        Part::Wait => pass(IN_FORCE_AFTER),
     }
     plane.set(&grown);
-    wait_for_acks(&plane, "2", &[CLUSTER, ENDPOINTS, ROUTE]);
-    // A server that gets no ACK does not know.
-    thread::sleep(Duration::from_millis(500));
+    wait_for_acks(&plane, "2", &[CLUSTER, ENDPOINTS, ROUTE], REST_TIME);
     let recording = tap.stop();
     drop(running);
     if let (Client::Envoy(_), Some(rule)) = (client, case.rule) {

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use xdscope_engine::store::Store;
@@ -20,9 +20,20 @@ use crate::support::{
     faulty::{Fault, Faulty},
     process::free_port,
     snapshot::Snapshot,
-    wait::PATIENCE,
+    tap::attempts,
+    wait::{PATIENCE, pass, wait_for, wait_within},
     world::World,
 };
+
+/// The end of each frame of the screens, EndSynchronizedUpdate.
+const END_OF_FRAME: &[u8] = b"\x1b[?2026l";
+
+/// Time without a change after which a screen is complete.
+const IDLE_TIME: Duration = Duration::from_millis(300);
+
+/// Time between Escape and a key that are not one key with Alt, and time for the effect of the key.
+const ESCAPE_TIME: Duration = Duration::from_millis(100);
+const KEY_TIME: Duration = Duration::from_millis(500);
 
 /// A program in a terminal. Dropping it kills the program.
 pub struct Terminal {
@@ -71,8 +82,9 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = reader.read(&mut buffer) {
-                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..n]);
+                // What is written is shown.
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&buffer[..n]);
+                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..n]);
             }
         });
         let keys = pair.master.take_writer().expect("a writer");
@@ -90,24 +102,40 @@ impl Terminal {
     }
 
     pub fn wait(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen()) {
-            assert!(Instant::now() < end, "{what} did not come:\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let shown = wait_within(PATIENCE, || self.shows(&is).then_some(()));
+        assert!(shown.is_some(), "{what} did not come:\n{}", self.text());
+    }
+
+    fn shows(&self, is: impl Fn(&vt100::Screen) -> bool) -> bool {
+        is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen())
+    }
+
+    /// Returns a field of the state of each thread of the program.
+    #[cfg(target_os = "linux")]
+    fn of_threads(&self, field: &str) -> Vec<String> {
+        let id = self.child.process_id().expect("a process");
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
+        let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
+            let value = status.lines().find_map(|line| line.strip_prefix(field))?;
+            Some(value.trim().to_owned())
+        };
+        threads.filter_map(of_thread).collect()
     }
 
     /// Returns how often threads of the program began to wait.
     #[cfg(target_os = "linux")]
     fn waits(&self) -> u64 {
-        let id = self.child.process_id().expect("a process");
-        let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
-        let waits = |thread: std::io::Result<std::fs::DirEntry>| {
-            let status = std::fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
-            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-            line.trim().parse::<u64>().ok()
-        };
-        threads.filter_map(waits).sum()
+        let counts = self.of_threads("voluntary_ctxt_switches:");
+        counts.iter().map(|count| count.parse::<u64>().expect("a number")).sum()
+    }
+
+    /// Whether all threads of the program wait. On busy cores one may be about to draw.
+    fn is_waiting(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.of_threads("State:").iter().all(|state| state.starts_with('S'));
+        #[cfg(not(target_os = "linux"))]
+        true
     }
 
     /// Resizes the terminal as a window manager does.
@@ -130,21 +158,19 @@ impl Terminal {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    /// Waits until nothing has been drawn for a while.
+    /// Waits until the last frame is complete, nothing has been drawn for a while, and the program
+    /// is not about to draw.
     fn wait_until_idle(&self) {
-        let shown =
-            || self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents_formatted();
-        let end = Instant::now() + PATIENCE;
-        let mut before = shown();
-        loop {
-            std::thread::sleep(Duration::from_millis(300));
-            let now = shown();
-            if now == before {
-                return;
-            }
-            assert!(Instant::now() < end, "it never stops drawing:\n{}", self.text());
-            before = now;
-        }
+        let written = || {
+            let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+            (self.is_waiting() && written.ends_with(END_OF_FRAME)).then_some(written.len())
+        };
+        let idle = wait_within(PATIENCE, || {
+            let before = written()?;
+            pass(IDLE_TIME);
+            (written()? == before).then_some(())
+        });
+        assert!(idle.is_some(), "it never stops drawing:\n{}", self.text());
     }
 
     /// Presses Escape and a key until `is` holds.
@@ -152,17 +178,13 @@ impl Terminal {
     /// Only time tells Escape followed by a key from the key with Alt, so a slow program may need
     /// several attempts.
     fn escape_to(&mut self, key: &str, is: impl Fn(&vt100::Screen) -> bool) {
-        let end = Instant::now() + PATIENCE;
-        loop {
+        let there = wait_within(PATIENCE, || {
             self.press("\x1b");
-            std::thread::sleep(Duration::from_millis(100));
+            pass(ESCAPE_TIME);
             self.press(key);
-            std::thread::sleep(Duration::from_millis(300));
-            if is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen()) {
-                return;
-            }
-            assert!(Instant::now() < end, "{key} does not lead there:\n{}", self.text());
-        }
+            wait_within(KEY_TIME, || self.shows(&is).then_some(()))
+        });
+        assert!(there.is_some(), "{key} does not lead there:\n{}", self.text());
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -178,14 +200,8 @@ impl Terminal {
 
     /// Waits for the end of the program and returns the exit code.
     pub fn end(&mut self) -> u32 {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("its state") {
-                return status.exit_code();
-            }
-            assert!(Instant::now() < end, "it does not end:\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let ended = wait_within(PATIENCE, || self.child.try_wait().expect("its state"));
+        ended.unwrap_or_else(|| panic!("it does not end:\n{}", self.text())).exit_code()
     }
 
     /// Asserts that the terminal is restored: the shell's screen, cursor and modes.
@@ -360,7 +376,7 @@ fn random_keys_and_sizes_match_full_repaint() {
                 _ => terminal.press(KEYS[below(KEYS.len() as u64) as usize]),
             }
             if below(4) == 0 {
-                std::thread::sleep(Duration::from_millis(below(30)));
+                pass(Duration::from_millis(below(30)));
             }
         }
         // Closes all overlays, then resizes there and back immediately.
@@ -411,13 +427,9 @@ fn closed_terminal_ends_program() {
     }
     drop(reader);
     drop(pair.master);
-    let end = Instant::now() + PATIENCE;
-    while child.try_wait().expect("its state").is_none() {
-        if Instant::now() > end {
-            child.kill().expect("its end");
-            panic!("it goes on without a terminal");
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    if wait_within(PATIENCE, || child.try_wait().expect("its state")).is_none() {
+        child.kill().expect("its end");
+        panic!("it goes on without a terminal");
     }
 }
 
@@ -567,10 +579,10 @@ fn read_only_disables_client_keys() {
 #[test]
 fn screen_quotes_server_refusal() {
     let denied = vec![("grpc-status", "16".to_owned()), ("grpc-message", "token of yesterday".to_owned())];
-    let server = Faulty::start(vec![Fault::Headers(200, denied); 2]).address.to_string();
+    let server = Faulty::start(vec![Fault::Headers(200, denied); 3]).address.to_string();
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["watch", &server, "cds"]);
     terminal.until("UNAUTHENTICATED: token of yesterday");
-    terminal.until("(attempt 2, next in ");
+    terminal.wait("the second attempt", |screen| attempts(&screen.contents()) >= 2);
     // The client is accepted later, without a restart.
     terminal.until("in sync");
     terminal.press("q");
@@ -626,6 +638,10 @@ fn snippets_contain_the_bound_port() {
     assert_eq!(terminal.end(), 0);
 }
 
+/// Time that is longer than the interval of any timer of the screens.
+#[cfg(target_os = "linux")]
+const SLEEP_TIME: Duration = Duration::from_secs(2);
+
 #[test]
 #[cfg(target_os = "linux")]
 fn sleeps_while_a_replay_is_paused() {
@@ -633,9 +649,12 @@ fn sleeps_while_a_replay_is_paused() {
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", recording]);
     terminal.until("1 Overview");
     terminal.wait_until_idle();
-    let before = terminal.waits();
-    std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(terminal.waits(), before, "threads wake up although nothing changes");
+    // Work from before may end late on busy cores. A timer that repeats leaves no such time.
+    wait_for("a time in which no thread wakes up, as nothing changes", || {
+        let before = terminal.waits();
+        pass(SLEEP_TIME);
+        (terminal.waits() == before).then_some(())
+    });
     // Keys, sizes and signals still arrive.
     terminal.press("3");
     terminal.until("[3 Timeline]");

@@ -216,9 +216,8 @@ fn detects_stopped_client() {
     ]);
     let client = Child::start(&mut command, &folder.path().join("watch.log"));
     // Enough PINGs for an interval.
-    let growing = Recording { file: tap.recording.clone() };
     wait_for("the client's keepalive", || {
-        let streams = growing.objects("info", &[]);
+        let streams = tap.copy_of_recording()?.objects("info", &[]);
         streams.iter().any(|object| object["keepalive"]["every"].is_number()).then_some(())
     });
     let stopped = Command::new("kill").args(["-STOP", &client.id().to_string()]).status();
@@ -256,8 +255,8 @@ fn passes_grpc_core() {
 }
 
 #[test]
-fn killed_tap_loses_one_second_at_most() {
-    let Some(world) = World::open("killed_tap_loses_one_second_at_most") else { return };
+fn killed_tap_keeps_what_it_has_written() {
+    let Some(world) = World::open("killed_tap_keeps_what_it_has_written") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let mut client = world.grpc_client("app-1", "echo.test", tap.address());
@@ -266,8 +265,11 @@ fn killed_tap_loses_one_second_at_most() {
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
-    // A killed tap loses at most the last second.
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    // A running tap writes the newest messages by itself. How soon depends on the machine.
+    let said = plane.events(0).iter().filter(|e| ["request", "response"].contains(&e.event.as_str())).count();
+    wait_for("every message in the recording", || {
+        (tap.copy_of_recording()?.messages().len() >= said).then_some(())
+    });
     let recording = tap.kill();
     assert_same(&plane, &recording, true);
     let notices = String::from_utf8(recording.run("status", &[]).stderr).expect("text");

@@ -1,7 +1,7 @@
 //! Peers that play an arrow script over real gRPC, with deliberate errors.
 
 use std::{
-    collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, sync::OnceLock, thread,
+    collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, sync::OnceLock,
     time::Duration,
 };
 
@@ -27,7 +27,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Dir, Side, StreamId, Sym, Time};
 use xdscope_wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
 
-use super::wait::PATIENCE;
+use super::wait::{PATIENCE, pass};
 
 /// Shortest pause of a script that is played in real time.
 const MEANT: Duration = Duration::from_millis(500);
@@ -168,7 +168,7 @@ impl Misbehaving {
             let gap = to.since(now);
             now = to;
             if !exactly && gap >= MEANT {
-                thread::sleep(gap);
+                pass(gap);
             }
         };
         for frame in &play.frames {
