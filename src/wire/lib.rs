@@ -15,11 +15,11 @@
 //!
 //! ```
 //! use xdscope_wire::content::Catalog;
-//! use xdscope_wire::discovery::encode::{RequestFields, encode_request};
+//! use xdscope_wire::discovery::encode::RequestFields;
 //! use xdscope_wire::{Message, MessageShape};
 //!
 //! let fields = RequestFields { version_info: "7", names: vec!["cart"], ..RequestFields::default() };
-//! let bytes = encode_request(MessageShape::SotwRequest, &fields);
+//! let bytes = fields.encode(false);
 //! let mut catalog = Catalog::in_memory();
 //! let message = Message::parse(MessageShape::SotwRequest, &bytes, &mut catalog);
 //! assert_eq!(message.bytes(&catalog), Some(bytes), "every byte is kept");

@@ -117,8 +117,8 @@ impl<'s> Judge<'s> {
         !matches!(verdict, Verdict::Unusable(text) if text.contains("Unable to unpack as"))
     }
 
-    fn request(&self) -> Request {
-        let bytes = self.stream.requests.recv_timeout(PATIENCE).expect("a request");
+    fn request(&mut self) -> Request {
+        let (bytes, _) = self.stream.request().expect("a request");
         // Envoy's error texts may not be valid UTF-8.
         let message = Message::parse(MessageShape::SotwRequest, &bytes, &mut Catalog::in_memory());
         let MessageBody::SotwRequest(body) = &message.body else { panic!("not a request: {message:?}") };

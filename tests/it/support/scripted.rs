@@ -14,8 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
@@ -39,7 +38,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope_wire::{FramePayload, Message, MessageShape};
 
-use super::wait::{PATIENCE, wait_for};
+use super::wait::{PATIENCE, pass, wait_for};
 
 /// Silence required after the last line.
 const SILENCE: Duration = Duration::from_millis(150);
@@ -47,9 +46,33 @@ const SILENCE: Duration = Duration::from_millis(150);
 /// A stream that the client opened.
 pub struct Opened {
     path: String,
-    /// Requests of the stream; the channel ends with the stream.
-    pub requests: mpsc::Receiver<Bytes>,
+    /// Requests of the stream, each with the time at which it came; the channel ends with the
+    /// stream.
+    requests: mpsc::Receiver<(Bytes, Instant)>,
+    /// A request that came after a silence and before its line.
+    early: Option<(Bytes, Instant)>,
     pub responses: Responses,
+}
+
+impl Opened {
+    /// Waits for the next request, and returns when it came. An error means that none came, or that
+    /// the stream has ended.
+    pub fn request(&mut self) -> Result<(Bytes, Instant), mpsc::RecvTimeoutError> {
+        match self.early.take() {
+            Some(early) => Ok(early),
+            None => self.requests.recv_timeout(PATIENCE),
+        }
+    }
+
+    /// Returns the next request if it came before `end`.
+    fn request_before(&mut self, end: Instant) -> Option<Bytes> {
+        let (bytes, at) = self.early.take().or_else(|| self.requests.try_recv().ok())?;
+        if at < end {
+            return Some(bytes);
+        }
+        self.early = Some((bytes, at));
+        None
+    }
 }
 
 struct Doors(mpsc::Sender<Opened>);
@@ -63,10 +86,10 @@ impl Handler for Doors {
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (send, receive) = mpsc::channel();
         // The player is gone: the stream ends.
-        let _ = self.0.send(Opened { path: path.to_owned(), requests: receive, responses });
+        let _ = self.0.send(Opened { path: path.to_owned(), requests: receive, early: None, responses });
         Box::pin(async move {
             while let Some(Ok(bytes)) = requests.next().await {
-                if send.send(bytes).is_err() {
+                if send.send((bytes, Instant::now())).is_err() {
                     return;
                 }
             }
@@ -308,6 +331,7 @@ pub fn play(file: &str, text: &str) {
         streams: BTreeMap::new(),
         unasked: Vec::new(),
         played: 0,
+        newest: Instant::now(),
         running: Some(&running),
     };
     for line in &script.lines {
@@ -364,6 +388,7 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, St
         streams: BTreeMap::new(),
         unasked: Vec::new(),
         played: 0,
+        newest: Instant::now(),
         running: None,
     };
     script.lines.iter().for_each(|line| player.line(line));
@@ -397,6 +422,8 @@ struct Player<'a> {
     unasked: Vec<(usize, Opened)>,
     /// Number of messages so far.
     played: usize,
+    /// When the newest message or command was sent or came, or the newest stream began or ended.
+    newest: Instant,
     /// `None` for an external client, whose node is not compared.
     running: Option<&'a Running>,
 }
@@ -408,22 +435,25 @@ impl Player<'_> {
             Statement::Advance(time) => self.silence(*time, &place),
             Statement::Stream { .. } | Statement::Message { .. } | Statement::End { .. } => {
                 let frame = self.frames.pop_front().expect("a frame for each line");
-                self.frame(&place, frame, &line.statement);
+                self.newest = self.frame(&place, frame, &line.statement);
             }
             _ => {}
         }
     }
 
-    fn frame(&mut self, place: &str, frame: xdscope_wire::Frame, item: &Statement) {
+    /// Plays a frame. Returns when it was sent or came.
+    fn frame(&mut self, place: &str, frame: xdscope_wire::Frame, item: &Statement) -> Instant {
+        let mut at = Instant::now();
         match (&frame.what, item) {
             (FramePayload::Open(open), _) => {
-                let at = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
-                let is = |(plane, opened): &(usize, Opened)| *plane == at && opened.path == open.method;
+                let number = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
+                let is = |(plane, opened): &(usize, Opened)| *plane == number && opened.path == open.method;
                 let opened = match self.unasked.iter().position(is) {
                     Some(known) => self.unasked.remove(known).1,
-                    None => self.door(place, at, &open.method),
+                    None => self.door(place, number, &open.method),
                 };
                 self.streams.insert(frame.stream, opened);
+                at = Instant::now();
             }
             (
                 FramePayload::Message(message),
@@ -437,9 +467,11 @@ impl Player<'_> {
                 self.played += 1;
             }
             (FramePayload::Message(wanted), _) => {
-                let got = self.stream(place, frame.stream).requests.recv_timeout(PATIENCE);
+                let got = self.stream(place, frame.stream).request();
                 let wanted = self.said(wanted);
                 let got = got.unwrap_or_else(|_| panic!("{place}: nothing came, wanted {wanted}"));
+                let (got, came) = got;
+                at = came;
                 let delta = wanted.starts_with("delta");
                 let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
                 let got = Message::parse(shape, &got, &mut self.catalog);
@@ -453,8 +485,9 @@ impl Player<'_> {
                 let _ = opened.responses.blocking_send(Err(status));
             }
             (FramePayload::End(_), _) => {
-                let opened = self.streams.remove(&frame.stream).expect("an open stream");
-                let rest = opened.requests.recv_timeout(PATIENCE);
+                let mut opened = self.streams.remove(&frame.stream).expect("an open stream");
+                let rest = opened.request();
+                at = Instant::now();
                 assert!(
                     matches!(rest, Err(mpsc::RecvTimeoutError::Disconnected)),
                     "{place}: the client has not ended the stream: {rest:?}"
@@ -462,6 +495,7 @@ impl Player<'_> {
             }
             other => panic!("{place}: can't be played: {other:?}"),
         }
+        at
     }
 
     /// Returns the next stream to a server at this path; other streams wait for their lines.
@@ -481,25 +515,29 @@ impl Player<'_> {
         said(message, node, &self.catalog)
     }
 
-    fn stream(&self, place: &str, id: StreamId) -> &Opened {
-        self.streams.get(&id).unwrap_or_else(|| panic!("{place}: the stream is not open"))
+    fn stream(&mut self, place: &str, id: StreamId) -> &mut Opened {
+        self.streams.get_mut(&id).unwrap_or_else(|| panic!("{place}: the stream is not open"))
     }
 
-    /// Asserts that nothing is sent for this time.
+    /// Asserts that nothing is sent for this time after the newest message or command.
+    ///
+    /// On busy cores the test sleeps longer: what comes after the time belongs to the next lines.
     fn silence(&mut self, time: Duration, place: &str) {
-        thread::sleep(time);
-        for (id, opened) in &self.streams {
-            if let Ok(bytes) = opened.requests.try_recv() {
-                let shapes = [MessageShape::DeltaRequest, MessageShape::SotwRequest];
-                let shape = shapes[usize::from(!opened.path.contains("/Delta"))];
-                let got = Message::parse(shape, &bytes, &mut self.catalog);
-                panic!("{place}: unexpected message on stream {}: {}", id.0, self.said(&got));
-            }
+        pass(time);
+        let end = self.newest + time;
+        let came = self.streams.iter_mut().find_map(|(id, opened)| {
+            let bytes = opened.request_before(end)?;
+            Some((id.0, opened.path.contains("/Delta"), bytes))
+        });
+        if let Some((stream, is_delta, bytes)) = came {
+            let shape = if is_delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
+            let got = Message::parse(shape, &bytes, &mut self.catalog);
+            panic!("{place}: unexpected message on stream {stream}: {}", self.said(&got));
         }
     }
 
     /// Sends a command to the client, once the client has seen all played messages.
-    fn tell(&self, order: &str) {
+    fn tell(&mut self, order: &str) {
         let running = self.running.expect("a client that listens");
         wait_for("the client to catch up", || {
             let store = running.shared.store();
@@ -508,6 +546,7 @@ impl Player<'_> {
             });
             (messages.count() >= self.played).then_some(())
         });
+        self.newest = Instant::now();
         assert!(running.command(command(order)), "{order}");
     }
 }
