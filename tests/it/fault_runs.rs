@@ -92,18 +92,26 @@ fn junit(folder: &Path) -> String {
     fs::read_to_string(folder.join("results.xml")).expect("the results")
 }
 
+/// Returns the seconds after these words. Busy cores make a run longer than its times.
+fn seconds_after(log: &str, words: &str) -> Option<f64> {
+    let rest = log.split_once(words)?.1;
+    rest.split_once('s')?.0.parse().ok()
+}
+
 #[test]
 fn condition_ends_the_tap() {
     let plane = Plane::start();
     let results = plane.folder().join("results.xml");
     let results = results.to_str().expect("a path");
     for faults in [&[][..], &["--fault", "type:cds kind:push => delay 500ms"]] {
-        let until = ["--until", "synced", "--max-time", "30s", "--junit", results];
+        let until = ["--until", "synced", "--max-time", "150s", "--junit", results];
         let (code, log, recording) = plane.run(&[faults, &until].concat());
         assert_eq!(code, Some(0), "{log}");
         assert!(log.contains("condition met: `synced`"), "{log}");
         assert_eq!(recording.state("cds")["state"], "synced");
-        assert_eq!(log.contains("recovered within 0.5s"), !faults.is_empty(), "{log}");
+        let recovered = seconds_after(&log, "; recovered within ");
+        assert_eq!(recovered.is_some_and(|time| time >= 0.5), !faults.is_empty(), "{log}");
+        assert_eq!(recovered.is_some(), !faults.is_empty(), "{log}");
         let tests = 1 + usize::from(!faults.is_empty());
         let junit = junit(plane.folder());
         assert!(junit.contains(&format!("<testsuites tests=\"{tests}\" failures=\"0\">")), "{junit}");
@@ -118,11 +126,21 @@ fn time_ends_the_tap() {
     let never = ["--until", "type:cds name:nowhere", "--max-time", "1s", "--junit", results];
     let (code, log, _) = plane.run(&never);
     assert_eq!(code, Some(4), "{log}");
-    assert!(log.contains("timed out: `type:cds name:nowhere` did not hold within 1."), "{log}");
+    let waited = seconds_after(&log, "timed out: `type:cds name:nowhere` did not hold within ");
+    assert!(waited.is_some_and(|time| time >= 1.0), "{log}");
     assert!(junit(plane.folder()).contains("failures=\"1\""));
-    let (code, log, recording) = plane.run(&["--max-time", "2s"]);
-    assert_eq!(code, Some(0), "{log}");
-    assert_eq!(recording.state("cds")["state"], "synced");
+    // On busy cores a client may need more time than the run has.
+    let is_synced_after = |time: &str| {
+        let (code, log, recording) = plane.run(&["--max-time", time]);
+        assert_eq!(code, Some(0), "{log}");
+        // The file is no recording before its first message.
+        let status =
+            xdscope(plane.folder()).arg("status").arg(&recording.file).args(["-o", "jsonl"]).output();
+        let lines = String::from_utf8(status.expect("xdscope runs").stdout).expect("text");
+        let mut objects = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        objects.any(|object| object["type"] == "cds" && object["state"] == "synced")
+    };
+    assert!(["2s", "10s", "60s"].into_iter().any(is_synced_after), "clusters in sync");
 }
 
 #[test]
@@ -140,17 +158,19 @@ fn plan_ends_with_what_clients_did() {
     let shown = recording.text("status", &[]);
     assert!(shown.contains("1 intervention, 0 NACKs, 1 reconnect; recovered within"), "{shown}");
 
-    fs::write(&file, "for 1s: type:cds kind:ack => delay 500ms\n").expect("written");
+    fs::write(&file, "for 5s: type:cds kind:ack => delay 500ms\n").expect("written");
     let (code, log, recording) = plane.run(&["--fault-plan", path]);
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("1 intervention, 0 NACKs, 0 reconnects; recovered within 0.5s"), "{log}");
+    let recovered = seconds_after(&log, "1 intervention, 0 NACKs, 0 reconnects; recovered within ");
+    assert!(recovered.is_some_and(|time| time >= 0.5), "{log}");
     assert_eq!(crate::intercept::words(&recording), ["delayed", "released"]);
 
-    fs::write(&file, "for 500ms: type:cds kind:push => drop\n").expect("written");
-    let (code, log, _) = plane.run(&["--fault-plan", path, "--max-time", "2s"]);
+    fs::write(&file, "for 3s: type:cds kind:push => drop\n").expect("written");
+    let (code, log, _) = plane.run(&["--fault-plan", path, "--max-time", "10s"]);
     assert_eq!(code, Some(4), "{log}");
     assert!(log.contains("1 intervention, 0 NACKs, 0 reconnects; not recovered: CDS"), "{log}");
-    assert!(log.contains("timed out: not all clients have recovered within 2."), "{log}");
+    let waited = seconds_after(&log, "timed out: not all clients have recovered within ");
+    assert!(waited.is_some_and(|time| time >= 10.0), "{log}");
 }
 
 #[test]

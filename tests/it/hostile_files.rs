@@ -18,8 +18,10 @@ use xdscope_wire::pb::put_len_field;
 const ADDRESS_SPACE: usize = 1 << 20;
 /// Address space that loose blocks in memory would exceed.
 const LITTLE_SPACE: usize = 400 << 10;
+/// Seconds of processor time for a file, whatever else the processors do.
+const CPU_SECONDS: u32 = 110;
 /// Time for a file, after which its reader hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Runs a verb on a file with this content, and returns its output.
 #[track_caller]
@@ -49,7 +51,10 @@ fn read_within(space: usize, verb: &[&str], name: &str, content: &[u8]) -> (Outp
 /// Returns the program with a limit on its memory.
 fn limited(folder: &Path, space: usize) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {space} && exec timeout 110 \"$0\" \"$@\""));
+    command.arg("-c").arg(format!(
+        "ulimit -v {space} && ulimit -t {CPU_SECONDS} && exec timeout {} \"$0\" \"$@\"",
+        PATIENCE.as_secs() - 10
+    ));
     command.arg(env!("CARGO_BIN_EXE_xdscope"));
     command.env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUST_BACKTRACE", "0");
     command

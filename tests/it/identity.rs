@@ -355,6 +355,11 @@ fn waits_for_nodes_of_growing_recording() {
         Child::start(&mut command, &world.folder().join(format!("{node}.log")))
     };
     let _one = client("one");
+    wait_for("the first node in the recording", || {
+        let status = xdscope(world.folder()).args(["status", &file]).output().expect("xdscope runs");
+        let shown = String::from_utf8_lossy(&status.stdout).into_owned();
+        shown.split_whitespace().any(|word| word == "one").then_some(())
+    });
     let waiting = |verb: &[&str]| {
         let mut command = xdscope(world.folder());
         command.args(verb);
@@ -362,8 +367,8 @@ fn waits_for_nodes_of_growing_recording() {
     };
     let (code, _, err) = run(world.folder(), &["wait", &file, "synced", "--nodes", "2", "--timeout", "2s"]);
     assert_eq!(code, Some(4), "{err}");
-    let mut wait = waiting(&["wait", &file, "synced", "--nodes", "2", "--timeout", "30s"]);
-    let mut status = waiting(&["status", &file, "--wait", "30s", "--nodes", "2"]);
+    let mut wait = waiting(&["wait", &file, "synced", "--nodes", "2", "--timeout", "150s"]);
+    let mut status = waiting(&["status", &file, "--wait", "150s", "--nodes", "2"]);
     wait.assert_running();
     status.assert_running();
     let _two = client("two");

@@ -94,7 +94,7 @@ fn reports_failed_step_and_remedy() {
 fn asks_connected_server_where_it_has_reflection() {
     let Some(world) = World::open("asks_connected_server_where_it_has_reflection") else { return };
     let plane = world.control_plane(Flags { reflection: "v1", ..Flags::default() });
-    let wait = "--resource-timeout=300ms";
+    let wait = "--resource-timeout=2s";
     let output = run(&world, &["get", &plane.address().to_string(), "cds", "--reflection", "auto", wait]);
     assert!(!text(&output.stderr).contains("reflection"), "{}", text(&output.stderr));
     let script = world.folder().join("a.xds");

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -14,12 +13,11 @@ use crate::support::{
     certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Flags},
     tap::{Recording, Tap, has_words},
-    wait::wait_for,
+    wait::{PATIENCE, wait_for},
     world::World,
 };
 
 const NAME: &str = "cp.test";
-const PATIENCE: Duration = Duration::from_secs(90);
 
 fn client_config(trusted: &Ca) -> Arc<rustls::ClientConfig> {
     let mut roots = rustls::RootCertStore::empty();

@@ -4,16 +4,14 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
 
 use xdscope_sources::observe::{Pipeline, TapEvent};
 use xdscope_sources::peers::intercept::FaultSet;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::{Frame, FramePayload};
 
-use crate::support::tap;
+use crate::support::{tap, wait::PATIENCE};
 
-const PATIENCE: Duration = Duration::from_secs(90);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 

@@ -119,6 +119,12 @@ impl Scene {
         items.iter().filter_map(|item| item["cluster"]["name"].as_str().map(str::to_owned)).collect()
     }
 
+    /// Waits until Envoy itself reports exactly these clusters as warming.
+    fn wait_for_warming_clusters(&self, wanted: &[&str]) {
+        let what = format!("Envoy to say that {wanted:?} warm");
+        wait_for(&what, || (self.warming_clusters() == names(wanted)).then_some(()));
+    }
+
     /// Ends with everything in sync, and without a word about needless responses.
     fn end_in_sync(self) {
         let live = self.live();
@@ -172,7 +178,7 @@ fn updated_cluster(test: &str, variant: Variant) {
     let Some(mut scene) = Scene::open(test, variant) else { return };
     scene.set(CLUSTER, "2", vec![cluster("echo", "2s", variant)]);
     let (state, recording) = scene.wait_for_warming("cds", "warming", &["echo"]);
-    assert_eq!(scene.warming_clusters(), names(&["echo"]), "Envoy says so too");
+    scene.wait_for_warming_clusters(&["echo"]);
     let warming = &state["warming"][0];
     assert_eq!((&warming["owes"], &warming["update"]), (&json!("server"), &json!(true)), "{state:#}");
     assert!(warming["since"].is_string() && warming["withheld"].is_number(), "{state:#}");
@@ -199,7 +205,7 @@ fn updated_cluster(test: &str, variant: Variant) {
     moved["endpoints"][0]["load_balancing_weight"] = json!(2);
     scene.set(ENDPOINTS, "2", vec![moved]);
     scene.wait_for_warming("cds", "synced", &[]);
-    assert_eq!(scene.warming_clusters(), names(&[]));
+    scene.wait_for_warming_clusters(&[]);
     let findings = scene.live().objects("lint", &["--timers", "warm=1ms"]);
     let is_stuck = |finding: &&Value| {
         let text = finding["text"].as_str().unwrap_or_default();
@@ -221,7 +227,7 @@ fn cluster_waits_for_its_first_secret_only() {
     };
     scene.set(CLUSTER, "2", clusters("1s"));
     let (state, recording) = scene.wait_for_warming("cds", "warming", &["safe"]);
-    assert_eq!(scene.warming_clusters(), names(&["safe"]));
+    scene.wait_for_warming_clusters(&["safe"]);
     assert_eq!(state["warming"][0]["waits_for"][0]["name"], "own");
     let text = recording.text("status", &[]);
     assert!(text.contains("cluster safe waits for SDS own since"), "{text}");
@@ -233,7 +239,7 @@ fn cluster_waits_for_its_first_secret_only() {
     scene.set(CLUSTER, "3", clusters("2s"));
     scene.plane.wait_for_ack(0, CLUSTER, "3");
     scene.wait_for_warming("cds", "synced", &[]);
-    assert_eq!(scene.warming_clusters(), names(&[]));
+    scene.wait_for_warming_clusters(&[]);
 
     // The certificate that the secret holds expires; its key stays hidden.
     let secrets = scene.live().objects("get", &["sds/own"]);
@@ -268,7 +274,7 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
     };
     let scene_waits = |scene: &Scene, name: &str, text: &str| {
         let (_, recording) = scene.wait_for_warming("lds", "warming", &[name]);
-        assert_eq!(scene.warming_listeners(), names(&[name]), "Envoy says so too");
+        wait_for("Envoy to say so too", || (scene.warming_listeners() == names(&[name])).then_some(()));
         let status = recording.text("status", &[]);
         assert!(status.contains(&format!("listener {name} waits for {text} since")), "{status}");
         assert!(status.lines().any(|line| line.contains(name) && line.contains("the server owes it")));

@@ -3,11 +3,9 @@
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
-    time::Duration,
 };
 
-/// Timeout of connecting, of each read and of each write.
-const LIMIT: Duration = Duration::from_secs(10);
+use super::wait::PATIENCE;
 
 pub struct Response {
     pub status: u16,
@@ -16,9 +14,9 @@ pub struct Response {
 
 /// Gets `path` from `server`.
 pub fn get(server: SocketAddr, path: &str) -> io::Result<Response> {
-    let mut stream = TcpStream::connect_timeout(&server, LIMIT)?;
-    stream.set_read_timeout(Some(LIMIT))?;
-    stream.set_write_timeout(Some(LIMIT))?;
+    let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n")?;
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
