@@ -37,6 +37,14 @@ const NOT_IN_CORE: [&str; 13] = [
     "tempfile",
 ];
 
+/// Files of the tests that may sleep, and why. Others wait for events, or say in whose part they
+/// pause.
+const MAY_SLEEP: [(&str, &str); 3] = [
+    ("support/wait.rs", "waits for events, for silence, and in the part of a peer"),
+    ("support/faulty.rs", "a server that is slow, or ends connections at an age"),
+    ("support/retrying.rs", "a client that pauses between streams"),
+];
+
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).expect("src is readable").flatten() {
         let path = entry.path();
@@ -138,6 +146,21 @@ fn import_circles_stay_small() {
         large.extend(circles.map(|circle| format!("{name}: {circle:?}")));
     }
     assert!(large.is_empty(), "more than {MAX_CIRCLE_FILES} files import each other: {large:#?}");
+}
+
+#[test]
+fn tests_wait_for_events() {
+    let mut files = Vec::new();
+    sources(&Path::new(".").join("tests/it"), &mut files);
+    let call = ["sleep", "("].concat();
+    let mut sleeping: Vec<_> = files
+        .iter()
+        .filter(|file| fs::read_to_string(file).expect("readable").contains(&call))
+        .filter(|file| !MAY_SLEEP.iter().any(|(name, _)| file.ends_with(name)))
+        .collect();
+    sleeping.sort();
+    assert!(files.len() > 80, "the tests were found");
+    assert!(sleeping.is_empty(), "use support::wait instead of a sleep: {sleeping:?}");
 }
 
 #[test]
