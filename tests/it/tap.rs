@@ -2,6 +2,7 @@
 //! own logs.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use crate::support::{
         cluster_with_secret,
     },
     tap::{Recording, Tap, xdscope},
-    wait::wait_for,
+    wait::{pass, wait_for},
     world::World,
 };
 
@@ -254,9 +255,12 @@ fn passes_grpc_core() {
     assert!(listener.contains("HttpConnectionManager"), "{listener}");
 }
 
+/// What a killed tap may lose: docs/recordings.md.
+const LOST_AT_MOST: Duration = Duration::from_secs(1);
+
 #[test]
-fn killed_tap_keeps_what_it_has_written() {
-    let Some(world) = World::open("killed_tap_keeps_what_it_has_written") else { return };
+fn killed_tap_loses_one_second_at_most() {
+    let Some(world) = World::open("killed_tap_loses_one_second_at_most") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let mut client = world.grpc_client("app-1", "echo.test", tap.address());
@@ -265,11 +269,7 @@ fn killed_tap_keeps_what_it_has_written() {
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
-    // A running tap writes the newest messages by itself. How soon depends on the machine.
-    let said = plane.events(0).iter().filter(|e| ["request", "response"].contains(&e.event.as_str())).count();
-    wait_for("every message in the recording", || {
-        (tap.copy_of_recording()?.messages().len() >= said).then_some(())
-    });
+    pass(LOST_AT_MOST);
     let recording = tap.kill();
     assert_same(&plane, &recording, true);
     let notices = String::from_utf8(recording.run("status", &[]).stderr).expect("text");
