@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    xdscope::app::allocator::restart();
+    xdscope::app::process::allocator::restart();
     xdscope::cli::run(std::env::args_os())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use xdscope::app::recording_file;
+use xdscope::app::recording::recording_file;
 use xdscope_sources::record::{Header, Writer};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, StreamId, Time};

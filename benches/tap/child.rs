@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use xdscope::app::allocator;
+use xdscope::app::process::allocator;
 
 /// A hop in a separate process.
 pub struct Hop {

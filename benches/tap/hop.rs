@@ -11,7 +11,7 @@ use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use xdscope::app::recording_file::SessionFile;
+use xdscope::app::recording::recording_file::SessionFile;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
@@ -75,7 +75,7 @@ const SPOOL_BYTES: u64 = 4_000_000_000;
 fn tap(upstream: &str, certs: Option<Certs>, faults: Option<FaultSet>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("bench.xdsrec");
-    let file = xdscope::app::recording_file::create(&path).expect("a file");
+    let file = xdscope::app::recording::recording_file::create(&path).expect("a file");
     let running = start_tap(&[upstream], SessionFile::new(path, file), certs, Default::default(), faults);
     say(&running.tap.listening[0].to_string());
     wait();

@@ -24,9 +24,9 @@ use xdscope_wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl}
 use xdscope_wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
-use super::recording_file::SessionFile;
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
+use crate::app::recording::recording_file::SessionFile;
 use polls::{Polls, end_text};
 use verdict::{Passed, Passing};
 

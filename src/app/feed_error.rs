@@ -2,7 +2,7 @@
 
 use xdscope_sources::record::RecordReadError;
 
-use super::named_recording::NamedRecordingError;
+use crate::app::recording::named_recording::NamedRecordingError;
 
 /// A request of the screens that a live source refuses. The text is for the user.
 #[derive(Debug, thiserror::Error)]

@@ -18,9 +18,9 @@ use xdscope_wire::event::StreamId;
 use xdscope_wire::{Frame, FramePayload};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
-use super::recording_file::SessionFile;
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
+use crate::app::recording::recording_file::SessionFile;
 use folder::{FileChange, Folder};
 
 /// How often files are checked. A changed file must have been stable for as long.

@@ -17,11 +17,11 @@ use xdscope_wire::content::UsedContent;
 use xdscope_wire::event::Time;
 use xdscope_wire::{Frame, FramePayload};
 
-use super::handover::{Handed, Handover, Part};
-use super::pending::PendingParts;
-use super::recorder::{FinishedRecording, Recorder};
 use super::recording::{RecorderWorker, Recording};
-use super::spool::{Spool, SpoolReader};
+use crate::app::recording::handover::{Handed, Handover, Part};
+use crate::app::recording::pending::PendingParts;
+use crate::app::recording::recorder::{FinishedRecording, Recorder};
+use crate::app::recording::spool::{Spool, SpoolReader};
 use xdscope_engine::analysis::Analysis;
 
 /// How often the clock moves on without traffic, so that ages and overdue answers show up.

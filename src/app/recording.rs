@@ -4,6 +4,15 @@
 //! The recorder keeps the priority of the process, so that the recording does not lag on a busy
 //! machine (docs/decisions/0015-record-first.md).
 
+pub(super) mod handover;
+pub(super) mod late;
+pub(super) mod named_recording;
+pub(super) mod pending;
+pub(super) mod recorder;
+pub mod recording_file;
+pub(super) mod search_limit;
+pub mod session_dir;
+pub mod spool;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -13,12 +22,12 @@ use xdscope_wire::Frame;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::Time;
 
-use super::handover::Handover;
-use super::late::LateLosses;
 use super::live::LiveState;
-use super::pending::PendingParts;
-use super::recorder::Recorder;
-use super::spool::SpoolReader;
+use handover::Handover;
+use late::LateLosses;
+use pending::PendingParts;
+use recorder::Recorder;
+use spool::SpoolReader;
 
 /// The longest time without traffic before the recorder looks at its file.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,9 +13,9 @@ use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope_wire::event::{Clock, Time};
 
 use super::live::{LiveSink, Sink};
-use super::recorder::Recorder;
-use super::recording_file::SessionFile;
 use super::tap::{StartError, meaning};
+use crate::app::recording::recorder::Recorder;
+use crate::app::recording::recording_file::SessionFile;
 use xdscope_engine::analysis::{Analysis, bounded};
 
 /// The settings of a run.

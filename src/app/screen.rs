@@ -24,14 +24,14 @@ use xdscope_wire::text::{display_safe, type_label};
 
 use super::applied::AppliedFile;
 use super::client::{self, Command};
-use super::editor;
 use super::feed_error::LiveFeedError;
 use super::live::LiveState;
-use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
-use super::signals::Signal;
 use super::tap::{Budgets, TapMeter};
-use crate::app::saved_copy::save_copy;
+use crate::app::process::editor;
+use crate::app::process::saved_copy::save_copy;
+use crate::app::process::signals::Signal;
+use crate::app::recording::named_recording::NamedRecording;
 use xdscope_engine::analysis::Analysis;
 use xdscope_tui::Decoded;
 

@@ -23,11 +23,11 @@ use xdscope_wire::h2::Changes;
 use xdscope_wire::text::plural;
 
 use super::live::{Live, LiveState, Sink};
-use super::recorder::Recorder;
 use super::recording::Recording;
-use super::recording_file::SessionFile;
-use super::search_limit::LimitedRedactor;
-use super::spool::Spool;
+use crate::app::recording::recorder::Recorder;
+use crate::app::recording::recording_file::SessionFile;
+use crate::app::recording::search_limit::LimitedRedactor;
+use crate::app::recording::spool::Spool;
 use xdscope_engine::analysis::{Analysis, bounded};
 
 /// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
@@ -213,8 +213,8 @@ fn serve_behind_tap(
 ) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
     let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
-    let folder =
-        super::editor::private_folder().map_err(|source| ListenError { address: address(), source })?;
+    let folder = crate::app::process::editor::private_folder()
+        .map_err(|source| ListenError { address: address(), source })?;
     let socket = Address::Unix(folder.path().join("xds.sock"));
     let (listen_inside, queue_inside) = (vec![socket.clone()], None);
     let inside = serve::Config {

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use crate::app::recording_file::Replaces;
+use crate::app::recording::recording_file::Replaces;
 use xdscope_sources::{Limit, ReplayPosition};
 use xdscope_wire::text::{count, display_safe, plural};
 
 use super::args::{DescriptorFlags, DescriptorsArgs, DescriptorsVerb, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::io::Io;
-use super::table::{Cell, Table};
-use super::{offline, output_file, schema_flags, source};
+use super::source;
+use crate::cli::output::output_file;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::source::{offline, schema_flags};
+use crate::cli::terminal::io::Io;
 
 pub(super) fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.verb {

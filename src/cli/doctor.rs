@@ -10,11 +10,12 @@ use xdscope_wire::event::Variant;
 use xdscope_wire::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
-use super::connect::OwnSecrets;
 use super::error::{CliError, Exit};
-use super::io::Io;
-use super::json_out::Objects;
-use super::settings::{self, Config};
+use crate::cli::command::settings;
+use crate::cli::command::settings::Config;
+use crate::cli::output::json_out::Objects;
+use crate::cli::peer::connect::OwnSecrets;
+use crate::cli::terminal::io::Io;
 
 pub(super) fn run(
     args: &DoctorArgs,
@@ -43,7 +44,7 @@ fn speaks(server: &ServerOf) -> bool {
 
 fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let Some(typed) = &args.server else { return Ok(None) };
-    let (address, tls) = super::connect::reach(typed, &args.connect)?;
+    let (address, tls) = crate::cli::peer::connect::reach(typed, &args.connect)?;
     let headers = args.connect.headers_now()?;
     let patient = crate::net::doctor::DoctorTarget {
         address: &address,

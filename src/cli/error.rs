@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
-use crate::app::signals::EndSignal;
+use crate::app::process::signals::EndSignal;
 use crate::app::tap::StartError;
 use xdscope_present::text::shell_word;
 use xdscope_present::text::width;

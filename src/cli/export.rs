@@ -1,5 +1,12 @@
 //! `export`: converts a source to another format.
 
+pub(super) mod export_graph;
+pub(super) mod export_md;
+pub(super) mod export_resources;
+pub(super) mod picture;
+pub(super) mod redact;
+pub(super) mod report;
+pub(super) mod reproduction;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -19,26 +26,30 @@ use xdscope_wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
-use super::frame_writer::{Copied, CopyHeader, FrameWriter};
-use super::io::Io;
-use super::json_out::{Objects, add_body};
-use super::output_file::{self, OutputFile};
-use super::progress::Progress;
-use super::select::{self, Picked};
-use super::{offline, refusals, source};
+use super::source;
+use crate::cli::output::frame_writer::{Copied, CopyHeader, FrameWriter};
+use crate::cli::output::json_out::{Objects, add_body};
+use crate::cli::output::output_file;
+use crate::cli::output::output_file::OutputFile;
+use crate::cli::read::refusals;
+use crate::cli::source::offline;
+use crate::cli::source::select;
+use crate::cli::source::select::Picked;
+use crate::cli::terminal::io::Io;
+use crate::cli::terminal::progress::Progress;
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.to == ExportTo::Md {
-        return super::export_md::run(args, global, io);
+        return crate::cli::export::export_md::run(args, global, io);
     }
     if args.problem.is_some() {
         return Err(CliError::usage("--problem has no effect: only --to md is about a problem"));
     }
     if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
-        return super::export_graph::run(args, global, io);
+        return crate::cli::export::export_graph::run(args, global, io);
     }
     if matches!(args.to, ExportTo::Dir | ExportTo::Bootstrap) {
-        return super::export_resources::run(args, global, io);
+        return crate::cli::export::export_resources::run(args, global, io);
     }
     let file = output_file::named(args.output.as_deref());
     if file.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {

@@ -1,6 +1,16 @@
 //! Runs that last until they are stopped: `tap`, `demo` and `serve`, with screens or one line per
 //! event.
 
+pub(super) mod ending;
+pub(super) mod faults;
+pub(super) mod holds;
+pub(super) mod replay;
+pub(super) mod screens;
+pub(super) mod serve;
+pub(super) mod serve_plan;
+pub(super) mod themes;
+pub(super) mod watch;
+pub(super) mod watch_files;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +19,13 @@ use std::time::Duration;
 
 use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
-use crate::app::recording_file::{self, Rotation, SessionFile};
-use crate::app::signals::{self, Signal};
+use crate::app::process::limits;
+use crate::app::process::signals;
+use crate::app::process::signals::Signal;
+use crate::app::recording::recording_file;
+use crate::app::recording::recording_file::{Rotation, SessionFile};
+use crate::app::recording::session_dir;
 use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
-use crate::app::{limits, session_dir};
 use crate::net::tap::{HoldDesk, SharedFaults, Tls};
 use crate::net::transport::Address;
 use xdscope_engine::filter::RowKind;
@@ -23,12 +36,16 @@ use xdscope_wire::event::Seq;
 use xdscope_wire::text;
 
 use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
-use super::ending::Ending;
 use super::error::{CliError, Exit};
-use super::event_lines::EventLines;
-use super::io::Io;
-use super::message_line::RowLayout;
-use super::{connect, diagnostics, faults, holds, lint, message_line, offline, schema_flags, select};
+use crate::cli::output::event_lines::EventLines;
+use crate::cli::output::message_line;
+use crate::cli::output::message_line::RowLayout;
+use crate::cli::peer::connect;
+use crate::cli::read::lint;
+use crate::cli::source::{offline, schema_flags, select};
+use crate::cli::terminal::diagnostics;
+use crate::cli::terminal::io::Io;
+use ending::Ending;
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -417,7 +434,7 @@ impl Run<'_> {
             let found = store.findings().get(found).unwrap_or_default().iter();
             for finding in found.filter(|finding| filter.is_empty() || finding.messages.iter().any(shows)) {
                 lines.put(|| match jsonl {
-                    true => super::json_out::line(&json::finding(finding, None, &store.clock())),
+                    true => crate::cli::output::json_out::line(&json::finding(finding, None, &store.clock())),
                     false => lint::line(finding, store, &zone, style),
                 })?;
             }
@@ -434,7 +451,7 @@ impl Run<'_> {
     ) -> Result<(), CliError> {
         use crate::app::screen::{LiveFeed, RunInfo};
         use xdscope_tui::Decoded;
-        let screen = super::screens::wanted("--view", self.flags.view.as_deref())?;
+        let screen = crate::cli::live::screens::wanted("--view", self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);
         let about = RunInfo {
@@ -449,10 +466,10 @@ impl Run<'_> {
             no_hold: self.no_hold.clone(),
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
-        let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
+        let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
         let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
-        let result = super::screens::run(
+        let result = crate::cli::live::screens::run(
             &feed,
             screen,
             &self.flags.screens,

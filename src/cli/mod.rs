@@ -1,90 +1,25 @@
 //! The command line: words to actions, facts to text and JSON, errors to what to type next.
 //!
 //! Data goes to stdout, messages to people go to stderr. A verb is a function from its flags and
-//! its environment ([`io::Io`]) to an [`Exit`] or a [`CliError`]. This module parses, calls and
+//! its environment ([`crate::cli::terminal::io::Io`]) to an [`Exit`] or a [`CliError`]. This module parses, calls and
 //! reports. Verbs print facts of the store with the words of the screens, and decide nothing about
 //! the protocol.
 
-mod applied;
 pub mod args;
-mod candidates;
-mod changes;
-mod client;
-mod command_line;
-mod completions;
-mod connect;
-mod default_source;
-mod defect;
+mod command;
 mod descriptors;
-mod diagnostics;
-mod diff;
 mod doctor;
-mod effect;
-mod ending;
 mod error;
-mod event_lines;
-mod examples;
-mod explain;
 mod export;
-mod export_graph;
-mod export_md;
-mod export_resources;
-mod faults;
-mod folders;
-mod frame_writer;
-mod get;
-mod graphs;
-mod help;
-mod holds;
-mod identity;
-mod idle_flags;
-mod info;
-pub mod io;
-mod json_out;
-mod junit;
-mod ladder;
-mod lint;
-mod lint_out;
 mod live;
-mod log;
-mod man;
-pub mod message_line;
-mod nodes;
-mod offline;
-mod output_file;
-mod picture;
-mod progress;
-mod protocol_rows;
-mod redact;
-mod refusal_reasons;
-mod refusals;
-mod replay;
-mod report;
-mod reproduction;
-mod request_flags;
-mod schema_flags;
-mod screens;
-mod select;
-mod serve;
-mod serve_plan;
+pub mod output;
+mod peer;
+mod read;
 mod sessions;
-mod settings;
 mod source;
-mod status;
-mod stdin_file;
-mod subscriptions;
-mod suggest;
-mod table;
-mod target;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
-mod themes;
-mod topics;
-mod tree;
-mod wait;
-mod watch;
-mod watch_files;
-mod words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -96,19 +31,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub use error::{CliError, Exit};
 
 use args::{Cli, Verb};
-use io::Io;
+use terminal::io::Io;
 use xdscope_wire::text::near;
 
 /// Runs the program with `args`, whose first item is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    crate::app::limits::catch_file_size();
-    let exit =
-        defect::guard(Io::real().state_dir(), || run_in(args, &mut Io::real())).unwrap_or_else(|error| {
+    crate::app::process::limits::catch_file_size();
+    let exit = crate::cli::terminal::defect::guard(Io::real().state_dir(), || run_in(args, &mut Io::real()))
+        .unwrap_or_else(|error| {
             let mut io = Io::real();
             let _ = io.stderr.write_all(error.render().as_bytes());
             error.exit
         });
-    diagnostics::drain();
+    crate::cli::terminal::diagnostics::drain();
     ExitCode::from(exit.code())
 }
 
@@ -130,17 +65,17 @@ pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit
 
 fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(shell) = (io.env)(completions::VARIABLE) {
-        completions::answer(&shell, &args, io);
+    if let Some(shell) = (io.env)(crate::cli::command::completions::VARIABLE) {
+        crate::cli::command::completions::answer(&shell, &args, io);
         return Ok(Exit::Yes);
     }
     // Verbs that use the config file report its errors.
-    let (config, unread) = match settings::read(io) {
+    let (config, unread) = match crate::cli::command::settings::read(io) {
         Ok(config) => (config, None),
-        Err(error) => (settings::Config::default(), Some(error)),
+        Err(error) => (crate::cli::command::settings::Config::default(), Some(error)),
     };
     let parse = |args: &[OsString]| {
-        let matches = settings::command(&config, io).try_get_matches_from(args)?;
+        let matches = crate::cli::command::settings::command(&config, io).try_get_matches_from(args)?;
         Ok::<_, clap::Error>((Cli::from_arg_matches(&matches)?, matches))
     };
     let parsed = parse(&args).or_else(|error| match file_in_place_of_verb(&error, &args) {
@@ -151,7 +86,10 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         }
         None => Err(error),
     });
-    let named = parsed.as_ref().err().and_then(|error| default_source::with_bootstrap(error, &args, io));
+    let named = parsed
+        .as_ref()
+        .err()
+        .and_then(|error| crate::cli::command::default_source::with_bootstrap(error, &args, io));
     let parsed = match &named {
         Some((args, _)) => parse(args),
         None => parsed,
@@ -174,16 +112,16 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         io.say(&xdscope_wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
-        let note = default_source::settle(verb, io)?;
+        let note = crate::cli::command::default_source::settle(verb, io)?;
         if let Some(note) = note.filter(|_| !cli.global.quiet) {
             io.say(&xdscope_wire::text::display_safe(&note));
         }
-        effect::check(verb, &matches, &args, io)?;
+        crate::cli::command::effect::check(verb, &matches, &args, io)?;
     }
     let global = &cli.global;
-    diagnostics::start(global)?;
+    crate::cli::terminal::diagnostics::start(global)?;
     let done = run_verb(&cli, &config, &matches, io);
-    let Some(signal) = crate::app::signals::cause() else { return done };
+    let Some(signal) = crate::app::process::signals::cause() else { return done };
     if !global.quiet {
         io.say(&format!("ended by {}", signal.word()));
     }
@@ -197,43 +135,43 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
 /// Runs the verb of a command line.
 fn run_verb(
     cli: &Cli,
-    config: &settings::Config,
+    config: &crate::cli::command::settings::Config,
     matches: &clap::ArgMatches,
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     let global = &cli.global;
     match &cli.verb {
         None => {
-            io.stdout.write_all(help::SHORT.as_bytes())?;
+            io.stdout.write_all(crate::cli::command::help::SHORT.as_bytes())?;
             Ok(Exit::Yes)
         }
         Some(Verb::Demo(args)) => live::demo(args, global, io),
         Some(Verb::Tap(args)) => live::tap(args, global, io),
-        Some(Verb::Serve(args)) => serve::run(args, global, io),
-        Some(Verb::Watch(args)) => watch::run(args, global, io),
-        Some(Verb::Wait(args)) => wait::run(args, global, io),
-        Some(Verb::Replay(args)) => replay::run(args, global, io),
-        Some(Verb::Status(args)) => status::run(args, global, io),
-        Some(Verb::Log(args)) if args.follow => watch::follow(args, global, io),
-        Some(Verb::Log(args)) => log::run(args, global, io),
-        Some(Verb::Get(args)) => get::run(args, global, io),
-        Some(Verb::Diff(args)) => diff::run(args, global, io),
-        Some(Verb::Lint(args)) => lint::run(args, global, io),
-        Some(Verb::Report(args)) => report::run(args, global, io),
-        Some(Verb::Picture(args)) => picture::run(args, global, io),
+        Some(Verb::Serve(args)) => crate::cli::live::serve::run(args, global, io),
+        Some(Verb::Watch(args)) => crate::cli::live::watch::run(args, global, io),
+        Some(Verb::Wait(args)) => crate::cli::read::wait::run(args, global, io),
+        Some(Verb::Replay(args)) => crate::cli::live::replay::run(args, global, io),
+        Some(Verb::Status(args)) => crate::cli::read::status::run(args, global, io),
+        Some(Verb::Log(args)) if args.follow => crate::cli::live::watch::follow(args, global, io),
+        Some(Verb::Log(args)) => crate::cli::read::log::run(args, global, io),
+        Some(Verb::Get(args)) => crate::cli::read::get::run(args, global, io),
+        Some(Verb::Diff(args)) => crate::cli::read::diff::run(args, global, io),
+        Some(Verb::Lint(args)) => crate::cli::read::lint::run(args, global, io),
+        Some(Verb::Report(args)) => crate::cli::export::report::run(args, global, io),
+        Some(Verb::Picture(args)) => crate::cli::export::picture::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
-        Some(Verb::Redact(args)) => redact::run(args, global, io),
-        Some(Verb::Info(args)) => info::run(args, global, io),
+        Some(Verb::Redact(args)) => crate::cli::export::redact::run(args, global, io),
+        Some(Verb::Info(args)) => crate::cli::read::info::run(args, global, io),
         Some(Verb::Sessions(args)) => sessions::run(args, global, io),
-        Some(Verb::Explain(args)) => explain::run(args, io),
+        Some(Verb::Explain(args)) => crate::cli::read::explain::run(args, io),
         Some(Verb::Descriptors(args)) => descriptors::run(args, global, io),
         Some(Verb::Doctor(args)) => {
             let matches = matches.subcommand().map_or(matches, |(_, of_verb)| of_verb);
             doctor::run(args, global, config, matches, io)
         }
-        Some(Verb::Completions(args)) => completions::run(args, io),
-        Some(Verb::Man(args)) => man::run(args, io),
-        Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
+        Some(Verb::Completions(args)) => crate::cli::command::completions::run(args, io),
+        Some(Verb::Man(args)) => crate::cli::command::man::run(args, io),
+        Some(Verb::Help(args)) => crate::cli::command::help::run(args.topic.as_deref(), io),
     }
 }
 
@@ -300,10 +238,13 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
     let text = without_far_tips(&error.render().to_string());
     match error.kind() {
         ErrorKind::DisplayHelp => {
-            let mut command = command_line::command();
+            let mut command = crate::cli::command::command_line::command();
             command.build();
             let is_short = !args.iter().any(|arg| arg == "--help");
-            let text = command_line::help(command_line::verb_of(&command, args), is_short);
+            let text = crate::cli::command::command_line::help(
+                crate::cli::command::command_line::verb_of(&command, args),
+                is_short,
+            );
             io.stdout.write_all(text.as_bytes())?;
             return Ok(Exit::Yes);
         }
@@ -313,21 +254,21 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
         }
         ErrorKind::InvalidSubcommand => {
             if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
-                let mut command = command_line::command();
+                let mut command = crate::cli::command::command_line::command();
                 command.build();
-                let verb = command_line::verb_of(&command, args);
+                let verb = crate::cli::command::command_line::verb_of(&command, args);
                 return Err(match verb.get_name() {
-                    "xdscope" => help::meant(word, args),
-                    _ => help::meant_below(&verb, word),
+                    "xdscope" => crate::cli::command::help::meant(word, args),
+                    _ => crate::cli::command::help::meant_below(&verb, word),
                 });
             }
         }
         _ => {}
     }
     let mut usage = CliError::usage(without_help_tip(text.trim_start_matches("error: ")));
-    let mut command = command_line::command();
+    let mut command = crate::cli::command::command_line::command();
     command.build();
-    let verb = command_line::verb_of(&command, args);
+    let verb = crate::cli::command::command_line::verb_of(&command, args);
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
         && flag.starts_with("--")
@@ -348,6 +289,6 @@ fn variable_of(error: &clap::Error, io: &Io<'_>) -> Option<String> {
         return None;
     };
     let long = flag.trim_start_matches("--").split([' ', '=']).next().unwrap_or_default();
-    let variable = settings::variable(long);
+    let variable = crate::cli::command::settings::variable(long);
     ((io.env)(&variable).as_ref() == Some(value)).then_some(variable)
 }

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::app::session_dir::{self, KeptSession};
+use crate::app::recording::session_dir;
+use crate::app::recording::session_dir::KeptSession;
 use xdscope_present::json::SCHEMA;
 use xdscope_present::report::Role;
 use xdscope_present::text::shell_word;
@@ -16,10 +17,10 @@ use xdscope_wire::text::{display_safe, plural, size};
 
 use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};
-use super::io::Io;
-use super::json_out::Objects;
-use super::suggest;
-use super::table::{Cell, Table};
+use crate::cli::command::suggest;
+use crate::cli::output::json_out::Objects;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::terminal::io::Io;
 
 /// The word for the session that was written last.
 pub(super) const LAST: &str = "last";

@@ -1,5 +1,13 @@
 //! SOURCE to facts: a recorded source, or a server that is asked now.
 
+pub(super) mod applied;
+pub(super) mod changes;
+pub(super) mod folders;
+pub(super) mod offline;
+pub(super) mod schema_flags;
+pub(super) mod select;
+pub(super) mod stdin_file;
+pub(super) mod target;
 use std::sync::Arc;
 
 use xdscope_engine::analysis;
@@ -14,10 +22,10 @@ use xdscope_wire::text::{plural, size};
 
 use super::args::{Global, SourceArgs};
 use super::error::CliError;
-use super::io::Io;
-use super::offline::{self, Location};
-use super::progress::{Busy, Progress};
-use super::{client, schema_flags};
+use crate::cli::peer::client;
+use crate::cli::terminal::io::Io;
+use crate::cli::terminal::progress::{Busy, Progress};
+use offline::Location;
 
 /// Opens SOURCE, and prints its notices to stderr.
 pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {

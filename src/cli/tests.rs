@@ -34,8 +34,8 @@ use std::io::{Read, Write as _};
 
 use jiff::tz::TimeZone;
 
-use super::io::Io;
 use super::{Exit, run_in};
+use crate::cli::terminal::io::Io;
 
 const GATEWAY: &str = "tests/fixtures/tui/gateway.xds";
 const TOUR: &str = "tests/fixtures/cli/tour.xds";

@@ -7,8 +7,8 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::base64;
 use super::bootstrap::fields::field;
+use crate::json::base64;
 use xdscope_wire::Certificate;
 
 /// Certificates of a secret that are read; a bundle of authorities can have more.

@@ -1,8 +1,8 @@
-use super::pool::Pool;
 use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
-use super::walk::message_bytes;
-use super::wellknown::{duration, pair, timestamp};
 use super::{MAX_DEPTH, Schema, message_name};
+use crate::json::walk::message_bytes;
+use crate::json::wellknown::{duration, pair, timestamp};
+use crate::pools::pool::Pool;
 use xdscope_wire::pb::{Fields, Value};
 
 impl Schema {

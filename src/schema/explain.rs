@@ -2,8 +2,9 @@
 
 use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 
-use super::pool::Pool;
-use super::{Schema, builtin};
+use super::Schema;
+use crate::pools::builtin;
+use crate::pools::pool::Pool;
 
 /// A path that names no message or field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -26,35 +26,22 @@
 #![warn(missing_docs)]
 
 pub mod bootstrap;
-mod builtin;
 pub mod certificate;
-mod descriptor_set;
 mod differ;
 mod encode;
 mod explain;
 mod fault;
 mod field_at;
 mod file;
-mod json_text;
+mod json;
 pub mod links;
-mod named_value;
 mod parse_error;
-mod path_value;
-mod pool;
-mod raw;
+mod pools;
 pub mod redact;
 mod resolve;
 mod secret_names;
-mod sink;
-mod size;
 mod table;
-mod user;
 mod validate;
-mod walk;
-mod wellknown;
-mod yaml;
-
-pub mod base64;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -62,28 +49,29 @@ use std::sync::{Arc, OnceLock};
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
-pub use builtin::PACKAGES as BUILT_IN_PACKAGES;
-pub use descriptor_set::DescriptorSetError;
 pub use encode::{EncodeError, LenientEncoding};
 pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType, MessageDocs, OneofDocs};
 pub use fault::{Fault, FaultAt};
 pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
-pub use json_text::{exceeds, read_json, to_pretty_json};
+pub use json::base64;
+pub use json::json_text::{exceeds, read_json, to_pretty_json};
+pub use json::yaml::{YamlError, from_yaml, to_yaml};
 pub use parse_error::{without_values, yaml_error};
-pub use user::UserSetError;
+pub use pools::builtin::PACKAGES as BUILT_IN_PACKAGES;
+pub use pools::descriptor_set::DescriptorSetError;
+pub use pools::user::UserSetError;
 pub use validate::{
     Bound, Demand, LengthLimit, Number, Range, Scalar, Unchecked, Unit, Violation, WellKnown, list_violations,
 };
-pub use yaml::{YamlError, from_yaml, to_yaml};
 
 use fault::{Faults, FieldPath};
-use pool::Pool;
+use json::sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
+use json::size::{MAX_CHECKED_VALUES, MAX_SHOWN_VALUES};
+use json::walk::Walker;
+use pools::pool::Pool;
 use secret_names::SecretNames;
-use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
-use size::{MAX_CHECKED_VALUES, MAX_SHOWN_VALUES};
 use table::MessageTable;
 use validate::any_parts;
-use walk::Walker;
 
 /// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay
 /// undecoded.
@@ -136,7 +124,7 @@ impl Schema {
         self.user_pools =
             std::mem::take(&mut self.user_pools).into_iter().map(|pool| pool.with_names(names())).collect();
         self.named = self.names.has_fields().then(|| {
-            let v3 = Pool::new(builtin::v3().descriptors.clone()).with_names(names());
+            let v3 = Pool::new(crate::pools::builtin::v3().descriptors.clone()).with_names(names());
             Box::new(NamedTypes { v3, v2: OnceLock::new() })
         });
     }
@@ -152,12 +140,14 @@ impl Schema {
     }
 
     fn v3(&self) -> &Pool {
-        self.named.as_ref().map_or_else(|| builtin::v3(), |named| &named.v3)
+        self.named.as_ref().map_or_else(|| crate::pools::builtin::v3(), |named| &named.v3)
     }
 
     fn v2(&self) -> &Pool {
-        let Some(named) = &self.named else { return builtin::v2() };
-        named.v2.get_or_init(|| Pool::new(builtin::v2().descriptors.clone()).with_names(self.names.clone()))
+        let Some(named) = &self.named else { return crate::pools::builtin::v2() };
+        named.v2.get_or_init(|| {
+            Pool::new(crate::pools::builtin::v2().descriptors.clone()).with_names(self.names.clone())
+        })
     }
 
     /// Loads the built-in v3 types and determines which of them can hold secrets.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, MessageDescriptor};
 
-use super::named_value::{NamedValue, is_key_set, is_secret_message};
+use crate::json::named_value::{NamedValue, is_key_set, is_secret_message};
 use xdscope_wire::pb::Value;
 
 /// The parts of a message descriptor that the walker needs.

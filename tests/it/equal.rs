@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use xdscope::app::recording_file;
+use xdscope::app::recording::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::tap::{CopyLimits, Front, Options, Running, meaning};
@@ -94,10 +94,10 @@ fn secret_lines(pem: &str) -> Vec<&str> {
 }
 
 fn line(fact: &store::MessageFact, store: &Store) -> String {
-    let layout = cli::message_line::RowLayout {
+    let layout = cli::output::message_line::RowLayout {
         time: cli::args::TimeFormat::Utc,
         zone: TimeZone::UTC,
-        style: cli::io::Style { color: false, ascii: false },
+        style: cli::terminal::io::Style { color: false, ascii: false },
         has_nodes: true,
         is_cut: true,
     };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::Value;
-use xdscope::app::recording_file;
+use xdscope::app::recording::recording_file;
 use xdscope::net::tap::CopyQueue;
 use xdscope_schema::{Schema, redact::Redactor};
 use xdscope_sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};

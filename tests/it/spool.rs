@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use xdscope::app::recording_file;
+use xdscope::app::recording::recording_file;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
 use xdscope::net::tap::Tls;
 use xdscope::net::transport::Address;

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use xdscope::app::recording_file::{self, Rotation, SessionFile};
+use xdscope::app::recording::recording_file;
+use xdscope::app::recording::recording_file::{Rotation, SessionFile};
 use xdscope_engine::store;
 
 use self::load::{Clients, Counts};

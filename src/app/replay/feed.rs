@@ -23,8 +23,8 @@ use super::error::SeekError;
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::saved;
 use crate::app::applied::AppliedFile;
-use crate::app::saved_copy::save_copy;
-use crate::app::session_dir;
+use crate::app::process::saved_copy::save_copy;
+use crate::app::recording::session_dir;
 use xdscope_tui::Decoded;
 
 /// How often to look whether a growing source was read again.

@@ -13,7 +13,7 @@ use super::cursor::{Cursor, Position};
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::reading::Reading;
 use super::{Opened, Options, ReplayFeed, saved};
-use crate::app::named_recording::NamedRecording;
+use crate::app::recording::named_recording::NamedRecording;
 use xdscope_engine::analysis::{Analysis, bounded};
 use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::problems;

@@ -8,7 +8,7 @@ use clap::Args;
 use super::*;
 use crate::app::demo::Scenario;
 use crate::app::tap::DRAIN_TIME;
-use crate::cli::suggest;
+use crate::cli::command::suggest;
 use xdscope_sources::ReplayPosition;
 use xdscope_sources::peers::server::PlaybackSpeed;
 

@@ -174,7 +174,8 @@ fn under_tls(path: &std::path::Path) {
         source: "test".into(),
         clock: Clock { epoch: Some(1_772_460_000_000_000_000), untimed: false },
     };
-    let mut writer = record::Writer::new(crate::app::recording_file::create(path).unwrap(), header).unwrap();
+    let mut writer =
+        record::Writer::new(crate::app::recording::recording_file::create(path).unwrap(), header).unwrap();
     let catalog = Catalog::in_memory();
     for (at, what) in whats.into_iter().enumerate() {
         let at = Time::from_secs_f64(at as f64);

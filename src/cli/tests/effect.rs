@@ -4,7 +4,7 @@ use clap::{Arg, Args as _};
 
 use super::*;
 use crate::cli::args::{ClientFlags, ConnectFlags};
-use crate::cli::command_line;
+use crate::cli::command::command_line;
 
 /// Verbs that read a source, with what they need beside it.
 const VERBS: [(&str, &[&str]); 11] = [

@@ -149,7 +149,7 @@ fn globs_select_nodes_and_rules() {
 
 #[test]
 fn short_help_is_short_and_long_help_ends_with_examples() {
-    for verb in crate::cli::command_line::command().get_subcommands() {
+    for verb in crate::cli::command::command_line::command().get_subcommands() {
         let name = verb.get_name();
         let (short, long) = (run(&[name, "-h"]).out, run(&[name, "--help"]).out);
         assert!(short.lines().count() <= 45, "{name}: {}", short.lines().count());

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{TOUR, run};
-use crate::app::recording_file::{self, Replaces};
+use crate::app::recording::recording_file;
+use crate::app::recording::recording_file::Replaces;
 
 const SOURCE: &str = "examples/nack.xds";
 

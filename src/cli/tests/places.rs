@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Environment, TOUR};
 use crate::cli::Exit;
-use xdscope_schema::{Schema, base64};
+use xdscope_schema::Schema;
+use xdscope_schema::base64;
 use xdscope_wire::pb::put_len_field;
 use xdscope_wire::text::must_escape;
 

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Exit, run};
-use crate::cli::command_line;
-use xdscope_schema::{Schema, base64};
+use crate::cli::command::command_line;
+use xdscope_schema::Schema;
+use xdscope_schema::base64;
 use xdscope_wire::pb::put_len_field;
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";

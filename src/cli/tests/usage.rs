@@ -13,7 +13,7 @@ fn bare_call_prints_at_most_ten_lines_and_the_demo_first() {
 
 #[test]
 fn prints_help_of_every_verb() {
-    for verb in crate::cli::command_line::command().get_subcommands() {
+    for verb in crate::cli::command::command_line::command().get_subcommands() {
         let name = verb.get_name();
         let help = run(&["help", name]);
         assert_eq!(help.exit, Exit::Yes, "{name}");

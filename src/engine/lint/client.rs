@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
+use crate::lint::memory::references::{ROUTE_KINDS, ResourceRefs, has_references};
 use crate::session::{ResourceEntry, SymSet, Track, key};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Sym};

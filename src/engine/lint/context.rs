@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
-use super::finding::{FindingDraft, FindingOrigin, Findings, Restated};
-use super::options::Options;
 use super::rule::Rule;
-use super::state::{SourceState, StreamState, TrackState, set_earlier};
+use crate::lint::findings::finding::{FindingDraft, FindingOrigin, Findings, Restated};
+use crate::lint::memory::state::{SourceState, StreamState, TrackState, set_earlier};
+use crate::lint::rule::options::Options;
 use crate::session::{Consequence, Stream, Track};
 use crate::store::Store;
 use xdscope_wire::content::Catalog;

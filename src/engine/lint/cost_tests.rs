@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Lint, Options, Reference};
-use crate::session::visits;
+use crate::session::engine::visits;
 use crate::store::{self, Store};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::{NodeFields, RequestFields, ResponseFields, encode_any};

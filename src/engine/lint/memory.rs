@@ -1,9 +1,17 @@
 //! The memory of rules: what refers to contents, and what ends with a stream.
 
+pub(super) mod content_changes;
+pub(super) mod note_request;
+pub(super) mod note_response;
+pub(super) mod on_demand;
+pub(super) mod references;
+pub(super) mod state;
+pub(super) mod structured_contents;
+pub(super) mod targets;
 use super::driver::Lint;
-use super::state::{SentResponse, SourceState, StreamState, TrackState};
 use crate::session::{DroppedStreams, mark_key};
 use crate::store::Store;
+use state::{SentResponse, SourceState, StreamState, TrackState};
 use xdscope_wire::content::UsedContent;
 
 /// Estimated memory of the state of a stream.
@@ -122,7 +130,7 @@ impl SourceState {
         });
         self.constraint_violations.retain(|blob, _| used.has_blob(*blob));
         self.deliveries.retain(|(name, blob), deliveries| {
-            let is_used = |delivery: &super::state::Delivery| used.has_name(delivery.version);
+            let is_used = |delivery: &crate::lint::memory::state::Delivery| used.has_name(delivery.version);
             used.has_blob(*blob) && used.has_name(*name) && deliveries.iter().all(is_used)
         });
         self.inspected.clear();

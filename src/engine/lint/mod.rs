@@ -10,46 +10,28 @@
 
 mod alarm;
 mod bootstrap;
-mod catalog;
-mod check;
 mod client;
-mod content_changes;
-mod contents;
 mod context;
 #[cfg(test)]
 mod cost_tests;
 mod driver;
 mod exchange;
-mod failed_series;
-mod finding;
-mod lasting;
+mod findings;
 mod memory;
-mod note_request;
-mod note_response;
-mod on_demand;
-mod options;
-mod overdue;
-mod past_events;
-mod past_streams;
 mod prelude;
-mod references;
 mod relay;
 mod rule;
 mod rules;
 mod scan;
-mod state;
-mod structured_contents;
 mod structured_names;
-mod targets;
 #[cfg(test)]
 mod tests;
-mod traffic_gaps;
 
 use xdscope_wire::xdstp::lists as structured;
 
 pub use bootstrap::Bootstrap;
-pub use catalog::{rule, rules};
 pub use driver::Lint;
-pub use finding::{Blame, Finding};
-pub use options::{Constraints, KnownTypes, Links, Options, Reference, Timers};
+pub use findings::finding::{Blame, Finding};
+pub use rule::catalog::{rule, rules};
+pub use rule::options::{Constraints, KnownTypes, Links, Options, Reference, Timers};
 pub use rule::{Rule, Severity};

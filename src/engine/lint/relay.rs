@@ -2,7 +2,7 @@
 
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
-use super::state::{Delivery, MAX_SOURCE_ENTRIES};
+use crate::lint::memory::state::{Delivery, MAX_SOURCE_ENTRIES};
 use crate::relay::is_upstream;
 use crate::session::{Stream, key};
 use xdscope_wire::content::BlobId;

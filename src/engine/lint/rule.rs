@@ -1,5 +1,8 @@
 //! A rule of the catalog: its id, severity, manual, and what ends its findings.
 
+pub(super) mod catalog;
+pub(super) mod check;
+pub(super) mod options;
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {

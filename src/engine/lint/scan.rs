@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::structured::{self, LOCATOR, ListEntry, Locator};
-use super::structured_contents::{InlineContent, InlineVersion, hash};
+use crate::lint::memory::structured_contents::{InlineContent, InlineVersion, hash};
 use crate::session::{Track, key};
 use xdscope_wire::content::{BlobForm, BlobId, Catalog, List};
 use xdscope_wire::discovery::fields::{any, resource};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::check::Check;
 use super::*;
+use crate::lint::rule::check::Check;
 use crate::store::Store;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Dir, StreamId, Time};
@@ -65,7 +65,7 @@ fn rules_have_fixtures() {
 
 /// Whether the rule checks bootstrap files only.
 fn is_bootstrap_rule(rule: &Rule) -> bool {
-    catalog::checks_of(rule.id).iter().all(|check| matches!(check, Check::Bootstrap(_)))
+    rule::catalog::checks_of(rule.id).iter().all(|check| matches!(check, Check::Bootstrap(_)))
 }
 
 #[test]

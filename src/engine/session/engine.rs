@@ -1,3 +1,8 @@
+pub(super) mod alternatives;
+pub(super) mod memory;
+pub(super) mod prior;
+pub(super) mod stream_events;
+pub(crate) mod visits;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,21 +11,21 @@ use xdscope_wire::content::{BlobForm, Catalog};
 use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
 use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
-use super::compare::Compare;
-use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
 use super::interventions::losses;
-use super::names::NameRuns;
-use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
-use super::node::NodeDigests;
-use super::not_kept::NotKeptPart;
 use super::outcome::{GapFact, Outcome, SessionEvent};
-use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
-use super::stream_index::StreamIndex;
-use super::stream_table::{StreamTable, Streams};
-use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits};
+use super::{Context, ResponseOutcome, SharedSemantics, Specials};
+use crate::session::content::compare::Compare;
+use crate::session::content::names::NameRuns;
+use crate::session::stream::index::StreamIndex;
+use crate::session::stream::node::NodeDigests;
+use crate::session::stream::not_kept::NotKeptPart;
+use crate::session::stream::siblings::Siblings;
+use crate::session::stream::table::{StreamTable, Streams};
+use crate::session::track::condition::Limits;
+use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 
 /// Earlier streams of a client that are searched for a type after a reconnect.

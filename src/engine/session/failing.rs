@@ -1,5 +1,6 @@
 //! Streams that end with an error, by client: counted when they close, never searched for.
 
+pub(super) mod end_series;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +8,9 @@ use std::time::Duration;
 use xdscope_wire::event::{Code, Side, Time, Variant};
 use xdscope_wire::{End, Open};
 
-use super::condition::Limits;
-use super::end_series::{
-    AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout,
-};
 use super::stream::Stream;
+use crate::session::track::condition::Limits;
+use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout};
 
 /// Ends of streams that are compared with each other.
 const MAX_COMPARED_ENDS: usize = 8;

@@ -1,14 +1,16 @@
 //! Interventions of xdscope in a stream, and whether both sides agree again.
 
+pub(super) mod divergence;
+pub(super) mod doubled_request;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Outcome;
-use super::divergence::{Agreement, Consequence, Divergence, Losses, SettlingMessage, is_second_answer};
-use super::doubled_request::DoubledRequest;
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
+use divergence::{Agreement, Consequence, Divergence, Losses, SettlingMessage, is_second_answer};
+use doubled_request::DoubledRequest;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
 use xdscope_wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};

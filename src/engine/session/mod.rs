@@ -10,105 +10,68 @@
 
 #![warn(missing_docs)]
 
-mod alternatives;
-mod answer;
-mod answer_verdict;
-mod authorities;
-mod claims;
-mod compare;
-mod condition;
-mod delta;
-mod divergence;
-mod doubled_request;
-mod end_series;
-mod engine;
-mod engine_alternatives;
-mod engine_events;
-mod engine_memory;
-mod engine_prior;
+mod content;
+pub(crate) mod engine;
 mod events;
 mod failing;
-mod file;
-mod globs;
 pub(crate) mod interventions;
-mod keepalive;
-mod name_map;
-mod names;
-mod needs;
-mod node;
-mod not_kept;
 mod outcome;
-mod polls;
-mod prior;
-mod pushed;
-mod refusals;
-mod released_names;
-mod resource_set;
-mod responses;
-mod semantics;
-mod siblings;
-mod sotw;
 mod stream;
-mod stream_index;
-mod stream_table;
-mod subscribe;
+mod structured;
 mod subscription;
 mod track;
-mod unrequested;
-pub(crate) mod visits;
 mod warming;
-mod warming_batches;
-mod warming_content;
-mod warming_track;
 mod words;
 
-pub use claims::{ClaimOutcome, ReconnectCounts};
-pub use divergence::Divergence;
-pub(crate) use divergence::{Agreement, Consequence, Losses, SettlingMessage, is_second_answer};
-pub use end_series::EndCause;
+pub use content::pushed::PushedVersion;
 pub use events::{EventKind, MatchedVersion, TtlChange};
+pub use failing::end_series::EndCause;
 pub use failing::{CutResponses, EndKind};
-pub use keepalive::Keepalive;
-pub use not_kept::{NotKept, NotKeptPart};
-pub use pushed::PushedVersion;
+pub use interventions::divergence::Divergence;
+pub(crate) use interventions::divergence::{
+    Agreement, Consequence, Losses, SettlingMessage, is_second_answer,
+};
+pub use stream::keepalive::Keepalive;
+pub use stream::not_kept::{NotKept, NotKeptPart};
+pub use track::claims::{ClaimOutcome, ReconnectCounts};
 pub use words::{
     AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, RefusedVersion, RequestClass,
     ResourceState, TypeState, Wildcard,
 };
 
-pub use answer_verdict::kind_of_change;
-pub use claims::Claim;
-pub(crate) use compare::{hollow, key, mark_key, nameless};
-pub(crate) use condition::{Condition, Limits, OwedAgain};
-pub(crate) use end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
+pub(crate) use content::compare::{hollow, key, mark_key, nameless};
+pub(crate) use content::refusals::Refusal;
+pub(crate) use content::resource_set::{Presence, ResourceEntry, ResourceSet};
+pub(crate) use content::responses::{Response, Status};
+pub use content::semantics::{ResourceSemantics, SchemaSemantics, content_faults};
 pub(crate) use engine::Engine;
-pub(crate) use engine_memory::DroppedStreams;
+pub(crate) use engine::memory::DroppedStreams;
 pub(crate) use events::{EventEntry, TtlRecord};
+pub(crate) use failing::end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
 pub(crate) use failing::{
     AttemptKey, Cuts, FailedAttempts, FailureRun, MIN_PLANNED_AGE, StreamEnds, StreamKey, is_counted,
 };
-pub(crate) use needs::{can_warm, is_needed};
 pub(crate) use outcome::{
     Ambiguity, GapFact, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent,
 };
-pub(crate) use refusals::Refusal;
-pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
-pub(crate) use responses::{Response, Status};
-pub use semantics::{ResourceSemantics, SchemaSemantics, content_faults};
 pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
+pub use track::answer_verdict::kind_of_change;
+pub use track::claims::Claim;
+pub(crate) use track::condition::{Condition, Limits, OwedAgain};
 pub(crate) use track::{ReportedError, Track, latencies_of};
+pub(crate) use warming::batches::WarmingCause;
+pub(crate) use warming::needs::{can_warm, is_needed};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
-pub(crate) use warming_batches::WarmingCause;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use compare::Compare;
+use content::compare::Compare;
+use content::names::NameRuns;
+pub(crate) use content::names::{SymMap, SymSet};
 use events::EventList;
-use names::NameRuns;
-pub(crate) use names::{SymMap, SymSet};
 use xdscope_wire::NodeInfo;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Seq, Sym, Time};

@@ -1,9 +1,9 @@
 use super::events::EventEntry;
 use xdscope_wire::event::{Dir, Seq, StreamId, Sym, Time};
 
-use super::answer_verdict::Verdict;
-use super::responses::{Order, Status};
 use super::{MessageKind, NotKeptPart, OtherReading, RequestClass, Wildcard};
+use crate::session::content::responses::{Order, Status};
+use crate::session::track::answer_verdict::Verdict;
 
 /// The effect of a frame, for the history and for rules.
 #[derive(Debug)]

@@ -1,3 +1,9 @@
+pub(super) mod index;
+pub(super) mod keepalive;
+pub(super) mod node;
+pub(super) mod not_kept;
+pub(super) mod siblings;
+pub(super) mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,12 +14,12 @@ use xdscope_wire::event::{
 use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
-use super::keepalive::{Keepalive, Pings};
-use super::not_kept::{NotKept, NotKeptPart};
 use super::outcome::{GapFact, SessionEvent};
 use super::track::Track;
-use super::visits;
 use super::words::PlaneFact;
+use crate::session::engine::visits;
+use keepalive::{Keepalive, Pings};
+use not_kept::{NotKept, NotKeptPart};
 use xdscope_wire::xdstp;
 
 /// Types of a stream up to which they are searched one by one.

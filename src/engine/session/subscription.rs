@@ -1,11 +1,13 @@
+pub(super) mod released_names;
+pub(super) mod subscribe;
 use std::sync::Arc;
 
 use xdscope_wire::content::UsedContent;
 use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::Wildcard;
-use super::name_map::NameMap;
-use super::names::{NameRuns, NameSet, SymSet};
+use crate::session::content::name_map::NameMap;
+use crate::session::content::names::{NameRuns, NameSet, SymSet};
 
 /// The subscription of a client to one type.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,15 @@
+pub(super) mod answer;
+pub(super) mod answer_verdict;
+pub(super) mod claims;
+pub(super) mod condition;
+pub(super) mod delta;
+pub(super) mod file;
 mod in_force;
 mod parts;
+pub(super) mod polls;
+pub(super) mod prior;
 mod response;
+pub(super) mod sotw;
 mod ttl;
 mod verdict;
 
@@ -13,17 +22,17 @@ use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
 
 use super::Wildcard;
-use super::compare::mark_key;
-use super::divergence::{Agreement, Divergence};
-use super::doubled_request::DoubledRequest;
 use super::events::TtlRecord;
-use super::name_map::NameMap;
-use super::names::{SymMap, SymSet};
-use super::refusals::Refusals;
-use super::resource_set::{Presence, ResourceEntry, ResourceSet};
-use super::responses::{Order, Responses};
 use super::subscription::{PendingNames, SubscribedNames};
-use super::warming_batches::WarmingBatches;
+use crate::session::content::compare::mark_key;
+use crate::session::content::name_map::NameMap;
+use crate::session::content::names::{SymMap, SymSet};
+use crate::session::content::refusals::Refusals;
+use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet};
+use crate::session::content::responses::{Order, Responses};
+use crate::session::interventions::divergence::{Agreement, Divergence};
+use crate::session::interventions::doubled_request::DoubledRequest;
+use crate::session::warming::batches::WarmingBatches;
 
 /// One type on one stream: what the client wants, what it was sent, and what it accepted.
 #[derive(Clone, Debug, Default)]

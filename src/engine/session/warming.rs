@@ -4,20 +4,25 @@
 //! every resource that it needs was delivered; an updated cluster of an Envoy needs its endpoints
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
+pub(super) mod batches;
+pub(super) mod content;
+pub(super) mod needs;
+pub(super) mod track;
+pub(super) mod unrequested;
 use std::cell::OnceCell;
 
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
-use super::names::SymSet;
-use super::needs::{Needs, ResourceKey};
-use super::resource_set::{Presence, ResourceEntry};
-use super::responses::Response;
 use super::stream::Stream;
 use super::subscription::NameRequest;
 use super::track::Track;
-use super::warming_batches::{WarmingBatch, WarmingCause, WarmingProgress};
-use super::warming_content::WarmingContent;
+use crate::session::content::names::SymSet;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::content::responses::Response;
+use batches::{WarmingBatch, WarmingCause, WarmingProgress};
+use content::WarmingContent;
+use needs::{Needs, ResourceKey};
 use xdscope_wire::xdstp::lists::LOCATOR;
 use xdscope_wire::xdstp::{is_structured, named};
 

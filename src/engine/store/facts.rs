@@ -15,13 +15,13 @@ use crate::session::{EndKind, NotKept, is_keepalive_timeout};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::xdstp::is_malformed;
 
-use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::nack::RestUse;
+use crate::store::rows::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use xdscope_wire::{End, NodeInfo, Open, Tls};
 
-use super::row_note::RowNote;
+use crate::store::rows::row_note::RowNote;
 
 /// The common part of all facts about a row of the timeline. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]

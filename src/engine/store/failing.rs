@@ -1,5 +1,7 @@
 //! Streams that the server ends, refuses or loses, while the client has no healthy one.
 
+pub(super) mod failover;
+pub(super) mod unreachable;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

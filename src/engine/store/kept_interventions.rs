@@ -4,8 +4,8 @@ use std::sync::Arc;
 use xdscope_wire::Intervention;
 use xdscope_wire::event::StreamId;
 
-use super::row_note::RowNote;
 use super::{MessageFact, Store};
+use crate::store::rows::row_note::RowNote;
 
 /// One part in this many of the memory is for the messages of interventions.
 const BUDGET_DIVISOR: usize = 32;

@@ -5,54 +5,41 @@
 #![warn(missing_docs)]
 
 mod client_marks;
-mod details;
-mod exchange;
 mod facts;
 mod failing;
-mod failover;
 mod globs;
 mod held;
-mod history;
-mod history_memory;
 mod kept_interventions;
-mod ledger;
-mod line;
 mod memory;
-mod missing_answer;
-mod owed_at_end;
-mod pending_name;
+mod owed;
 mod query;
 mod readability;
 mod refused_by;
-mod row_note;
 mod rows;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod timers;
-mod unreachable;
 mod versions;
 mod view;
 mod warming;
-mod warming_cause;
 
 pub use crate::session::{
     EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,
     SharedSemantics, TtlChange,
 };
 pub use client_marks::{ClientMark, ClientMarks};
-pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
-pub use exchange::Exchange;
 pub use facts::*;
+pub use failing::unreachable::UnreachablePeer;
 pub use failing::{FailingStream, StreamFailure};
 pub use globs::GlobMembers;
-pub use missing_answer::{MissingAnswer, MissingAnswerCause};
-pub use owed_at_end::{Debt, OwedAtEnd};
-pub use pending_name::PendingNameFact;
+pub use owed::missing_answer::{MissingAnswer, MissingAnswerCause};
+pub use owed::owed_at_end::{Debt, OwedAtEnd};
+pub use owed::pending_name::PendingNameFact;
 pub use refused_by::RefusedBy;
-pub use row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
+pub use rows::details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
+pub use rows::exchange::Exchange;
+pub use rows::row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
-pub use unreachable::UnreachablePeer;
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
 pub use warming::{NeededResource, WarmingFact, WarmingUser};
@@ -62,8 +49,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::{Engine, Limits, Outcome, SessionEvent, Stream};
-use history::History;
 use kept_interventions::KeptInterventions;
+use rows::history::History;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use xdscope_wire::{Frame, FramePayload, Message};
@@ -92,7 +79,7 @@ impl Default for Options {
 /// A state of a [`Store`] that can be restored.
 pub struct Checkpoint {
     engine: Engine,
-    end: history::End,
+    end: crate::store::rows::history::End,
     now: Time,
 }
 
@@ -177,8 +164,9 @@ impl Store {
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
         let at = self.engine.streams().get(stream);
-        let note =
-            at.zip(message.as_deref()).and_then(|(stream, message)| ledger::note(stream, &outcome, message));
+        let note = at
+            .zip(message.as_deref())
+            .and_then(|(stream, message)| crate::store::rows::ledger::note(stream, &outcome, message));
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }

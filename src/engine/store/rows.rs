@@ -1,5 +1,12 @@
 //! Facts of the timeline, built from its compact rows.
 
+pub(super) mod details;
+pub(super) mod exchange;
+pub(super) mod history;
+pub(super) mod history_memory;
+pub(super) mod ledger;
+pub(super) mod line;
+pub(super) mod row_note;
 use std::sync::Arc;
 
 use crate::session::{MessageKind, Stream, kind_of_change};
@@ -7,10 +14,10 @@ use xdscope_wire::Message;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Code, StreamId, Sym, TypeUrl};
 
-use super::history::Row;
-use super::line::{Names, Which};
-use super::row_note::RowNote;
 use super::{EndFact, LineFact, MessageFact, ReconnectCounts, RowFact, Store};
+use history::Row;
+use line::{Names, Which};
+use row_note::RowNote;
 
 impl Store {
     /// Returns the kind of a row. A NACK by version is a change of names once the client has taken

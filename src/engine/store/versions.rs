@@ -9,9 +9,9 @@ use xdscope_wire::Message;
 use xdscope_wire::content::{BlobId, List};
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
-use super::history::Row;
-use super::line::version_and_nonce;
 use super::{NackFact, Store};
+use crate::store::rows::history::Row;
+use crate::store::rows::line::version_and_nonce;
 
 /// Rows that are searched backwards; older ones are not searched.
 const MAX_SEARCHED_ROWS: usize = 1 << 18;

@@ -1,5 +1,6 @@
 //! Clusters and listeners that warm: the client does not use them until others have arrived.
 
+pub(super) mod cause;
 use std::sync::Arc;
 use std::time::Duration;
 

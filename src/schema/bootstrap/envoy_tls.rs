@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::config::{BootstrapError, XdsServer, unsupported};
 use super::tls::{ClientOptions, Pem};
-use crate::base64;
 use crate::bootstrap::fields::{self, field, list, text};
 use crate::bootstrap::target_address;
+use crate::json::base64;
 
 /// Sources of certificates that only a running Envoy has.
 const UNSUPPORTED_CERTIFICATES: [&str; 4] = [

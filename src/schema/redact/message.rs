@@ -2,7 +2,7 @@
 
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, schemes, shown};
 use crate::message_name;
-use crate::pool::Pool;
+use crate::pools::pool::Pool;
 use crate::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use xdscope_wire::pb::{Fields, Value, WireField, field_bit, rebuild};
 

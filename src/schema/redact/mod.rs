@@ -30,10 +30,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use twox_hash::XxHash3_64;
 
-use super::pool::Pool;
 use super::table::MessageTable;
-use super::walk::redacted;
 use super::{MAX_DEPTH, Schema};
+use crate::json::walk::redacted;
+use crate::pools::pool::Pool;
 use xdscope_wire::content::Redact;
 use xdscope_wire::pb::{Value, WIRE_LEN, WireField, rebuild};
 

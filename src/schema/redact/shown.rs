@@ -9,8 +9,8 @@ use regex::bytes::Regex;
 use super::plain::PlainText;
 use super::schemes::SCHEMES;
 use super::{members, schemes, url, wordings};
+use crate::json::walk::redacted;
 use crate::secret_names::SecretNames;
-use crate::walk::redacted;
 
 /// Words of the names in front of values, to see quickly that a text has none.
 const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie|jwt|bearer|sig|session|sid|csrf|xsrf\

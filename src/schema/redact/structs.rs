@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest};
+use crate::json::named_value::{VALUE_FIELDS, is_key_set_name};
 use crate::message_name;
-use crate::named_value::{VALUE_FIELDS, is_key_set_name};
-use crate::pool::Pool;
+use crate::pools::pool::Pool;
 use crate::table::{FieldKind, JsonForm};
 use xdscope_wire::pb::{Fields, Value, WireField, put_len_field, rebuild};
 

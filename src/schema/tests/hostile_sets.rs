@@ -9,7 +9,8 @@ use prost_types::{
     descriptor_proto::ReservedRange,
 };
 
-use crate::{MessageFormat, Schema, builtin};
+use crate::pools::builtin;
+use crate::{MessageFormat, Schema};
 use xdscope_wire::pb::put_len_field;
 
 fn message(name: &str) -> DescriptorProto {
@@ -212,7 +213,7 @@ fn reads_the_builtin_set_unchanged() {
     for pool in [builtin::v3(), builtin::v2()] {
         let set = pool.descriptors.encode_to_vec();
         let schema = load(&set).expect("within all limits");
-        let names = |pool: &crate::pool::Pool| -> Vec<String> {
+        let names = |pool: &crate::pools::pool::Pool| -> Vec<String> {
             pool.messages().iter().map(|message| message.full_name().to_owned()).collect()
         };
         assert_eq!(names(&schema.user_pools[0]), names(pool));

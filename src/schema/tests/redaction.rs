@@ -4,8 +4,9 @@ use serde_json::{Value as Json, json};
 
 use super::random::Random;
 use super::{field, packed};
+use crate::Schema;
+use crate::pools::builtin;
 use crate::redact::Redactor;
-use crate::{Schema, builtin};
 use xdscope_wire::content::Redact;
 
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQ==\n-----END PRIVATE KEY-----\n";

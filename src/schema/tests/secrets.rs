@@ -54,7 +54,8 @@ fn redacts_values_of_secret_headers() {
             json!({"eds_config": {"api_config_source": {"api_type": "GRPC", "grpc_services": [service]}}});
         clean(&redactor(), CLUSTER, &json!({"name": "c", "eds_cluster_config": ads}));
     }
-    let raw = json!([{"header": {"key": "cookie", "raw_value": crate::base64::encode(HUNTER.as_bytes())}}]);
+    let raw =
+        json!([{"header": {"key": "cookie", "raw_value": crate::json::base64::encode(HUNTER.as_bytes())}}]);
     clean(&redactor(), ROUTES, &json!({"name": "r", "response_headers_to_add": raw}));
     let bearer = json!([{"header": {"key": "x-other", "value": format!("Bearer {HUNTER}")}}]);
     let after = Schema::builtin().any_to_json(
@@ -158,7 +159,7 @@ fn redacts_secrets_of_maps_key_sets_and_lambdas() {
     for key in [json!({"kty": "oct", "k": HUNTER}), json!({"kty": "EC", "crv": "P-256", "d": HUNTER})] {
         for source in [
             json!({"inline_string": set(key.clone())}),
-            json!({"inline_bytes": crate::base64::encode(set(key.clone()).as_bytes())}),
+            json!({"inline_bytes": crate::json::base64::encode(set(key.clone()).as_bytes())}),
         ] {
             let provider = json!({"providers": {"p": {"issuer": "i", "local_jwks": source}}});
             let any = typed("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", provider.clone());

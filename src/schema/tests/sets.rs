@@ -6,8 +6,9 @@ use prost_reflect::DescriptorPool;
 use serde_json::json;
 
 use super::packed;
+use crate::Schema;
+use crate::pools::builtin;
 use crate::redact::Redactor;
-use crate::{Schema, builtin};
 use xdscope_wire::content::Redact;
 use xdscope_wire::event::{ApiVersion, Kind};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::{bytes, field, holds, packed, redactor};
-use crate::{Schema, base64};
+use crate::Schema;
+use crate::json::base64;
 use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope_wire::{Message, MessageShape};
 

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::field;
 use super::packed as pack;
 use super::random::Random;
-use crate::pool::Pool;
-use crate::{FieldNames, Schema, builtin};
+use crate::pools::builtin;
+use crate::pools::pool::Pool;
+use crate::{FieldNames, Schema};
 use xdscope_wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 /// Maps each alias of an enum value to the first name of its number.

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
 
-use super::super::pool::Pool;
-use super::super::size::MAX_CHECKED_VALUES;
-use super::super::walk::redacted;
 use super::super::{MAX_DEPTH, Schema, message_name};
 use super::compile::{CheckedField, CheckedOneof, number};
 use super::demand::{Demand, Scalar, Unit};
 use super::rules::*;
 use super::{MAX_VIOLATIONS, Violation};
+use crate::json::size::MAX_CHECKED_VALUES;
+use crate::json::walk::redacted;
+use crate::pools::pool::Pool;
 use xdscope_wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";

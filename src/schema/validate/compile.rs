@@ -5,9 +5,9 @@ use prost_reflect::{
 };
 use regex::RegexBuilder;
 
-use super::super::pool::Pool;
 use super::demand::{Bound, Number, Range, WellKnown};
 use super::rules::*;
+use crate::pools::pool::Pool;
 
 /// The constraints of one message type.
 ///

@@ -17,8 +17,8 @@ use std::fmt;
 
 use prost_reflect::DynamicMessage;
 
-use super::size::MAX_CHECKED_VALUES;
 use super::{Schema, message_name};
+use crate::json::size::MAX_CHECKED_VALUES;
 
 pub(super) use check::any_parts;
 pub(super) use compile::MessageRules;

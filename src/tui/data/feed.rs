@@ -10,7 +10,7 @@ use xdscope_engine::hold::edit::{EditError, Edited};
 use xdscope_engine::hold::{HoldCommand, HoldStatus};
 use xdscope_wire::event::{Seq, Time};
 
-use crate::shell::wake::Waker;
+use crate::shell::run::wake::Waker;
 
 use super::client_action::ClientAction;
 use super::replay::{Marked, ReplayBar, Seek};

@@ -1,5 +1,14 @@
 //! Runs commands: those of the screen first, then those of the shell.
 
+pub(crate) mod client_action;
+pub(crate) mod columns;
+pub(crate) mod compare;
+pub(crate) mod copy;
+pub(crate) mod goto;
+pub(crate) mod hold;
+pub(crate) mod mouse;
+pub(crate) mod navigation;
+pub(crate) mod replay;
 use crate::common::{Pane, Paused};
 use crate::data::Data;
 use crate::input::command::Command;
@@ -9,11 +18,12 @@ use crate::screens::screen::{Outcome, Screen, movement};
 
 use super::effect::Effect;
 use super::model::Model;
-use super::navigation::{back, go, open, open_next_problem, open_problem, return_point};
 use super::overlay::Overlay;
-use super::palette_lines::PaletteSearch;
 use super::view::help;
-use super::{client_action, columns, compare, copy, filter_prompt, find, goto, hold, holders, replay, tour};
+use super::{holders, tour};
+use crate::shell::palette::lines::PaletteSearch;
+use crate::shell::prompt::{filter_prompt, find};
+use navigation::{back, go, open, open_next_problem, open_problem, return_point};
 
 /// Rows or columns by which a pane is resized.
 const RESIZE_STEP: i16 = 2;

@@ -15,10 +15,10 @@ use crate::widgets::theme::{Palette, Theme};
 use xdscope_present::report;
 use xdscope_wire::event::StreamId;
 
-use super::alerts::Alerts;
 use super::message_pane::MessagePane;
 use super::overlay::Overlay;
 use super::tour::Tour;
+use crate::shell::run::alerts::Alerts;
 
 /// Entries that a history remembers.
 const MAX_HISTORY: usize = 50;

@@ -10,7 +10,7 @@ use xdscope_engine::hold::HeldId;
 use xdscope_engine::hold::HoldCommand;
 use xdscope_wire::event::TypeUrl;
 
-use super::palette_lines::PaletteSearch;
+use crate::shell::palette::lines::PaletteSearch;
 
 /// The typed text, and the filter in force meanwhile.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Commands of the palette behind `:`.
 
+pub(super) mod lines;
+pub(super) mod name_search;
 use crate::data::{AppliedFilter, Data};
 use crate::input::screen_id::ScreenId;
 use crate::screens::screen::Destination;
@@ -10,11 +12,12 @@ use xdscope_wire::text::type_label;
 
 use super::effect::Effect;
 use super::model::{Model, remember};
-use super::name_search::{NameSearch, Place};
-use super::navigation::{go, open, return_point};
 use super::overlay::Overlay;
-use super::palette_lines::{ARGUMENT_COMMANDS, Candidate, LineTarget};
-use super::{commands, compare, goto, holders};
+use super::{commands, holders};
+use crate::shell::commands::navigation::{go, open, return_point};
+use crate::shell::commands::{compare, goto};
+use lines::{ARGUMENT_COMMANDS, Candidate, LineTarget};
+use name_search::{NameSearch, Place};
 
 /// Resource names that are searched to the end when a line is run before its search has ended.
 const MAX_NAMES_AT_ONCE: usize = 20_000;

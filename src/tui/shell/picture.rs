@@ -10,10 +10,10 @@ use crate::widgets::theme::Theme;
 
 use super::effect::{Effect, Msg};
 use super::model::Model;
-use super::painter::blank;
 use super::settle::search;
 use super::update::update;
 use super::view::view;
+use crate::shell::run::painter::blank;
 
 /// Searches that one message may begin, one after another.
 const MAX_SETTLINGS: usize = 1_000;

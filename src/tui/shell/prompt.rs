@@ -1,12 +1,15 @@
 //! Prompts: what is typed is checked and searched for with each character.
 
+pub(super) mod filter_prompt;
+pub(super) mod find;
 use crate::data::Data;
 use crate::input::command::Command;
 
 use super::effect::Effect;
 use super::model::{Model, remember};
 use super::overlay::Overlay;
-use super::{client_action, filter_prompt, find, palette};
+use super::palette;
+use crate::shell::commands::client_action;
 
 /// Bytes of the input of a prompt.
 const MAX_INPUT_BYTES: usize = 1000;

@@ -1,5 +1,11 @@
 //! The event loop: keys in, frames out. Blocks its thread.
 
+pub(crate) mod alerts;
+pub(crate) mod clipboard;
+pub(crate) mod painter;
+pub(crate) mod terminal;
+pub(crate) mod turn;
+pub(crate) mod wake;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -19,17 +25,17 @@ use xdscope_engine::hold::HoldCommand;
 use xdscope_wire::event::Seq;
 use xdscope_wire::text;
 
-use super::alerts::{self, Notify};
-use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
 use super::effect::{Effect, Msg};
-use super::hold;
 use super::model::Model;
-use super::painter::Painter;
-use super::replay::show_reached;
-use super::terminal::{Terminal, suspend_lent};
-use super::turn::{Screens, Wait};
 use super::update::update;
-use super::wake::{WakeReader, wake_pair};
+use crate::shell::commands::hold;
+use crate::shell::commands::replay::show_reached;
+use alerts::Notify;
+use clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
+use painter::Painter;
+use terminal::{Terminal, suspend_lent};
+use turn::{Screens, Wait};
+use wake::{WakeReader, wake_pair};
 
 /// The shortest wait in which crossterm returns what it has read.
 const MIN_WAIT: Duration = Duration::from_millis(1);

@@ -12,7 +12,8 @@ use super::effect::{Effect, Msg};
 use super::model::Model;
 use super::overlay::Overlay;
 use super::settle::settle;
-use super::{columns, commands, mouse, prompt, replay};
+use super::{commands, prompt};
+use crate::shell::commands::{columns, mouse, replay};
 
 /// Takes in a message. The model is ready to be drawn afterwards.
 pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {

@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use crate::data::Data;
 use crate::shell::effect::{Effect, Msg};
 use crate::shell::model::Model;
-use crate::shell::painter::blank;
+use crate::shell::run::painter::blank;
 use crate::shell::settle::search;
 use crate::shell::update::update;
 use crate::shell::view::view;

@@ -140,7 +140,7 @@ pub(crate) fn histogram(canvas: &mut Canvas, area: Rect, classes: &[HistogramCla
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::painter::blank;
+    use crate::shell::run::painter::blank;
     use crate::tests::text;
 
     fn drawn(theme: Theme, height: u16, values: &[Option<u64>]) -> String {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use xdscope::cli::{io::Io, run_in};
+use xdscope::cli::run_in;
+use xdscope::cli::terminal::io::Io;
 
 use crate::support::screens;
 

@@ -1,7 +1,8 @@
 //! The filter language, as `help filter` explains it.
 
 use super::{code, prose, table};
-use crate::cli::{explain, help};
+use crate::cli::command::help;
+use crate::cli::read::explain;
 use xdscope_engine::filter::{Filter, FilterField, RowKind};
 use xdscope_engine::store::MessageKind;
 

@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 use super::{code, prose, table};
-use crate::cli::command_line;
+use crate::cli::command::command_line;
 
 /// Spells a flag with its short form, aliases and value: `-o, --format FORMAT`.
 fn spelling(arg: &Arg) -> String {

@@ -1,7 +1,7 @@
 //! The rules of `lint`, from their manuals.
 
 use super::{code, prose, table};
-use crate::cli::protocol_rows::{ProtocolRow, protocol_row};
+use crate::cli::read::protocol_rows::{ProtocolRow, protocol_row};
 use xdscope_engine::lint::{Rule, Severity, rules};
 
 /// Links the statements of the protocol table; a rule of good practice has none.

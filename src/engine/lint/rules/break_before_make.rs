@@ -25,7 +25,7 @@ pub(super) static CHECKS: &[Check] =
 
 use std::time::Duration;
 
-use super::super::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
+use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
 use crate::session::{ResourceSet, SymSet, Track};
 use xdscope_wire::event::{Kind, Sym};
 

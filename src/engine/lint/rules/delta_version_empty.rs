@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::state::MAX_SOURCE_ENTRIES;
+use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
 use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {

@@ -32,7 +32,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 
-use super::super::lasting::{Lasting, LastingState};
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use super::super::lasting::Lasting;
+use crate::lint::findings::lasting::Lasting;
 use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
-use super::super::lasting::Lasting;
+use crate::lint::findings::lasting::Lasting;
 use crate::session::key;
 use xdscope_schema::list_violations;
 use xdscope_wire::event::Variant;

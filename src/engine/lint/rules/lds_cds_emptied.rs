@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::lasting::{Lasting, LastingState};
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::session::SymSet;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {

@@ -145,8 +145,8 @@ mod xdstp_reserved_param;
 mod xdstp_reserved_prefix;
 mod xdstp_type_mismatch;
 
-use super::check::Check;
 use super::rule::Rule;
+use crate::lint::rule::check::Check;
 
 /// All rules with their checks, by id.
 pub(super) static ALL: [(&Rule, &[Check]); 143] = [

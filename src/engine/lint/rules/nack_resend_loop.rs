@@ -41,7 +41,7 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if refused.peek().is_some() && refused.all(|id| hollow(catalog, *id)) {
         return;
     }
-    let same = |old: &&super::super::state::SentResponse| {
+    let same = |old: &&crate::lint::memory::state::SentResponse| {
         old.list.fingerprint() == response.view.resources.fingerprint()
     };
     let newest = ctx.state.newest.as_ref().map(|before| before.seq);

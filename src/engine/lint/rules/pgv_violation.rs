@@ -24,7 +24,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(re
 
 use std::sync::Arc;
 
-use super::super::state::{ConstraintFinding, MAX_RESPONSES};
+use crate::lint::memory::state::{ConstraintFinding, MAX_RESPONSES};
 use crate::{nack, session};
 use xdscope_schema::{Violation, list_violations};
 use xdscope_wire::content::BlobId;

@@ -26,7 +26,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 
 use std::time::Duration;
 
-use super::super::finding::Restated;
+use crate::lint::findings::finding::Restated;
 use crate::session::{AGE_TOLERANCE, MIN_PLANNED_AGE};
 use crate::store::StreamFailure;
 use xdscope_wire::event::Side;

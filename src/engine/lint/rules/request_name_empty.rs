@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use super::super::lasting::{Lasting, LastingState};
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::lasting::{Lasting, LastingState};
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::event::TypeUrl;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 
-use super::super::lasting::{Lasting, LastingState};
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::store::{PushedVersion, WarmingFact};
 
 fn check(ctx: &mut RuleContext<'_>) {

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 
-use super::super::references::ROUTE_KINDS;
+use crate::lint::memory::references::ROUTE_KINDS;
 use crate::session::MessageKind;
 use xdscope_wire::event::{Kind, Seq, Sym};
 

@@ -43,8 +43,8 @@ pub(super) static CHECKS: &[Check] = &[
 ];
 
 use super::super::alarm::Alarm;
-use super::super::failed_series::{FailedClient, FailedSeries};
-use super::super::finding::Restated;
+use crate::lint::findings::failed_series::{FailedClient, FailedSeries};
+use crate::lint::findings::finding::Restated;
 use crate::session::StreamKey;
 use crate::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
 use xdscope_wire::Open;

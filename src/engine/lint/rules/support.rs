@@ -3,12 +3,12 @@
 use super::super::client::UnknownClusters;
 use super::super::context::RuleContext;
 use super::super::exchange::ResponseContext;
-use super::super::finding::{Blame, FindingDraft};
-use super::super::references::ReferenceGraphs;
 use super::super::rule::{Rule, Severity};
-use super::super::state::PendingTarget;
 use super::super::structured::ListEntry;
-use super::super::traffic_gaps::ORDER_UNCERTAIN;
+use crate::lint::findings::finding::{Blame, FindingDraft};
+use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
+use crate::lint::memory::references::ReferenceGraphs;
+use crate::lint::memory::state::PendingTarget;
 use crate::session::{Hollow, Track};
 use xdscope_wire::Message;
 use xdscope_wire::content::BlobId;

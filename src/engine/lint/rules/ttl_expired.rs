@@ -22,8 +22,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
-use super::super::lasting::{Lasting, LastingState};
-use super::super::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
+use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::findings::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };

@@ -21,7 +21,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::sync::Arc;
 
-use super::super::state::{MAX_SOURCE_ENTRIES, SessionResource};
+use crate::lint::memory::state::{MAX_SOURCE_ENTRIES, SessionResource};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(plane) = response.view.control_plane.filter(|plane| !plane.is_empty()) else { return };

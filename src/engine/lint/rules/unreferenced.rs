@@ -23,7 +23,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alar
 
 use std::time::Duration;
 
-use super::super::state::MAX_NAMES;
+use crate::lint::memory::state::MAX_NAMES;
 use xdscope_wire::event::{Kind, Sym, Time};
 use xdscope_wire::xdstp::{canonical_name, is_structured, resource_type};
 

@@ -31,9 +31,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::lasting::{Lasting, LastingState};
-use super::super::state::MAX_NAMES;
-use super::super::traffic_gaps::ORDER_UNCERTAIN;
+use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
+use crate::lint::memory::state::MAX_NAMES;
 use crate::store::WarmingFact;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
-use super::super::finding::Finding;
+use crate::lint::findings::finding::Finding;
 use crate::session::{Track, key};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::Sym;

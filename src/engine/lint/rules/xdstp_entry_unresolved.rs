@@ -22,10 +22,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::finding::Finding;
-use super::super::state::{EntryReference, MAX_NAMES};
 use super::super::structured::{self, ListEntry, Locator};
-use super::super::structured_contents::hash;
+use crate::lint::findings::finding::Finding;
+use crate::lint::memory::state::{EntryReference, MAX_NAMES};
+use crate::lint::memory::structured_contents::hash;
 use crate::session::{SymSet, Track, key};
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp::Name;

@@ -22,8 +22,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_
 
 use std::sync::Arc;
 
-use super::super::finding::Finding;
-use super::super::structured_contents::{StructuredContents, hash};
+use crate::lint::findings::finding::Finding;
+use crate::lint::memory::structured_contents::{StructuredContents, hash};
 use crate::session::Track;
 use xdscope_wire::xdstp::Name;
 

@@ -1,8 +1,8 @@
 //! Resources of a track that the client uses.
 
-use crate::session::condition::Limits;
-use crate::session::names::SymSet;
-use crate::session::resource_set::{Presence, ResourceEntry};
+use crate::session::content::names::SymSet;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::track::condition::Limits;
 use crate::session::{Refusal, ResourceState};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Sym, Time, VersionInfo};

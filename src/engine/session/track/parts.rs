@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::PushFact;
-use crate::session::authorities::Authorities;
-use crate::session::claims::{Claims, ReconnectCounts};
-use crate::session::globs::Globs;
-use crate::session::names::SymMap;
-use crate::session::released_names::ReleasedNames;
+use crate::session::content::names::SymMap;
+use crate::session::structured::authorities::Authorities;
+use crate::session::structured::globs::Globs;
 use crate::session::subscription::SubscribedNames;
+use crate::session::subscription::released_names::ReleasedNames;
+use crate::session::track::claims::{Claims, ReconnectCounts};
 use xdscope_wire::content::UsedContent;
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 

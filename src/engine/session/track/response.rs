@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::session::claims::ClaimOutcome;
-use crate::session::compare::{hollow, is_all_hollow, key, nameless};
+use crate::session::content::compare::{hollow, is_all_hollow, key, nameless};
+use crate::session::content::names::SymSet;
+use crate::session::content::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
+use crate::session::content::responses::{Body, Order, Response, Status};
 use crate::session::events::{EventKind, MatchedVersion};
-use crate::session::names::SymSet;
 use crate::session::outcome::{Hollow, ResponseOutcome};
-use crate::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
-use crate::session::responses::{Body, Order, Response, Status};
 use crate::session::subscription::PendingNames;
+use crate::session::track::claims::ClaimOutcome;
 use crate::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
 use xdscope_wire::content::{BlobId, Catalog, List};
 use xdscope_wire::event::{Kind, Sym};
@@ -88,8 +88,12 @@ impl Track {
         self.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
-            let rejection =
-                crate::session::file::rejection(ctx, &self.type_url, push.resources, &change.duplicates);
+            let rejection = crate::session::track::file::rejection(
+                ctx,
+                &self.type_url,
+                push.resources,
+                &change.duplicates,
+            );
             self.apply_verdict(ctx, order, rejection.as_ref(), false);
             self.verdicts.latencies.clear();
         }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::session::Context;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::content::responses::Order;
 use crate::session::events::{TtlChange, TtlRecord};
-use crate::session::prior::Prior;
-use crate::session::resource_set::{Presence, ResourceEntry};
-use crate::session::responses::Order;
+use crate::session::track::prior::Prior;
 use xdscope_wire::event::{DenseHash, Sym, Time};
 
 use super::Track;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::nack::ClientKind;
-use crate::session::answer_verdict::{Answer, Verdict};
-use crate::session::compare::{hollow, is_all_hollow, key};
+use crate::session::content::compare::{hollow, is_all_hollow, key};
+use crate::session::content::refusals::RefusedResponse;
+use crate::session::content::resource_set::{IncomingResponse, Presence, ResourceEntry};
+use crate::session::content::responses::{Body, Order, Status};
 use crate::session::outcome::{Ambiguity, RequestOutcome};
-use crate::session::refusals::RefusedResponse;
-use crate::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
-use crate::session::responses::{Body, Order, Status};
+use crate::session::track::answer_verdict::{Answer, Verdict};
 use crate::session::{Context, NackFact, RefusedVersion};
 use xdscope_wire::ErrorDetail;
 use xdscope_wire::content::{BlobId, Catalog};

@@ -8,8 +8,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 
 use crate::data::EditedText;
+use crate::shell::commands::hold::edited;
 use crate::shell::effect::{Effect, Msg};
-use crate::shell::hold::edited;
 use crate::shell::model::Model;
 use crate::shell::overlay::Overlay;
 use crate::shell::update::update;

@@ -1,7 +1,7 @@
 //! Orders and columns of lists, and lists as tables.
 
 use crate::input::context::Context;
-use crate::shell::columns::ENTRY_KEYS;
+use crate::shell::commands::columns::ENTRY_KEYS;
 use crate::shell::effect::Effect;
 use crate::shell::model::Model;
 use crate::tests::script::ScriptedStore;

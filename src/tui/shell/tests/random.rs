@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use proptest::prelude::*;
 
 use crate::shell::effect::{Effect, Msg};
-use crate::shell::painter::{Painter, blank};
+use crate::shell::run::painter::{Painter, blank};
 use crate::shell::settle::search;
 use crate::shell::update::update;
 use crate::shell::view::view;

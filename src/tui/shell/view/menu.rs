@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::shell::columns::{ENTRY_KEYS, column_entries, sort_entries};
+use crate::shell::commands::columns::{ENTRY_KEYS, column_entries, sort_entries};
 use crate::shell::model::Model;
 use crate::shell::overlay::Overlay;
 use crate::widgets::canvas::{Canvas, span};

@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::input::keymap;
 use crate::shell::model::Model;
-use crate::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
+use crate::shell::palette::lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
 use crate::widgets::canvas::{Canvas, plain, span};
 use crate::widgets::layout::{Layout, split};
 use crate::widgets::list::scroll;

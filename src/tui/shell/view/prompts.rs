@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
 use crate::data::ClientAction;
-use crate::shell::hold;
+use crate::shell::commands::hold;
 use crate::shell::model::Model;
 use crate::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
 use crate::widgets::canvas::{Canvas, span};

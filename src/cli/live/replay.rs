@@ -1,0 +1,207 @@
+//! `replay`: a recording with a time cursor, on screens, or with the rows of `log`.
+
+mod screens;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+
+use crate::app::recording::recording_file;
+use crate::app::replay::Cursor;
+use xdscope_sources::{
+    self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _,
+};
+use xdscope_tui::Seek;
+
+use crate::cli::args::{Format, Global, LogArgs, ReplayArgs, RowArgs, SourceArgs};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::read::{log, wait};
+use crate::cli::source;
+use crate::cli::source::select::Picked;
+use crate::cli::source::{offline, schema_flags, select};
+use crate::cli::terminal::io::Io;
+use crate::cli::terminal::progress::Progress;
+
+/// Interval at which a followed file is checked.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval at which facts of a recording without new events are found again while a process writes
+/// it, because timers go on.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+/// Reading again takes at most one part in this many of the time.
+const IDLE_SHARE: u32 = 10;
+
+pub(crate) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.follow {
+        check_is_file(&args.source, "--follow")?;
+    }
+    if args.format.is_none() && !args.no_tui && args.tail.is_none() && io.has_screen() {
+        return screens::run(args, schema_flags::seed()?, global, io);
+    }
+    if offline::is_server(&args.source.source) {
+        offline::find(&args.source.source, io)?;
+    }
+    let log = as_log(args);
+    if args.follow { follow_log(&log, &args.at, global, io) } else { log::print(&log, &args.at, global, io) }
+}
+
+/// Finds a position of the time cursor.
+pub(crate) fn position(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
+    screens::place(at, cursor, zone)
+}
+
+/// Returns the `log` that prints the rows of a replay without screens.
+fn as_log(args: &ReplayArgs) -> LogArgs {
+    let rows = RowArgs { streams: Default::default(), filter: args.filter.clone(), no_headers: false };
+    LogArgs {
+        format: args.format.unwrap_or(Format::Text),
+        tail: args.tail,
+        since: None,
+        follow: args.follow,
+        ladder: false,
+        body: false,
+        time: args.time,
+        source: args.source.clone(),
+        rows,
+    }
+}
+
+/// Refuses to follow stdin.
+pub(crate) fn check_is_file(args: &SourceArgs, flag: &str) -> Result<(), CliError> {
+    match args.source.as_str() {
+        "-" => {
+            Err(CliError::usage(format!("{flag} needs a file, and SOURCE is stdin")).next("name the file"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints the rows of a file up to a position, then those that come.
+pub(crate) fn follow_log(
+    args: &LogArgs,
+    at: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    check_is_file(&args.source, "--follow")?;
+    let schema = schema_flags::schema(&args.source.descriptors, global)?;
+    let path = offline::find(&args.source.source, io)?;
+    let spec = offline::spec(&args.source, schema_flags::seed()?, &path);
+    let options = offline::options(&args.source.timers);
+    let mut growth = Growth::new(path);
+    let passes = || Passes::open(&spec, &schema, options.history);
+    let mut limit = match Limit::known(at) {
+        Some(limit) => limit,
+        None => source::limit(&mut passes()?, at, global, io)?,
+    };
+    let since = match args.since {
+        None => None,
+        Some(since) => {
+            let span = passes()?.span(&mut Progress::new(&args.source.source, global, io))?;
+            Some(log::since_of(since, span.clock, span.end)?)
+        }
+    };
+    let mut out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
+    let mut log = log::Log::new(args, global, io, &mut *out)?;
+    select::say_unknown_types(&log.filter, global.quiet, io);
+    log.since = since.unwrap_or_default();
+    let mut is_first = true;
+    loop {
+        let (begun, is_written) = (Instant::now(), growth.is_written());
+        log.begin_reading();
+        let folded = xdscope_sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
+            let store = xdscope_sources::store(options, catalog, clock, &schema);
+            let (log, schema) = (&mut log, schema.clone());
+            RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
+                if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts.store()) {
+                    log.take(facts.store(), &schema, &picked, rows);
+                }
+            })
+        });
+        let mut store = None;
+        let folded = folded.map(|folded| folded.map(|sink| store = Some(sink.finish().into_facts())));
+        let mut is_ended = false;
+        match folded {
+            Ok(folded) => {
+                is_ended =
+                    growth.is_file() && wait::is_ended_recording(folded.format, &folded.notices, is_written);
+                if is_first {
+                    offline::say(&folded.with_messages()?.notices, global, io);
+                }
+            }
+            Err(error) if is_first => return Err(error.into()),
+            // A file that cannot be read may be half written: try again later.
+            Err(_) => {}
+        }
+        if let Some(store) = &store {
+            if is_first {
+                Picked::of(args.rows.streams.pick().as_ref(), store)?;
+            }
+            log.go_live(store, &schema)?;
+        }
+        if is_ended {
+            wait::say_ended(&args.source.source, global, io);
+            return Ok(Exit::Yes);
+        }
+        (is_first, limit) = (false, Limit::All);
+        growth.wait(begun.elapsed());
+    }
+}
+
+/// A source that grows: a file, or the recordings of a folder.
+pub(crate) struct Growth {
+    path: PathBuf,
+    /// Size in bytes when the source was last read.
+    known: u64,
+}
+
+impl Growth {
+    pub(crate) fn new(path: PathBuf) -> Growth {
+        Growth { known: xdscope_sources::size_of(&path), path }
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        self.path.is_file()
+    }
+
+    /// Whether a process writes the source.
+    pub(crate) fn is_written(&self) -> bool {
+        recording_file::written_at(&self.path).is_some()
+    }
+
+    /// Waits until the source has grown. `spent` is how long its last reading took.
+    pub(crate) fn wait(&mut self, spent: Duration) {
+        let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
+        while !self.has_grown_after(pause) {
+            pause = FILE_CHECK_INTERVAL;
+        }
+    }
+
+    /// Waits like [`wait`](Growth::wait), but only for a moment while a process writes the source,
+    /// and until that process ends.
+    pub(crate) fn wait_for_change(&mut self, spent: Duration) {
+        let (begun, was_written) = (Instant::now(), self.is_written());
+        let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
+        while !self.has_grown_after(pause) {
+            if was_written && (begun.elapsed() >= TICK || !self.is_written()) {
+                return;
+            }
+            pause = FILE_CHECK_INTERVAL;
+        }
+    }
+
+    /// Sleeps, and returns whether the source has grown.
+    fn has_grown_after(&mut self, pause: Duration) -> bool {
+        std::thread::sleep(pause);
+        let size = xdscope_sources::size_of(&self.path);
+        std::mem::replace(&mut self.known, size) != size
+    }
+}
+
+/// The progress of a reading that nobody watches.
+struct Unseen;
+
+impl ReadProgress for Unseen {
+    fn start(&mut self, _size: u64) {}
+    fn update(&mut self, _position: &dyn Fn() -> u64) {}
+}

@@ -1,0 +1,237 @@
+//! Differences as text, a table, or objects.
+
+use crate::cli::output::json_out::write_yaml;
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use xdscope_engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
+use xdscope_present::json;
+use xdscope_present::report::Role;
+use xdscope_schema::to_yaml;
+use xdscope_wire::text::{count, display_safe, plural, type_label};
+
+use super::columns::{self, CONTEXT, paint, safe};
+use super::{Counts, Difference};
+use crate::cli::args::{DiffArgs, Format};
+use crate::cli::error::CliError;
+use crate::cli::output::json_out;
+use crate::cli::output::json_out::Objects;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::terminal::io::Style;
+
+pub(super) struct Printer<'a> {
+    pub args: &'a DiffArgs,
+    pub style: Style,
+    /// Width of the output.
+    pub width: usize,
+    pub terminal: bool,
+}
+
+impl Printer<'_> {
+    pub(super) fn print(
+        &self,
+        found: &[Difference],
+        counts: &Counts,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        if self.args.stat {
+            return Ok(self.stat(counts, out)?);
+        }
+        match self.args.format {
+            Format::Json | Format::Jsonl => {
+                let mut objects = Objects::new(out, self.args.format == Format::Json);
+                for difference in found {
+                    objects.put(&object(difference))?;
+                }
+                objects.finish()?;
+            }
+            Format::Yaml => {
+                for difference in found {
+                    writeln!(out, "---")?;
+                    write_yaml(out, &object(difference), "", self.terminal)?;
+                }
+            }
+            Format::Table if !found.is_empty() => self.table(found, out)?,
+            Format::Table => {}
+            _ => {
+                for difference in found {
+                    self.text(difference, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one line for each type with resources.
+    fn stat(&self, counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new(out, self.style, false, &["TYPE", "ADDED", "CHANGED", "REMOVED", "SAME"]);
+        for ((_, url), have) in counts {
+            let number = |sign: char, n: u64, role| {
+                Cell::role(format!("{sign}{}", count(n)), if n > 0 { role } else { Role::Muted })
+            };
+            table.row(vec![
+                Cell::new(type_label(url.as_str())),
+                number('+', have.added, Role::Added),
+                number('~', have.changed, Role::Changed),
+                number('-', have.removed, Role::Removed),
+                number('=', have.same, Role::Muted),
+            ])?;
+        }
+        table.finish()
+    }
+
+    fn table(&self, found: &[Difference], out: &mut dyn Write) -> io::Result<()> {
+        let titles = ["", "TYPE", "NAME", "VER", "PATH", "FROM", "TO"];
+        let mut table = Table::new(out, self.style, !self.args.no_headers, &titles);
+        for difference in found {
+            let head = |op: Op| {
+                vec![
+                    Cell::role(op.sign().to_string(), role(op)),
+                    Cell::role(type_label(difference.type_url.as_str()), Role::Muted),
+                    Cell::new(&difference.name),
+                    Cell::new(self.versions(difference)),
+                ]
+            };
+            let changes = difference.comparison.as_ref().map(|c| c.changes.as_slice()).unwrap_or_default();
+            for change in changes {
+                let value =
+                    |value: &Option<Value>| Cell::new(value.as_ref().map(one_line).unwrap_or_default());
+                let mut cells = head(change.op);
+                cells.extend([Cell::new(change.path.to_string()), value(&change.from), value(&change.to)]);
+                table.row(cells)?;
+            }
+            if changes.is_empty() {
+                table.row(head(difference.op))?;
+            }
+        }
+        table.finish()
+    }
+
+    fn versions(&self, difference: &Difference) -> String {
+        let arrow = self.style.pick("→", "->");
+        match (&difference.from, &difference.to) {
+            (Some(from), Some(to)) if from == to => from.to_string(),
+            (Some(from), Some(to)) => format!("{from} {arrow} {to}"),
+            (Some(one), None) | (None, Some(one)) => one.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn text(&self, difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
+        let label = format!("{}/{}", json::type_word(&difference.type_url), difference.name);
+        let head = format!("{} {}", difference.op.sign(), display_safe(&label));
+        write!(out, "{}", paint(&head, role(difference.op), false, self.style))?;
+        let mut about = vec![self.versions(difference)];
+        match (&difference.comparison, difference.op) {
+            (Some(comparison), _) => about.push(fields(&comparison.changes)),
+            (None, Op::Changed) => about.push("content not known".to_owned()),
+            (None, op) => about.push(op.word().to_owned()),
+        }
+        about.push(difference.nodes.join(" "));
+        for part in about.iter().filter(|part| !part.is_empty()) {
+            write!(out, "  {}", display_safe(part))?;
+        }
+        writeln!(out)?;
+        let Some(comparison) = &difference.comparison else { return Ok(()) };
+        if self.args.unified || self.args.side_by_side {
+            let lines = LineDiff::new(to_yaml(&comparison.old), to_yaml(&comparison.new));
+            if self.args.side_by_side {
+                return columns::write(out, &lines, "  ", self.width, self.style);
+            }
+            return self.unified(&lines, out);
+        }
+        comparison.changes.iter().try_for_each(|change| self.change(change, out))
+    }
+
+    /// Writes a path with its old and new value.
+    fn change(&self, change: &Change, out: &mut dyn Write) -> io::Result<()> {
+        let path = change.path.to_string();
+        let order = if change.op == Op::Reordered { "  (order)" } else { "" };
+        writeln!(out, "    {}{order}", display_safe(&path))?;
+        for (value, sign, role) in [(&change.from, '-', Role::Removed), (&change.to, '+', Role::Added)] {
+            let Some(value) = value else { continue };
+            let text = if change.op == Op::Reordered { in_order(value) } else { to_yaml(value) };
+            for line in text.lines() {
+                let line = format!("{sign} {}", display_safe(line));
+                writeln!(out, "      {}", paint(&line, role, false, self.style))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unified(&self, lines: &LineDiff, out: &mut dyn Write) -> io::Result<()> {
+        let rows = lines.rows();
+        let changed = |at: usize| rows.get(at).is_some_and(|row| row.tag != LineTag::Same);
+        for (range, fold) in fold_unchanged(rows.len(), CONTEXT, changed) {
+            if fold {
+                let dots = self.style.pick("…", "..");
+                let text = format!("{dots} {}", plural(range.len() as u64, "unchanged line"));
+                writeln!(out, "    {}", paint(&text, Role::Muted, false, self.style))?;
+                continue;
+            }
+            for row in rows.get(range).unwrap_or_default() {
+                let old = row.old.map(|n| lines.line(DiffSide::Old, n));
+                let new = row.new.map(|n| lines.line(DiffSide::New, n));
+                let (sign, role) = match row.tag {
+                    LineTag::Same => (' ', Role::Plain),
+                    LineTag::Removed => ('-', Role::Removed),
+                    LineTag::Added => ('+', Role::Added),
+                };
+                let text = if row.tag == LineTag::Removed { old } else { new }.unwrap_or_default();
+                let parts = match (old, new, row.tag) {
+                    (Some(old), Some(new), LineTag::Removed) => emphasis(old, new).0,
+                    (Some(old), Some(new), LineTag::Added) => emphasis(old, new).1,
+                    _ => vec![LinePart { text, changed: false }],
+                };
+                write!(out, "  {}", paint(&format!("{sign} "), role, false, self.style))?;
+                for (text, strong) in safe(parts) {
+                    write!(out, "{}", paint(&text, role, strong, self.style))?;
+                }
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn role(op: Op) -> Role {
+    match op {
+        Op::Added => Role::Added,
+        Op::Removed => Role::Removed,
+        Op::Changed | Op::Reordered => Role::Changed,
+    }
+}
+
+/// Formats `2 fields changed`.
+fn fields(changes: &[Change]) -> String {
+    format!("{} changed", plural(changes.len() as u64, "field"))
+}
+
+/// Lists the keys of a reordered list.
+fn in_order(keys: &Value) -> String {
+    let keys = keys.as_array().map(Vec::as_slice).unwrap_or_default();
+    keys.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Formats a value on one line: a string as it is, anything else as JSON.
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => json_out::line(other),
+    }
+}
+
+/// Builds the `change` object.
+fn object(difference: &Difference) -> Value {
+    let changes = difference.comparison.as_ref().map(|c| c.changes.as_slice()).unwrap_or_default();
+    json::change(&json::ChangeOf {
+        type_url: &difference.type_url,
+        name: &difference.name,
+        op: difference.op,
+        from: difference.from.as_deref(),
+        to: difference.to.as_deref(),
+        nodes: &difference.nodes,
+        changes,
+    })
+}

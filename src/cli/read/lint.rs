@@ -1,0 +1,501 @@
+//! `lint`: findings about the protocol and about good order.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use xdscope_engine::analysis;
+use xdscope_engine::lint::{self, Bootstrap, Finding, Severity};
+use xdscope_engine::problems::{self, FindingGroup, ProblemFact};
+use xdscope_engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_sources::{SchemaCodec, script};
+
+use xdscope_present::text::shell_word;
+use xdscope_wire::Profile;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Clock;
+use xdscope_wire::text::plural;
+
+use crate::cli::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
+use crate::cli::command::suggest;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::json_out::Objects;
+use crate::cli::output::lint_out;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::source;
+use crate::cli::source::select::Picked;
+use crate::cli::source::{offline, schema_flags};
+use crate::cli::terminal::io::{Io, Style};
+
+/// Size limit of a bootstrap in bytes.
+const MAX_BOOTSTRAP_BYTES: u64 = 16 << 20;
+
+pub(crate) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    args.rule.iter().try_for_each(|pattern| known(pattern))?;
+    if args.list_rules {
+        list(args, io)?;
+        return Ok(Exit::Yes);
+    }
+    let source = SourceArgs {
+        source: args.source.clone().unwrap_or_default(),
+        ask: Vec::new(),
+        timeout: None,
+        client: args.client.clone(),
+        keep_secrets: false,
+        accept_broken: true,
+        timers: args.limits,
+        descriptors: args.descriptors.clone(),
+    };
+    if args.expect {
+        return expect(args, &source, global, io);
+    }
+    if let Some(file) = bootstrap(&source.source, io)? {
+        let mut findings = file.findings();
+        findings.retain(|f| is_selected(args, f.rule.id) && f.severity >= severity(args.severity));
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let store =
+            Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
+        return print(args, &source, &Report { findings, problems: Vec::new(), store: &store }, global, io);
+    }
+    let rules = |schema: &_| options(args, schema);
+    let folded = source::analyse_at(&source, &args.at, rules, global, io)?.with_messages()?;
+    let (store, lint) = folded.facts.into_parts();
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+    let all = problems::problems(&store, lint.findings());
+    let about = problems::findings_about(&all, lint.findings(), |stream, _| picked.has(stream)).into_iter();
+    let wanted = about.filter_map(|at| lint.findings().get(at)).filter(|finding| wanted(args, finding));
+    let mut findings: Vec<Finding> = wanted.cloned().collect();
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
+    let mut problems = problems::problems(&store, &findings);
+    // `--rule` asks about rules, not about states that broke none.
+    let is_wanted = |problem: &ProblemFact| args.rule.is_empty() || !problem.findings.is_empty();
+    problems.retain(|problem| picked.has(problem.stream) && is_wanted(problem));
+    print(args, &source, &Report { findings, problems, store: &store }, global, io)
+}
+
+/// Reads SOURCE as a bootstrap, if it is one. No other verb reads bootstraps.
+pub(crate) fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
+    if source == "-" {
+        return Ok(None);
+    }
+    if offline::is_server(source) {
+        return Ok(None);
+    }
+    let path = offline::find(source, io)?;
+    let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
+    let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BOOTSTRAP_BYTES);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !small || !text(ending) {
+        return Ok(None);
+    }
+    let read = std::fs::read_to_string(&path).ok();
+    Ok(read.and_then(|text| Bootstrap::read(&text)))
+}
+
+/// The findings to print, and the problems that they belong to.
+struct Report<'a> {
+    findings: Vec<Finding>,
+    problems: Vec<ProblemFact>,
+    store: &'a Store,
+}
+
+/// Writes findings in the format of `-o`, and returns the exit code.
+fn print(
+    args: &LintArgs,
+    source: &SourceArgs,
+    report: &Report<'_>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let Report { findings, problems, store } = report;
+    let groups = problems::findings_by_cause(problems, findings);
+    let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
+    let style = io.style(global);
+    let out = &mut *io.stdout;
+    match args.format {
+        LintFormat::Text => {
+            let rows: Vec<LintRow> =
+                groups.iter().filter_map(|group| LintRow::of_group(group, findings)).collect();
+            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+        }
+        LintFormat::Wide => {
+            let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new() };
+            let rows: Vec<LintRow> = findings.iter().map(row).collect();
+            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+        }
+        LintFormat::Json | LintFormat::Jsonl => {
+            let mut objects = Objects::new(out, args.format == LintFormat::Json);
+            for (finding, group) in findings.iter().zip(problems::group_numbers(&groups, findings.len())) {
+                objects.put(&json::finding(finding, Some(group), &store.clock()))?;
+            }
+            objects.finish()?;
+        }
+        LintFormat::Sarif => lint_out::sarif(&source.source, findings, store, out)?,
+        LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), store, out)?,
+        LintFormat::Github => lint_out::github(&source.source, findings, store, out)?,
+    }
+    if matches!(args.format, LintFormat::Text | LintFormat::Wide) && !global.quiet {
+        io.flush()?;
+        // Problems of states that broke no rule.
+        for problem in problems.iter().filter(|of| of.is_wrong() && of.findings.is_empty()) {
+            io.say(&xdscope_wire::text::display_safe(&format!(
+                "{}: {}",
+                report::problem_place(problem),
+                report::problem(problem, &store.clock())
+            )));
+        }
+        // Severities of the rows: findings with one cause are one row.
+        let leads = groups.iter().filter_map(|group| findings.get(*group.first()?));
+        let rows: Vec<Severity> = match args.format {
+            LintFormat::Text => leads.map(|lead| lead.severity).collect(),
+            _ => findings.iter().map(|finding| finding.severity).collect(),
+        };
+        io.say(&summary(problems, findings, &rows, failing > 0));
+    }
+    Ok(if failing > 0 { Exit::No } else { Exit::Yes })
+}
+
+/// Refuses a rule that does not exist, or a glob without a match, and suggests similar rules.
+fn known(pattern: &str) -> Result<(), CliError> {
+    if lint::rules().any(|rule| suggest::is_match(pattern, rule.id)) {
+        return Ok(());
+    }
+    let what = if pattern.contains('*') { "no rule matches" } else { "unknown rule" };
+    let near: Vec<String> = match pattern.split_once('*') {
+        Some((start, "")) if !start.is_empty() => near_globs(start),
+        _ => {
+            let near = suggest::near(pattern.trim_matches('*'), lint::rules().map(|rule| rule.id));
+            near.into_iter().map(str::to_owned).collect()
+        }
+    };
+    let next = near.iter().map(|rule| format!("--rule {}", shell_word(rule))).collect();
+    let error = CliError { next, ..CliError::usage(format!("{what} `{pattern}`")) };
+    Err(error.next("xdscope lint --list-rules"))
+}
+
+/// Returns globs of rules whose first words resemble `start`: `nack-*` for `nak-`.
+fn near_globs(start: &str) -> Vec<String> {
+    let starts: BTreeSet<&str> = lint::rules()
+        .flat_map(|rule| rule.id.match_indices('-').filter_map(|(at, _)| rule.id.get(..at)))
+        .collect();
+    let near = suggest::near(start.trim_end_matches('-'), starts).into_iter();
+    near.map(|start| format!("{start}-*")).collect()
+}
+
+/// Whether `--rule` selects a rule.
+fn is_selected(args: &LintArgs, id: &str) -> bool {
+    args.rule.is_empty() || args.rule.iter().any(|pattern| suggest::is_match(pattern, id))
+}
+
+fn severity(word: SeverityWord) -> Severity {
+    match word {
+        SeverityWord::Error => Severity::Error,
+        SeverityWord::Warn => Severity::Warn,
+        SeverityWord::Info => Severity::Info,
+    }
+}
+
+fn options(args: &LintArgs, schema: &std::sync::Arc<xdscope_schema::Schema>) -> lint::Options {
+    lint::Options {
+        timers: args.timers,
+        profile: match args.profile {
+            ProfileWord::Current => None,
+            ProfileWord::P003 => Some(Profile::P003),
+            ProfileWord::P002 => Some(Profile::P002),
+        },
+        ..analysis::rules(schema)
+    }
+}
+
+fn wanted(args: &LintArgs, finding: &Finding) -> bool {
+    is_selected(args, finding.rule.id) && finding.severity >= severity(args.severity)
+}
+
+/// Writes each rule with the first sentence of its manual.
+fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
+    let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
+    let rules = rules.filter(|rule| is_selected(args, rule.id));
+    if matches!(args.format, LintFormat::Json | LintFormat::Jsonl) {
+        let mut objects = Objects::new(&mut *io.stdout, args.format == LintFormat::Json);
+        for rule in rules {
+            let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
+            objects.put(&serde_json::json!({
+                "schema": json::SCHEMA, "object": "rule", "rule": id, "severity": severity, "row": rows,
+                "source": rule.reference(), "title": rule.title(),
+            }))?;
+        }
+        return Ok(objects.finish()?);
+    }
+    let style = Style { color: false, ascii: false };
+    let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ABOUT"]);
+    for rule in rules {
+        table.row(vec![rule.severity.word().into(), rule.id.into(), rule.title().into()])?;
+    }
+    Ok(table.finish()?)
+}
+
+/// Checks the `expect` lines of a script.
+fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let schema = schema_flags::schema(&source.descriptors, global)?;
+    let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
+    let script = xdscope_sources::open_script(&spec)?;
+    let options = (offline::options(&source.timers), options(args, &schema));
+    let meaning: SharedSemantics = std::sync::Arc::new(SchemaSemantics::new(schema.clone()));
+    let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, Some(meaning))
+        .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
+    for failure in &failures {
+        writeln!(io.stdout, "{}: {}", source.source, xdscope_wire::text::display_safe(&failure.to_string()))?;
+    }
+    let all =
+        script.lines.iter().filter(|line| matches!(line.statement, script::Statement::Expect(_))).count()
+            as u64;
+    if !global.quiet {
+        io.flush()?;
+        let failed = failures.len() as u64;
+        io.say(&match failed {
+            0 => format!("{} hold", plural(all, "expectation")),
+            failed => format!("{failed} of {} failed", plural(all, "expectation")),
+        });
+    }
+    Ok(if failures.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+/// A row of the table: findings with one cause, or one finding.
+struct LintRow {
+    /// The most severe finding, with the names and times of those like it.
+    finding: Finding,
+    /// Other rules that were broken with this cause.
+    others: Vec<&'static str>,
+}
+
+impl LintRow {
+    fn of_group(group: &FindingGroup, findings: &[Finding]) -> Option<LintRow> {
+        let mut of_group = group.iter().filter_map(|index| findings.get(*index));
+        let lead = of_group.next()?;
+        let finding = problems::merged(lead, of_group.clone());
+        let others: BTreeSet<&str> = of_group.map(|of| of.rule.id).filter(|id| *id != lead.rule.id).collect();
+        Some(LintRow { finding, others: others.into_iter().collect() })
+    }
+}
+
+fn table(
+    rows: &[LintRow],
+    store: &Store,
+    zone: &jiff::tz::TimeZone,
+    style: Style,
+    headers: bool,
+    out: &mut dyn std::io::Write,
+) -> Result<(), CliError> {
+    let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
+    let mut table = Table::new(out, style, headers, &titles);
+    let marks = store.client_marks();
+    for LintRow { finding, others } in rows {
+        let mut text = report::finding(finding, style.pick("×", "x"));
+        if !others.is_empty() {
+            text.push_str(&format!("; also {}", others.join(", ")));
+        }
+        let role = match finding.severity {
+            Severity::Error => Role::Bad,
+            Severity::Warn => Role::Warn,
+            Severity::Info => Role::Muted,
+        };
+        let since = match store.clock().untimed {
+            true => "-".to_owned(),
+            false => xdscope_wire::text::time_of_day(finding.first, store.clock(), zone),
+        };
+        table.row(vec![
+            Cell::role(finding.severity.word(), role),
+            finding.rule.id.into(),
+            Cell::new(report::place(finding, &marks)),
+            Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
+            Cell::new(since),
+            Cell::new(text),
+        ])?;
+    }
+    Ok(table.finish()?)
+}
+
+/// Formats a finding on one line, for live runs.
+pub(crate) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
+    let time = xdscope_wire::text::time_of_day(finding.first, store.clock(), zone);
+    let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
+    let (severity, rule) = (finding.severity.word(), finding.rule.id);
+    // Marks cost a look at each stream, which is too much for each line.
+    let place = report::place(finding, &ClientMarks::default());
+    let text = report::finding(finding, style.pick("×", "x"));
+    let line = format!("{time}  {at}{place}  lint {severity} {rule}  {text}");
+    xdscope_wire::text::display_safe(&line).into_owned()
+}
+
+/// Counts problems, and the rows by severity: `1 problem; 2 findings (-o wide: 3 one by one):
+/// 1 error, 1 info; xdscope explain node-missing says more`.
+///
+/// `is_failing`: the exit code tells of broken rules, even if no problem lasts.
+fn summary(problems: &[ProblemFact], findings: &[Finding], rows: &[Severity], is_failing: bool) -> String {
+    let count = |severity| rows.iter().filter(|row| **row == severity).count() as u64;
+    let parts = [Severity::Error, Severity::Warn, Severity::Info].map(|of| (count(of), of.word()));
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let mut shown = plural(rows.len() as u64, "finding");
+    if rows.len() < findings.len() {
+        shown.push_str(&format!(" (-o wide: {} one by one)", findings.len()));
+    }
+    let count = report::problem_count(problems);
+    let problems = match count.strip_prefix("no problems") {
+        Some(over) if is_failing => format!("rules were broken{over}"),
+        _ => count,
+    };
+    match findings.first() {
+        Some(first) => {
+            let parts = parts.join(", ");
+            format!("{problems}; {shown}: {parts}; xdscope explain {} says more", first.rule.id)
+        }
+        None => format!("{problems}, no finding"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Exit;
+    use crate::cli::tests::{objects, run, show};
+
+    const STALE: &str = "tests/fixtures/scripts/S-10b.xds";
+
+    #[test]
+    fn prints_findings_and_a_count() {
+        insta::assert_snapshot!(show(&["lint", STALE]));
+    }
+
+    #[test]
+    fn exit_code_depends_on_findings_that_count() {
+        assert_eq!(run(&["lint", STALE]).exit, Exit::No);
+        assert_eq!(run(&["lint", STALE, "--fail-on", "error"]).exit, Exit::Yes);
+        assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds"]).exit, Exit::Yes, "a note only");
+        assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds", "--fail-on", "info"]).exit, Exit::No);
+        assert_eq!(run(&["lint", STALE, "--rule", "sotw-stale-nonce"]).exit, Exit::Yes);
+        assert_eq!(run(&["lint", STALE, "--rule", "no-such-rule"]).exit, Exit::Usage);
+        assert_eq!(run(&["lint"]).exit, Exit::Usage);
+        assert_eq!(run(&["lint", "no-such-file.xdsrec"]).exit, Exit::Unreadable);
+    }
+
+    #[test]
+    fn rejects_unknown_rules() {
+        let output = run(&["lint", STALE, "--rule", "relay-leek"]);
+        assert_eq!(output.exit, Exit::Usage);
+        assert!(output.err.contains("unknown rule `relay-leek`"), "{}", output.err);
+    }
+
+    #[test]
+    fn prints_finding_objects() {
+        let found = objects(&["lint", STALE, "-o", "jsonl", "--rule", "sotw-answer-to-stale"]);
+        let [finding] = found.as_slice() else { panic!("{found:?}") };
+        let keys: Vec<&str> =
+            finding.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+        assert_eq!(
+            keys.join(" "),
+            "schema object rule row source severity blame stream node type names at messages first last count text varies guess group"
+        );
+        assert_eq!((&finding["at"], &finding["blame"]), (&7.into(), &"server".into()));
+        assert_eq!(finding["messages"], serde_json::json!([5, 7]));
+    }
+
+    #[test]
+    fn other_tools_read_it() {
+        let sarif: serde_json::Value =
+            serde_json::from_str(&run(&["lint", STALE, "-o", "sarif"]).out).unwrap();
+        assert_eq!(sarif["version"], "2.1.0");
+        assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(3));
+        let ids = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().map(Vec::len);
+        assert_eq!(ids, Some(super::lint::rules().count()));
+        let junit = run(&["lint", STALE, "-o", "junit"]).out;
+        assert!(
+            junit.contains("failures=\"2\"") && junit.contains("name=\"sotw-answer-to-stale\">"),
+            "{junit}"
+        );
+        let github = run(&["lint", STALE, "-o", "github"]).out;
+        assert!(
+            github.starts_with("::warning file=tests/fixtures/scripts/S-10b.xds,title=sotw-"),
+            "{github}"
+        );
+    }
+
+    #[test]
+    fn checks_expectations() {
+        let output = run(&["lint", "examples/nack.xds", "--expect"]);
+        assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{}", output.err);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wrong.xds");
+        std::fs::write(&path, "node a\nstream 1 ads\n> cds nonode\nexpect lint none\n").unwrap();
+        let output = run(&["lint", path.to_str().unwrap(), "--expect"]);
+        assert_eq!(output.exit, Exit::No);
+        assert!(output.out.contains("line 4") && output.out.contains("node-missing at 1"), "{}", output.out);
+        let recording = run(&["lint", "tests/fixtures/recordings/v1.xdsrec", "--expect"]);
+        assert!(matches!(recording.exit, Exit::Usage | Exit::Unreadable), "{}", recording.err);
+    }
+
+    #[test]
+    fn lists_and_explains_rules() {
+        let list = run(&["lint", "--list-rules", "--no-headers"]).out;
+        assert_eq!(list.lines().count(), super::lint::rules().count());
+        for rule in super::lint::rules() {
+            let output = run(&["explain", rule.id]);
+            assert!(output.exit == Exit::Yes && !output.out.is_empty(), "{}", rule.id);
+        }
+        insta::assert_snapshot!(show(&["explain", "sotw-nonce-regression"]));
+    }
+
+    #[test]
+    fn reads_a_bootstrap_and_names_places_in_it() {
+        let file = "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml";
+        let output = run(&["lint", file, "--no-headers"]);
+        assert_eq!(output.exit, Exit::No);
+        assert!(
+            output.out.contains("bootstrap-ads-missing")
+                && output.out.contains("dynamic_resources.cds_config"),
+            "{}",
+            output.out
+        );
+        let found = objects(&["lint", file, "-o", "jsonl"]);
+        assert_eq!(found[0]["place"], "dynamic_resources.cds_config");
+        assert_eq!(run(&["lint", "examples/bootstraps/envoy-ads.yaml", "--fail-on", "info"]).exit, Exit::Yes);
+        let output = run(&["status", file]);
+        assert!(output.exit == Exit::Usage && output.err.contains("is a bootstrap"), "{}", output.err);
+    }
+
+    #[test]
+    fn accepts_a_file_with_a_response() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let yaml = "version_info: \"1\"\nresources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}\n";
+        let good = write("cds.yaml", yaml);
+        assert_eq!(run(&["lint", &good, "--fail-on", "info"]).exit, Exit::Yes);
+        assert_eq!(run(&["get", &good, "-o", "name"]).out, "cds/c\n");
+        let wrong = write("cds.json", yaml);
+        assert_eq!(objects(&["lint", &wrong, "-o", "jsonl"])[0]["rule"], "fs-format-mismatch");
+        let broken = write("half.json", "{\"resources\": [");
+        let output = run(&["lint", &broken]);
+        assert!(output.exit == Exit::No && output.out.contains("fs-parse-error"), "{}", output.out);
+        assert!(output.err.contains("JSON: "), "{}", output.err);
+    }
+
+    #[test]
+    fn finds_references_by_descriptors() {
+        for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d", "S-35e", "S-35f"] {
+            let output = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
+            assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{id}");
+        }
+    }
+
+    #[test]
+    fn parses_timers() {
+        let late = "tests/fixtures/scripts/S-20.xds";
+        assert!(run(&["lint", late]).out.contains("name-not-delivered"));
+        assert!(!run(&["lint", late, "--timers", "exist=60s"]).out.contains("name-not-delivered"));
+        assert_eq!(run(&["lint", late, "--timers", "other=1s"]).exit, Exit::Usage);
+    }
+}

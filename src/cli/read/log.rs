@@ -1,0 +1,546 @@
+//! `log`: messages in order, with what answers what.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use xdscope_engine::analysis;
+use xdscope_engine::analysis::Analysis;
+
+use xdscope_engine::filter::{Filter, RowKind};
+use xdscope_engine::store::{MessageFact, Store};
+use xdscope_present::bodies;
+use xdscope_present::bodies::Contents;
+use xdscope_present::json;
+use xdscope_present::report::{self, Role};
+use xdscope_present::text::shell_word;
+use xdscope_schema::{FieldNames, Schema};
+use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline as _};
+use xdscope_wire::event::{Clock, Dir, Time};
+use xdscope_wire::text::{latency, plural, size, time_of_day, type_label};
+
+use super::{ladder, refusals};
+use crate::cli::args::{Format, Global, LogArgs, TimeFormat};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::json_out::{Objects, add_body, add_intercepted, write_yaml};
+use crate::cli::output::message_line::{GRPC_MAX_MESSAGE_BYTES, RowLayout};
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::words;
+use crate::cli::source;
+use crate::cli::source::offline;
+use crate::cli::source::select;
+use crate::cli::source::select::Picked;
+use crate::cli::terminal::io::{Io, Style};
+use crate::cli::terminal::progress::Progress;
+
+pub(crate) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    print(args, &ReplayPosition::End, global, io)
+}
+
+/// Prints the rows of a source up to a position.
+pub(crate) fn print(
+    args: &LogArgs,
+    at: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let mut out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
+    let exit = match (at, args.since) {
+        (ReplayPosition::End, None) => write(args, global, io, &mut *out),
+        _ => write_part(args, at, global, io, &mut *out),
+    };
+    io.stdout = out;
+    exit
+}
+
+/// Writes the rows up to a position, or the last ones, of a source that is read several times.
+fn write_part(
+    args: &LogArgs,
+    at: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+    out: &mut dyn Write,
+) -> Result<Exit, CliError> {
+    let mut log = Log::new(args, global, io, &mut *out)?;
+    let filter = log.filter.clone();
+    let (mut passes, seen) = source::passes(&args.source, global, io)?;
+    seen.with_messages()?;
+    let limit = source::limit(&mut passes, at, global, io)?;
+    if let Some(since) = args.since {
+        let span = passes.span(&mut Progress::new(&args.source.source, global, io))?;
+        log.since = since_of(since, span.clock, span.end)?;
+    }
+    let (schema, timers) = (passes.schema().clone(), &args.source.timers);
+    let mut progress = Progress::new(&args.source.source, global, io);
+    let folded = passes.fold(&mut progress, |catalog, clock| {
+        let store = xdscope_sources::store(offline::options(timers), catalog, clock, &schema);
+        let (log, schema) = (&mut log, schema.clone());
+        RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
+            if let (false, Ok(picked)) =
+                (args.ladder, Picked::of(args.rows.streams.pick().as_ref(), facts.store()))
+            {
+                log.take(facts.store(), &schema, &picked, rows);
+            }
+        })
+    })?;
+    drop(progress);
+    let mut parts = None;
+    let folded = folded.map(|sink| parts = Some(sink.into_parts()));
+    let (facts, shown) = parts.expect("the fold has facts");
+    let store = facts.into_facts();
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    let printed = match args.ladder {
+        true => log.ladder(&store, &schema, &picked)?,
+        false => {
+            log.take(&store, &schema, &picked, shown..store.rows());
+            log.finish(&store, &schema)?
+        }
+    };
+    out.flush()?;
+    offline::say(&folded.notices, global, io);
+    select::say_unknown(&filter, &store, global.quiet, io);
+    if printed == 0 && !global.quiet {
+        say_none(&store, io);
+    }
+    Ok(Exit::Yes)
+}
+
+/// Returns the time from which `--since` prints rows of a source that ends at `end`.
+pub(crate) fn since_of(since: Duration, clock: Clock, end: Time) -> Result<Time, CliError> {
+    if clock.untimed {
+        let error = CliError::usage("--since has no effect: this source has no times");
+        return Err(error.next("--tail N, for the last rows"));
+    }
+    let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    Ok(Time(end.0.saturating_sub(since)))
+}
+
+fn say_none(store: &Store, io: &mut Io<'_>) {
+    let all = store.rows();
+    io.say(&if all == 0 {
+        "no messages".to_owned()
+    } else {
+        format!("0 of {} match", plural(all as u64, "row"))
+    });
+}
+
+/// Writes rows while the source is read: when memory is full, and at the end.
+fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) -> Result<Exit, CliError> {
+    let mut log = Log::new(args, global, io, &mut *out)?;
+    let filter = log.filter.clone();
+    let mut left_out = 0;
+    let folded = source::fold(&args.source, global, io, |catalog, clock, schema: &Arc<Schema>| {
+        let store = xdscope_sources::store(offline::options(&args.source.timers), catalog, clock, schema);
+        let (log, left_out, schema, rules) = (&mut log, &mut left_out, schema.clone(), schema.clone());
+        let show = move |facts: &Analysis, rows: Range<usize>| match args.ladder {
+            // A ladder is drawn as a whole.
+            true => *left_out = rows.end,
+            // Nodes that are not known yet have no rows.
+            false => {
+                if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts) {
+                    log.take(facts, &schema, &picked, rows);
+                }
+            }
+        };
+        RowSink::new(Analysis::new(store, analysis::rules(&rules)), show)
+    })?
+    .with_messages()?;
+    let schema = folded.schema.clone();
+    let (facts, shown) = folded.facts.into_parts();
+    let (store, lint) = facts.into_parts();
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    if !global.quiet && args.format.is_text() {
+        let selection = format!("{}{}", shell_word(&args.source.source), args.rows.streams.again());
+        select::say_problems((&store, lint.findings()), &picked, &selection, io);
+    }
+    let printed = match args.ladder {
+        true => log.ladder(&store, &schema, &picked)?,
+        false => {
+            log.take(&store, &schema, &picked, shown..store.rows());
+            log.finish(&store, &schema)?
+        }
+    };
+    out.flush()?;
+    select::say_unknown(&filter, &store, global.quiet, io);
+    if !global.quiet {
+        say_left_out(args, &store, left_out as u64, io);
+        if printed == 0 {
+            say_none(&store, io);
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+/// Says which rows or contents did not fit into memory.
+fn say_left_out(args: &LogArgs, store: &Store, rows: u64, io: &mut Io<'_>) {
+    // Rows that were dropped were written before, with their content.
+    let contents = if store.first_row() == 0 { store.dropped() } else { 0 };
+    let what = match (rows, contents) {
+        (0, 0) => return,
+        (0, messages) => format!("the content of the first {}", plural(messages, "message")),
+        (rows, _) => format!("the first {}", plural(rows, "row")),
+    };
+    let limit = args.source.timers.memory;
+    io.say(&format!(
+        "{what} did not fit into --memory {}; --memory {} holds twice as many",
+        size(limit).replace(' ', ""),
+        size(limit.saturating_mul(2)).replace(' ', ""),
+    ));
+}
+
+/// The rows of a log.
+pub(crate) struct Log<'a> {
+    args: &'a LogArgs,
+    pub(crate) filter: Filter,
+    /// Rows before this time are left out.
+    pub(crate) since: Time,
+    zone: jiff::tz::TimeZone,
+    style: Style,
+    terminal: bool,
+    form: RowOutput<'a>,
+    /// With `--tail`: the last rows so far.
+    tail: VecDeque<MessageFact>,
+    /// Whether rows are printed as they come.
+    is_live: bool,
+    /// The rows that were taken when a followed source was read before.
+    last: RowsTaken,
+    /// The rows that the current reading has passed; `None` if the source is read once.
+    passed: Option<RowsTaken>,
+    printed: usize,
+    result: Result<(), CliError>,
+}
+
+/// A place among rows, which are in order of time. The first files of a followed folder may be
+/// removed, so that a row has another number at each reading.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct RowsTaken {
+    at: Time,
+    /// Rows of this time.
+    rows: u64,
+}
+
+/// The writer of rows.
+enum RowOutput<'a> {
+    /// No row was written so far.
+    Pending(&'a mut dyn Write),
+    Objects(Objects<'a>),
+    Lines(&'a mut dyn Write),
+    /// Rows of at most 100 columns.
+    Rows {
+        out: &'a mut dyn Write,
+        layout: RowLayout,
+        before: Option<Time>,
+        /// Whether the titles are still to be written.
+        has_titles: bool,
+    },
+    /// All columns, as wide as they are.
+    Table {
+        table: Table<'a>,
+        before: Option<Time>,
+    },
+    /// Everything is written.
+    Done,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn new(
+        args: &'a LogArgs,
+        global: &Global,
+        io: &Io<'_>,
+        out: &'a mut dyn Write,
+    ) -> Result<Log<'a>, CliError> {
+        let zone = io.zone(args.time);
+        let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
+        Ok(Log {
+            args,
+            filter,
+            since: Time::ZERO,
+            zone,
+            style: io.style(global),
+            terminal: io.stdout_is_terminal,
+            form: RowOutput::Pending(out),
+            tail: VecDeque::new(),
+            is_live: false,
+            last: RowsTaken::default(),
+            passed: None,
+            printed: 0,
+            result: Ok(()),
+        })
+    }
+
+    /// Begins another reading of a followed source: rows that were taken are left out.
+    pub(crate) fn begin_reading(&mut self) {
+        self.last = self.last.max(self.passed.unwrap_or_default());
+        self.passed = Some(RowsTaken::default());
+    }
+
+    /// Passes a row, and returns whether it was taken before.
+    fn was_taken(&mut self, at: Time) -> bool {
+        let Some(passed) = &mut self.passed else { return false };
+        // Copies of several connections may be slightly out of order.
+        let rows = if at <= passed.at { passed.rows + 1 } else { 1 };
+        *passed = RowsTaken { at: passed.at.max(at), rows };
+        *passed <= self.last
+    }
+
+    /// Takes the rows that match.
+    pub(crate) fn take(&mut self, store: &Store, schema: &Arc<Schema>, picked: &Picked, rows: Range<usize>) {
+        self.begin(picked);
+        let contents = Contents { store, schema };
+        for fact in rows.filter_map(|row| store.row(row)) {
+            if self.result.is_err() {
+                return;
+            }
+            if self.was_taken(fact.at)
+                || fact.at < self.since
+                || !picked.has(fact.stream)
+                || !self.filter.message_with(&fact, store, &contents)
+            {
+                continue;
+            }
+            match self.args.tail.filter(|_| !self.is_live) {
+                None => self.result = self.put(store, schema, &fact),
+                Some(most) => {
+                    self.tail.push_back(fact);
+                    if self.tail.len() > most {
+                        self.tail.pop_front();
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, picked: &Picked) {
+        if !matches!(self.form, RowOutput::Pending(_)) {
+            return;
+        }
+        let RowOutput::Pending(out) = std::mem::replace(&mut self.form, RowOutput::Done) else { return };
+        self.form = match self.args.format {
+            Format::Json | Format::Jsonl => {
+                RowOutput::Objects(Objects::new(out, self.args.format == Format::Json))
+            }
+            Format::Yaml | Format::Name => RowOutput::Lines(out),
+            Format::Wide => RowOutput::Table { table: self.table(out), before: None },
+            _ => {
+                let (time, zone, style) = (self.args.time, self.zone.clone(), self.style);
+                // More streams may come.
+                let has_nodes = picked.streams.len() > 1 || self.args.follow;
+                let layout = RowLayout { time, zone, style, has_nodes, is_cut: self.terminal };
+                RowOutput::Rows { out, layout, before: None, has_titles: !self.args.rows.no_headers }
+            }
+        };
+    }
+
+    fn table(&self, out: &'a mut dyn Write) -> Table<'a> {
+        let mut titles = vec![">#", ">TIME"];
+        if self.args.time != TimeFormat::Delta {
+            titles.push(if self.style.ascii { "DELTA" } else { "Δ" });
+        }
+        titles.extend([
+            "NODE",
+            "",
+            "TYPE",
+            "KIND",
+            "VER",
+            "NONCE",
+            "RESOURCES",
+            ">SIZE",
+            ">LAT",
+            "CLASS",
+            "NOTE",
+        ]);
+        Table::new(out, self.style, !self.args.rows.no_headers, &titles)
+    }
+
+    /// Prints the last rows of `--tail`, and from now on each row as it comes.
+    pub(crate) fn go_live(&mut self, store: &Store, schema: &Arc<Schema>) -> Result<(), CliError> {
+        for fact in std::mem::take(&mut self.tail) {
+            self.put(store, schema, &fact)?;
+        }
+        self.is_live = true;
+        self.flush()
+    }
+
+    /// Hands all rows so far to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        std::mem::replace(&mut self.result, Ok(()))?;
+        match &mut self.form {
+            RowOutput::Pending(out) | RowOutput::Lines(out) | RowOutput::Rows { out, .. } => out.flush()?,
+            RowOutput::Objects(objects) => objects.flush()?,
+            RowOutput::Table { table, .. } => {
+                table.flush()?;
+                table.out().flush()?;
+            }
+            RowOutput::Done => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a row.
+    fn put(&mut self, store: &Store, schema: &Arc<Schema>, fact: &MessageFact) -> Result<(), CliError> {
+        let printer = Printer { args: self.args, store, schema, zone: &self.zone, style: self.style };
+        match &mut self.form {
+            RowOutput::Objects(objects) => objects.put(&printer.object(fact))?,
+            RowOutput::Lines(out) if self.args.format == Format::Yaml => {
+                writeln!(out, "---")?;
+                write_yaml(*out, &printer.object(fact), "", self.terminal)?;
+            }
+            RowOutput::Lines(out) => {
+                let Some(n) = fact.n else { return Ok(()) };
+                writeln!(out, "#{}", n.0)?;
+            }
+            RowOutput::Rows { out, layout, before, has_titles } => {
+                if std::mem::take(has_titles) {
+                    writeln!(out, "{}", layout.titles())?;
+                }
+                writeln!(out, "{}", layout.row(fact, *before, store))?;
+                *before = Some(fact.at);
+                printer.body(fact, self.terminal, *out)?;
+            }
+            RowOutput::Table { table, before } => {
+                let by_delta = self.args.time == TimeFormat::Delta;
+                table.row(printer.cells(fact, *before, by_delta))?;
+                *before = Some(fact.at);
+                if self.args.body {
+                    table.flush()?;
+                    printer.body(fact, self.terminal, table.out())?;
+                }
+            }
+            RowOutput::Pending(_) | RowOutput::Done => {}
+        }
+        self.printed += 1;
+        Ok(())
+    }
+
+    /// Writes what remains. Returns the number of rows.
+    fn finish(mut self, store: &Store, schema: &Arc<Schema>) -> Result<usize, CliError> {
+        for fact in std::mem::take(&mut self.tail) {
+            self.put(store, schema, &fact)?;
+        }
+        self.result?;
+        match self.form {
+            RowOutput::Objects(objects) => objects.finish()?,
+            RowOutput::Table { table, .. } if self.printed > 0 => table.finish()?,
+            RowOutput::Lines(out) => out.flush()?,
+            RowOutput::Rows { .. } | RowOutput::Table { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
+        }
+        Ok(self.printed)
+    }
+
+    /// Draws the rows of a store as a ladder. Returns the number of rows.
+    fn ladder(self, store: &Store, schema: &Arc<Schema>, picked: &Picked) -> Result<usize, CliError> {
+        let RowOutput::Pending(out) = self.form else { return Ok(0) };
+        let contents = Contents { store, schema };
+        let get = |row: usize| {
+            let fact = store.row(row)?;
+            (picked.has(fact.stream) && self.filter.message_with(&fact, store, &contents)).then_some(fact)
+        };
+        let rows: Box<dyn Iterator<Item = MessageFact> + '_> = match self.args.tail {
+            None => Box::new((0..store.rows()).filter_map(get)),
+            Some(n) => {
+                let mut last: Vec<MessageFact> = (0..store.rows()).rev().filter_map(get).take(n).collect();
+                last.reverse();
+                Box::new(last.into_iter())
+            }
+        };
+        ladder::write(&picked.streams, rows, store, &self.zone, self.style, out)
+    }
+}
+
+struct Printer<'a> {
+    args: &'a LogArgs,
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    zone: &'a jiff::tz::TimeZone,
+    style: Style,
+}
+
+impl Printer<'_> {
+    /// Builds the object that `-o json` prints.
+    fn object(&self, fact: &MessageFact) -> Value {
+        let mut object = json::complete_message(fact, self.store);
+        if self.args.body {
+            add_body(&mut object, self.store, self.schema, fact.n);
+            add_intercepted(&mut object, self.store, self.schema, fact);
+            refusals::add_to(&mut object, self.store, self.schema, fact);
+        }
+        object
+    }
+
+    /// Writes the content of a message below its row, with `--body`.
+    fn body(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        if !self.args.body {
+            return Ok(());
+        }
+        let Some(n) = fact.n else { return self.intercepted(fact, terminal, out) };
+        let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
+        write_yaml(out, &body, "      ", terminal)?;
+        refusals::write(self.store, self.schema, fact, terminal, out)
+    }
+
+    /// Writes the messages of an intervention: as it came, and what was sent in its place.
+    fn intercepted(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        let bodies = bodies::intervention(self.store, self.schema, fact, FieldNames::Original);
+        let bodies = bodies.unwrap_or_default();
+        for (title, body) in [("original", bodies.original), ("sent instead", bodies.sent)] {
+            if let Some(body) = body {
+                writeln!(out, "      {title}:")?;
+                write_yaml(out, &body, "        ", terminal)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool) -> Vec<Cell> {
+        let untimed = self.store.clock().untimed;
+        let row = fact.line();
+        let (kind, role) = words::kind(&row, self.style);
+        let delta = before.filter(|_| !untimed).map(|before| report::delta(fact.at.since(before)));
+        let delta = delta.unwrap_or_default();
+        let arrow = match fact.dir {
+            Some(Dir::Req) => self.style.pick("→", "->"),
+            Some(Dir::Resp) => self.style.pick("←", "<-"),
+            None => "",
+        };
+        let large = fact.size > GRPC_MAX_MESSAGE_BYTES;
+        let mut cells = vec![Cell::role(fact.n.map_or("-".into(), |n| n.0.to_string()), Role::Muted)];
+        if by_delta {
+            cells.push(Cell::new(delta));
+        } else {
+            cells.push(Cell::new(self.time(fact.at)));
+            cells.push(Cell::role(delta, Role::Muted));
+        }
+        cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
+        cells.extend([
+            Cell::new(arrow),
+            Cell::new(fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()))),
+            Cell::role(kind, role),
+            Cell::new(&fact.version),
+            Cell::new(&fact.nonce),
+            Cell::new(report::resources(&row)),
+            Cell::role(
+                if fact.n.is_none() {
+                    String::new()
+                } else {
+                    format!("{}{}", size(fact.size), if large { "!" } else { "" })
+                },
+                if large { Role::Warn } else { Role::Plain },
+            ),
+            Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+        ]);
+        cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
+        cells.push(Cell::new(report::remarks(fact, &row, true)));
+        cells
+    }
+
+    fn time(&self, at: Time) -> String {
+        let clock = self.store.clock();
+        let relative = self.args.time == TimeFormat::Relative;
+        let clock = if relative { xdscope_wire::event::Clock { epoch: None, ..clock } } else { clock };
+        time_of_day(at, clock, self.zone)
+    }
+}

@@ -1,0 +1,400 @@
+//! `status`: who is in sync, and what is open.
+
+mod wide;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use xdscope_engine::analysis;
+use xdscope_engine::applied::{AppliedDiff, AppliedState};
+use xdscope_engine::filter;
+use xdscope_engine::lint::Finding;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::recovery::{RecoveryFact, recoveries};
+use xdscope_engine::store::{ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
+use xdscope_present::applied::applied_lines;
+use xdscope_present::json;
+use xdscope_present::report::{self, Role, Row, Rows};
+use xdscope_schema::Schema;
+use xdscope_sources::Folded;
+use xdscope_wire::event::{StreamId, TypeUrl, Variant};
+use xdscope_wire::text::{age, count, display_safe, plural, type_label};
+
+use super::wait;
+use crate::cli::args::SourceArgs;
+use crate::cli::args::{Format, Global, StatusArgs};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::json_out::Objects;
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::words;
+use crate::cli::source;
+use crate::cli::source::changes::PrintedFacts;
+use crate::cli::source::select;
+use crate::cli::source::select::{Picked, Selected};
+use crate::cli::source::{applied, changes, offline};
+use crate::cli::terminal::io::{Io, Style};
+
+pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
+    if args.watch {
+        select::say_unknown_types(&filter, global.quiet, io);
+        return watch(args, &filter, global, io);
+    }
+    let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
+    let in_time = synced(args, global, io)?;
+    let Folded { facts, schema, .. } = source::analyse_at(source, &args.at, analysis::rules, global, io)?;
+    let (store, lint) = facts.into_parts();
+    let applied = match &args.applied {
+        Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
+        None => None,
+    };
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    select::say_unknown(&filter, &store, global.quiet, io);
+    let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
+    let style = io.style(global);
+    status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
+    let has_problems = status.has_problems();
+    let has_summary = args.format.is_text() && !global.quiet;
+    if has_summary && status.matrix.rows.is_empty() && !has_problems {
+        io.flush()?;
+        io.say(if filter.is_empty() { "no streams" } else { "no state matches" });
+    } else if let Some(worst) = status.selected.problems.first().filter(|_| has_summary && has_problems) {
+        io.flush()?;
+        io.say(&display_safe(&format!("next: {}", report::next_step(worst, &args.source.source))));
+    }
+    if !in_time {
+        return Ok(Exit::Never);
+    }
+    Ok(if has_problems { Exit::No } else { Exit::Yes })
+}
+
+/// Prints the states, and again each row that changes.
+fn watch(
+    args: &StatusArgs,
+    filter: &filter::Filter,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let mut args = args.clone();
+    if args.format == Format::Json {
+        args.format = Format::Jsonl;
+    }
+    let source = args.source.clone();
+    let mut changes = PrintedFacts::default();
+    changes::watch(&source, global, io, &mut |facts, schema, io| {
+        let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
+        let mut status = Status::new((facts, facts.findings()), schema, picked, filter, None);
+        status.is_update = !changes.is_new("first".to_owned(), String::new());
+        status.retain_changed(&mut changes);
+        let style = io.style(global);
+        status.write(&args, style, io.stdout_is_terminal, &mut *io.stdout)?;
+        // Later rows stand below the titles of the first ones.
+        args.rows.no_headers |= !status.matrix.rows.is_empty();
+        io.flush()
+    })
+}
+
+/// The selected part of a store.
+struct Status<'a> {
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    streams: HashSet<StreamId>,
+    states: Vec<StateFact>,
+    matrix: Rows,
+    marks: ClientMarks,
+    warming: Vec<WarmingFact>,
+    /// Differences to what the client has applied, for each of the states.
+    applied: Option<Vec<Option<AppliedDiff>>>,
+    /// The problems of the selected streams and types.
+    selected: Selected,
+    /// The word for types without a state: empty if the filter hides states.
+    none: &'static str,
+    /// Whether facts were printed before, so that only changes follow.
+    is_update: bool,
+}
+
+impl<'a> Status<'a> {
+    fn new(
+        (store, findings): (&'a Store, &[Finding]),
+        schema: &'a Arc<Schema>,
+        picked: Picked,
+        filter: &filter::Filter,
+        applied: Option<&AppliedState>,
+    ) -> Status<'a> {
+        let mut states = store.states();
+        states.retain(|state| picked.has(state.stream) && filter.state(state, store));
+        let mut shown: HashMap<StreamId, HashSet<&TypeUrl>> = HashMap::new();
+        for state in &states {
+            shown.entry(state.stream).or_default().insert(&state.type_url);
+        }
+        let is_cell =
+            |cell: &SummaryFact| shown.get(&cell.stream).is_some_and(|of| of.contains(&cell.type_url));
+        let mut summaries = store.summaries();
+        summaries.retain(is_cell);
+        let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
+        let rows = picked.streams.into_iter().map(Arc::new).collect();
+        let marks = store.client_marks();
+        let mut matrix = Rows::build(rows, summaries.into_iter().map(Arc::new).collect(), &marks);
+        if !filter.is_empty() {
+            matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
+        }
+        let mut warming = store.warming();
+        warming.retain(|of| shown.get(&of.stream).is_some_and(|types| types.contains(&of.type_url)));
+        let selected = Selected::of(store, findings, applied, |stream, type_url| {
+            let is_shown = || shown.get(&stream).is_some_and(|types| types.contains(type_url));
+            let has_state = || shown.contains_key(&stream);
+            streams.contains(&stream)
+                && (filter.is_empty() || is_shown() || (type_url.is_empty() && has_state()))
+        });
+        let applied = applied
+            .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
+        let is_update = false;
+        let none = if filter.is_empty() { "idle" } else { "" };
+        Status { none, store, schema, streams, states, matrix, marks, warming, applied, selected, is_update }
+    }
+
+    /// Removes what was printed before.
+    fn retain_changed(&mut self, changes: &mut PrintedFacts) {
+        let (store, clock) = (self.store, self.store.clock());
+        self.matrix.rows.retain(|row| {
+            let state = |fact: &Arc<SummaryFact>| (report::state_text(fact.state, &**fact, "x"), fact.since);
+            let cells: Vec<_> = row.cells.iter().map(|cell| cell.as_ref().map(state)).collect();
+            let value = format!("{cells:?} {:?} {}", row.variant, row.is_closed());
+            changes.is_new(format!("row {}", row.title()), value)
+        });
+        self.selected.problems.retain(|problem| {
+            let key = format!("{} {}", report::problem_place(problem), report::problem_word(problem).0);
+            changes.is_new(key, report::problem(problem, &clock))
+        });
+        self.states.retain(|state| {
+            let version =
+                store.summaries_of(state.stream).into_iter().find(|of| of.type_url == state.type_url);
+            let value = format!("{:?} {:?}", state.state, version.map(|of| (of.since, of.resources)));
+            changes.is_new(format!("state {} {}", state.stream.0, state.type_url), value)
+        });
+        if self.is_update {
+            self.warming.clear();
+        }
+    }
+
+    /// Pairs each state with its difference to what the client has applied.
+    fn with_applied(&self) -> impl Iterator<Item = (&StateFact, Option<&AppliedDiff>)> {
+        let diff = |at| self.applied.as_ref().and_then(|diffs| diffs.get(at)).and_then(Option::as_ref);
+        self.states.iter().enumerate().map(move |(at, state)| (state, diff(at)))
+    }
+
+    /// Returns the number of types of open streams in whose messages xdscope has intervened.
+    fn diverged(&self) -> usize {
+        let is_open = |stream| self.store.stream(stream).is_some_and(|stream| stream.closed.is_none());
+        self.states.iter().filter(|state| state.diverged.is_some() && is_open(state.stream)).count()
+    }
+
+    /// Returns whether there is a problem, or a difference to what clients have applied.
+    fn has_problems(&self) -> bool {
+        self.selected.problems.iter().any(ProblemFact::is_wrong)
+    }
+
+    fn write(
+        &self,
+        args: &StatusArgs,
+        style: Style,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<(), CliError> {
+        let headers = !args.rows.no_headers;
+        let is_empty = self.matrix.rows.is_empty() && self.selected.problems.is_empty();
+        if args.format.is_text() && (headers || self.is_update) && !is_empty {
+            self.write_problems(style, out)?;
+        }
+        match args.format {
+            Format::Json | Format::Jsonl | Format::Yaml => self.objects(args.format, terminal, out)?,
+            Format::Wide => self.wide(style, headers, out)?,
+            Format::Name => {
+                let rows = self.matrix.rows.iter();
+                let names: std::collections::BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
+                names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
+            }
+            _ => write(&self.matrix, self.store, style, (headers, self.none), out)?,
+        }
+        if args.format.is_text() {
+            self.lines_below(out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the number of problems, then each on a line, the worst first, and an empty line.
+    fn write_problems(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let wrong: Vec<&ProblemFact> =
+            self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
+        if !self.is_update {
+            writeln!(out, "{}", report::problem_count_line(&self.selected.problems, self.diverged()))?;
+        }
+        if wrong.is_empty() {
+            return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };
+        }
+        let mut table = Table::new(&mut *out, style, false, &["", "", ">", ""]);
+        for problem in wrong.iter().take(MAX_PROBLEMS) {
+            let (word, role) = report::problem_word(problem);
+            let clock = self.store.clock();
+            let since = if clock.untimed { "-".into() } else { age(self.store.now().since(problem.since)) };
+            let mut text = report::problem(problem, &clock);
+            if let Some(quote) = problem.quote() {
+                text.push_str(&format!(": {quote}"));
+            }
+            let text = if style.ascii { text.replace('×', "x") } else { text };
+            table.row(vec![
+                Cell::role(word, role),
+                Cell::new(report::problem_place(problem)),
+                Cell::role(since, Role::Muted),
+                Cell::new(text),
+            ])?;
+        }
+        table.finish()?;
+        if wrong.len() > MAX_PROBLEMS {
+            writeln!(out, "and {} more", count((wrong.len() - MAX_PROBLEMS) as u64))?;
+        }
+        if self.is_update {
+            return Ok(());
+        }
+        Ok(writeln!(out)?)
+    }
+
+    fn objects(&self, format: Format, terminal: bool, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let clock = self.store.clock();
+        let mut objects = match format {
+            Format::Yaml => Objects::yaml(out, terminal),
+            format => Objects::new(out, format == Format::Json),
+        };
+        for problem in &self.selected.problems {
+            objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
+        }
+        for (state, diff) in self.with_applied() {
+            objects.put(&json::complete_state(state, (&self.warming, diff), self.store, self.schema))?;
+        }
+        for client in self.recoveries() {
+            objects.put(&json::recovery(&client))?;
+        }
+        if format == Format::Json {
+            let streams = self.store.streams();
+            for stream in streams.iter().filter(|stream| self.streams.contains(&stream.stream)) {
+                objects.put(&json::stream_with_node(stream, self.store, self.schema))?;
+            }
+        }
+        Ok(objects.finish()?)
+    }
+
+    /// Returns the selected clients that met faults.
+    fn recoveries(&self) -> Vec<RecoveryFact> {
+        let mut all = if self.is_update { Vec::new() } else { recoveries(self.store) };
+        let nodes: HashSet<_> = self.states.iter().filter_map(|state| state.node.clone()).collect();
+        all.retain(|client| client.node.is_empty() || nodes.contains(&client.node));
+        all
+    }
+
+    /// Writes resources that are warming, and differences to what clients have applied.
+    fn lines_below(&self, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let now = (!self.store.clock().untimed).then(|| self.store.now());
+        for client in self.recoveries() {
+            writeln!(out, "{}", display_safe(&report::recovery(&client)))?;
+        }
+        let named = |node: Option<&str>, stream: StreamId| report::client_name(node, stream, &self.marks);
+        for warming in &self.warming {
+            let node = named(warming.node.as_deref(), warming.stream);
+            writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
+        }
+        for (state, diff) in self.with_applied() {
+            let node = named(state.node.as_deref(), state.stream);
+            let label = type_label(state.type_url.as_str());
+            for (what, names) in diff.into_iter().flat_map(applied_lines) {
+                let names = report::names(names, MAX_NAMES);
+                writeln!(out, "{}", display_safe(&format!("{node}: {label} applied: {what}: {names}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until everything in a growing recording is in sync. Says so, and returns false, on a
+/// timeout.
+fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
+    let Some(timeout) = args.wait else { return Ok(true) };
+    if offline::is_server(&args.source.source) {
+        return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
+    }
+    let condition = wait::Condition::Synced;
+    let goal = wait::Goal { condition: &condition, text: "synced", nodes: args.nodes, timeout };
+    let met = goal.on_recording(&args.source, global, io)? == wait::WaitEnd::Met;
+    if !met && !global.quiet {
+        let nodes = args
+            .nodes
+            .map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
+        io.say(&format!("{nodes} in sync within {timeout:?}"));
+    }
+    Ok(met)
+}
+
+/// Problems that the text formats list; the others are counted.
+const MAX_PROBLEMS: usize = 20;
+
+/// Number of names that a line lists.
+const MAX_NAMES: usize = 10;
+
+/// Reads the file of `--applied`, and says which of its clients the source does not have.
+fn read_applied(
+    path: &Path,
+    store: &Store,
+    schema: &Arc<Schema>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<AppliedState, CliError> {
+    let applied = applied::open(path, schema)?;
+    let streams = store.streams();
+    let nodes: HashSet<&str> = streams.iter().filter_map(select::node).collect();
+    if !global.quiet {
+        for notice in applied::notices(path, &applied, &nodes) {
+            io.say(&display_safe(&notice));
+        }
+    }
+    Ok(applied)
+}
+
+fn write(
+    matrix: &Rows,
+    store: &Store,
+    style: Style,
+    // Titles are printed; the word for types without a state.
+    (headers, none): (bool, &str),
+    out: &mut dyn std::io::Write,
+) -> Result<(), CliError> {
+    let labels: Vec<String> = matrix.types.iter().map(|url| type_label(url.as_str())).collect();
+    let mut titles = vec!["NODE", "VARIANT"];
+    titles.extend(labels.iter().map(String::as_str));
+    let mut table = Table::new(out, style, headers && !matrix.rows.is_empty(), &titles);
+    for row in &matrix.rows {
+        table.row(cells(row, store, style, none))?;
+    }
+    Ok(table.finish()?)
+}
+
+fn cells(row: &Row, store: &Store, style: Style, none: &str) -> Vec<Cell> {
+    let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
+    let variant = row.variant.map_or("opaque", Variant::word);
+    let mut cells = vec![Cell::role(row.title(), role), Cell::role(variant, Role::Muted)];
+    if row.is_closed() {
+        cells.push(Cell::role(ended(row, store, style), Role::Muted));
+    } else if row.variant.is_none() {
+        cells.push(Cell::role(row.opaque(), Role::Muted));
+    } else {
+        cells.extend(row.cells.iter().map(|cell| match cell {
+            Some(fact) => words::state_cell(fact, store.now(), store.clock().untimed, style),
+            None => Cell::role(none, Role::Muted),
+        }));
+    }
+    cells
+}
+
+/// Formats `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
+fn ended(row: &Row, store: &Store, style: Style) -> String {
+    report::ended(row, (!store.clock().untimed).then(|| store.now()), style.pick("×", "x"))
+}

@@ -1,0 +1,564 @@
+//! Findings about a state that lasts: names without an answer, expired or warming resources.
+//!
+//! Such a finding is over once the state has ended for all of its names. Its text says so then.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::finding::{Finding, FindingDraft};
+use super::past_events::PastEvents;
+use crate::lint::context::RuleContext;
+use crate::lint::exchange::{RequestContext, ResponseContext};
+use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::rule::{CorrectMessage, Ending, Rule, Severity};
+use crate::session::{
+    DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
+};
+use xdscope_wire::content::{BlobId, Catalog, UsedContent};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
+
+/// Lasting findings that are followed.
+const MAX_FOLLOWED: usize = 1024;
+/// Findings of streams that have ended, which later streams may go on with.
+const MAX_INTERRUPTED: usize = 64;
+/// Most correct messages that end a finding about messages that broke a rule.
+const MAX_CORRECT: u64 = 10;
+
+/// The state that a finding is about.
+#[derive(Clone, Debug)]
+pub(crate) enum LastingState {
+    /// The names were requested and have no answer.
+    Unanswered,
+    /// The names were unsubscribed under a wildcard, and the server has not said what they are.
+    Unclassified,
+    /// The resources have expired.
+    Expired,
+    /// The resources warm, until these have arrived.
+    Warming(SymSet),
+    /// The resources warm, and the client has not requested these.
+    Unrequested(SymSet),
+    /// The client has not requested the type.
+    UnrequestedType,
+    /// The content of a file is not in use.
+    UnusedFile,
+    /// The client has no resource of the type.
+    Emptied(Option<Kind>),
+    /// The client requests the names.
+    Requested,
+    /// The client has given no verdict on a response.
+    NoVerdict(Seq),
+    /// The contents break a rule, until the client has accepted others in their place. A rule about
+    /// a response as a whole has none.
+    Content {
+        /// The newest message that broke the rule.
+        seq: Seq,
+        /// The contents, by the names of their resources.
+        contents: SymMap<BlobId>,
+    },
+    /// A response broke the rule for the names, until the client has accepted a later one about
+    /// each of them, or has given them up.
+    Names {
+        /// The newest message that broke the rule.
+        seq: Seq,
+        /// The first response after that message that is about the name, for some of the names.
+        corrected: SymMap<Seq>,
+    },
+    /// Messages broke a rule, until messages of the same side keep the rule.
+    Broken {
+        /// The newest message that broke the rule.
+        seq: Seq,
+        /// The messages that end the state.
+        by: CorrectMessage,
+        /// Number of such messages that are still to come.
+        left: u64,
+        /// The first message that kept the rule.
+        correct_since: Option<Seq>,
+    },
+}
+
+impl LastingState {
+    /// Returns the names that warming resources wait for.
+    fn needs(&self) -> Option<&SymSet> {
+        match self {
+            LastingState::Warming(needs) | LastingState::Unrequested(needs) => Some(needs),
+            _ => None,
+        }
+    }
+
+    /// Whether the state is about what a message contains, and outlasts its stream.
+    pub(crate) fn is_of_contents(&self) -> bool {
+        matches!(self, LastingState::Content { .. } | LastingState::Names { .. })
+    }
+
+    /// Whether the state is not about names.
+    fn is_nameless(&self) -> bool {
+        matches!(
+            self,
+            LastingState::UnusedFile
+                | LastingState::UnrequestedType
+                | LastingState::NoVerdict(_)
+                | LastingState::Broken { .. }
+                | LastingState::Content { .. }
+        )
+    }
+}
+
+/// A finding about a state that may end.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    pub(crate) finding: usize,
+    /// Indices of the stream and the track.
+    pub(crate) place: (usize, usize),
+    /// The node id of the client.
+    pub(crate) client: Arc<str>,
+    pub(crate) state: LastingState,
+    pub(crate) since: Time,
+    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    pub(crate) past: Option<String>,
+    /// The names for which the state lasts.
+    pub(crate) names: SymSet,
+    /// Whether the server sent the resources of all other names.
+    pub(crate) has_come: bool,
+    /// Whether the client gave up a name.
+    pub(crate) is_given_up: bool,
+}
+
+/// Findings about states that may end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastingFindings {
+    followed: Vec<Followed>,
+    /// Number of names of all of them, at the time of their report.
+    names: usize,
+    /// Findings about missing names and warming resources whose stream has ended, newest last: a
+    /// later stream of the client may go on with them.
+    interrupted: VecDeque<Followed>,
+    /// The newest message that broke a rule which a later message mends, by stream and track.
+    broken_last: HashMap<((usize, usize), &'static str), Seq>,
+    /// Findings about events that no message mends, by stream.
+    pub(crate) events: PastEvents,
+}
+
+impl LastingFindings {
+    /// Whether a finding is about the stream, or about resources that may wait for others of the
+    /// type.
+    fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
+        let is_concerned = |of: &Followed| {
+            of.place.0 == stream
+                || of.state.is_of_contents()
+                || (is_needed(kind) && of.state.needs().is_some())
+                || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
+        };
+        self.followed.iter().any(is_concerned)
+    }
+
+    /// Returns the findings about contents.
+    pub(crate) fn of_contents(&self) -> impl Iterator<Item = usize> {
+        let is_of_content = |of: &&Followed| matches!(of.state, LastingState::Content { .. });
+        self.followed.iter().filter(is_of_content).map(|of| of.finding)
+    }
+
+    fn recount(&mut self) {
+        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+    }
+
+    /// Takes out what is followed of a finding.
+    pub(crate) fn take_finding(&mut self, finding: usize) -> Option<Followed> {
+        let at = self.followed.iter().position(|of| of.finding == finding)?;
+        let followed = self.followed.swap_remove(at);
+        self.recount();
+        Some(followed)
+    }
+
+    pub(crate) fn follow(&mut self, followed: Followed) {
+        let names = followed.names.len();
+        if self.followed.len() < MAX_FOLLOWED && self.names + names <= MAX_NAMES {
+            self.names += names;
+            self.followed.push(followed);
+        }
+    }
+
+    /// Returns what is followed, to note what a message says about it.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Followed> {
+        self.followed.iter_mut()
+    }
+
+    /// Keeps a finding of a stream that has ended, for a later stream of the client.
+    fn interrupt(&mut self, followed: Followed) {
+        if matches!(followed.state, LastingState::Warming(_) | LastingState::Unanswered) {
+            self.interrupted.push_back(followed);
+            if self.interrupted.len() > MAX_INTERRUPTED {
+                self.interrupted.pop_front();
+            }
+        }
+    }
+
+    /// Takes names with which a later stream goes on out of a finding.
+    fn resume(&mut self, finding: usize, names: &SymSet) {
+        self.interrupted.iter_mut().filter(|of| of.finding == finding).for_each(|of| {
+            of.names.retain(|name| !names.contains(name));
+        });
+        self.interrupted.retain(|of| !of.names.is_empty());
+    }
+
+    /// Follows a finding no longer.
+    fn drop_finding(&mut self, finding: usize) {
+        self.followed.retain(|followed| followed.finding != finding);
+        self.recount();
+    }
+
+    /// Takes out the findings for which the function returns true, and those of them that no other
+    /// state keeps open.
+    pub(crate) fn take_over(&mut self, mut is_over: impl FnMut(&mut Followed) -> bool) -> Vec<Followed> {
+        let mut over = Vec::new();
+        for mut followed in std::mem::take(&mut self.followed) {
+            match is_over(&mut followed) {
+                true => over.push(followed),
+                false => self.followed.push(followed),
+            }
+        }
+        self.recount();
+        over.retain(|over| self.followed.iter().all(|other| other.finding != over.finding));
+        over
+    }
+
+    /// Marks the names as used.
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
+        for followed in self.followed.iter().chain(&self.interrupted) {
+            followed.names.iter().for_each(|name| mark_key(used, *name));
+            followed.state.needs().into_iter().flatten().for_each(|name| mark_key(used, *name));
+            if let LastingState::Content { contents, .. } = &followed.state {
+                contents.iter().for_each(|(name, id)| {
+                    mark_key(used, *name);
+                    used.blob(*id);
+                });
+            }
+        }
+    }
+
+    /// Forgets findings whose streams were dropped.
+    pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
+        self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
+        self.interrupted.retain(|followed| dropped.kept.contains(&followed.place.0));
+        self.broken_last.retain(|((stream, _), _), _| dropped.kept.contains(stream));
+        self.events.retain(|stream| dropped.kept.contains(&stream));
+    }
+}
+
+impl Lasting {
+    /// The content of a file is not in use from now on.
+    pub(crate) fn unused_file(since: Time) -> Lasting {
+        Lasting { state: LastingState::UnusedFile, since, past: None }
+    }
+}
+
+/// A state that a finding is about, since a time.
+pub(crate) struct Lasting {
+    pub(crate) state: LastingState,
+    pub(crate) since: Time,
+    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    pub(crate) past: Option<String>,
+}
+
+impl RuleContext<'_> {
+    /// Returns the finding about the wait for a name that began on an earlier stream of the client,
+    /// and lasted until the end of that stream.
+    pub(crate) fn interrupted(&self, rule: &'static Rule, name: Sym, since: Time) -> Option<usize> {
+        let interrupted = &self.source_state.lasting.interrupted;
+        let track = self.current_track().filter(|track| since < track.traffic.began)?;
+        if interrupted.is_empty() {
+            return None;
+        }
+        let client = self.client();
+        let is_same_wait = |finding: &Finding| {
+            let is_alike = finding.rule.id == rule.id && finding.type_url == track.type_url;
+            is_alike && finding.over.is_some_and(|over| since <= over)
+        };
+        let is_same = |of: &&Followed| {
+            let is_about = of.client == client && of.names.contains(&name);
+            is_about && self.findings.all().get(of.finding).is_some_and(is_same_wait)
+        };
+        interrupted.iter().find(is_same).map(|of| of.finding)
+    }
+
+    /// Reports a finding about a state that may end. With the finding about a wait on an earlier
+    /// stream, the stream goes on: such a finding is about all of the names, or about none.
+    pub(crate) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
+        debug_assert_eq!(rule.ending, Ending::State, "{}", rule.id);
+        let Lasting { state, since, past } = lasting;
+        let names: SymSet = match state.is_nameless() {
+            true => [Sym::EMPTY].into_iter().collect(),
+            false => draft.names.iter().copied().collect(),
+        };
+        // A file that cannot be read has no type.
+        let track = self.track_index.unwrap_or_default();
+        let (place, client) = ((self.stream_index, track), self.client());
+        // A request that the client owes is owed anew on each stream.
+        let can_go_on = !matches!(state, LastingState::Unrequested(_));
+        let first = names.iter().next().filter(|_| can_go_on);
+        let interrupted = first.and_then(|name| self.interrupted(rule, *name, since));
+        let finding = match interrupted {
+            Some(finding) => {
+                self.source_state.lasting.resume(finding, &names);
+                self.findings.go_on(finding, self.stream.id, draft);
+                Some(finding)
+            }
+            None => self.report(rule, draft),
+        };
+        let Some(finding) = finding else { return };
+        let (has_come, is_given_up) = (true, false);
+        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
+        self.source_state.lasting.follow(followed);
+    }
+
+    /// Follows a finding about single messages, until as many messages of the same side keep the
+    /// rule.
+    pub(crate) fn follow_broken(&mut self, rule: &'static Rule, finding: usize) {
+        let (Ending::Message(by) | Ending::Loop(by)) = rule.ending else { return };
+        let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
+        let place = (self.stream_index, track);
+        let lasting = &mut self.source_state.lasting;
+        lasting.broken_last.insert((place, rule.id), seq);
+        lasting.drop_finding(finding);
+        let count = self.findings.all().get(finding).map_or(1, |of| of.count.min(MAX_CORRECT));
+        // A REST client repeats its refusal with each poll (docs/protocol.md#d-02).
+        let is_single = rule.ending == Ending::Loop(by) || self.stream.variant() == Some(Variant::Rest);
+        let left = if is_single { 1 } else { count };
+        let state = LastingState::Broken { seq, by, left, correct_since: None };
+        let names = [Sym::EMPTY].into_iter().collect();
+        let (client, since, past) = (self.client(), self.at, None);
+        let (has_come, is_given_up) = (true, false);
+        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
+        self.source_state.lasting.follow(followed);
+    }
+
+    /// Ends findings about single messages after later messages that keep the rule.
+    fn settle_broken(&mut self, by: CorrectMessage, answers: Option<Seq>) {
+        let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
+        let place = (self.stream_index, track);
+        let (findings, lasting) = (self.findings.all(), &mut self.source_state.lasting);
+        if lasting.broken_last.is_empty() {
+            return;
+        }
+        let broken_last = std::mem::take(&mut lasting.broken_last);
+        let over = lasting.take_over(|followed| {
+            let LastingState::Broken { seq: broken, by: needed, left, correct_since } = &mut followed.state
+            else {
+                return false;
+            };
+            // A finding that was taken back is a note.
+            let finding = findings.get(followed.finding).filter(|of| of.severity > Severity::Info);
+            let Some(rule) = finding.map(|finding| finding.rule.id) else { return false };
+            let is_broken_again = broken_last.get(&(place, rule)) == Some(&seq);
+            let is_later = answers.is_none_or(|answers| answers >= *broken) && *broken < seq;
+            if followed.place != place || *needed != by || !is_later || is_broken_again {
+                return false;
+            }
+            correct_since.get_or_insert(seq);
+            *left = left.saturating_sub(1);
+            *left == 0
+        });
+        lasting.broken_last = broken_last;
+        for over in over {
+            let LastingState::Broken { correct_since: Some(since), .. } = over.state else { continue };
+            self.findings.end(over.finding, self.at, &format!("; correct since #{}", since.0));
+        }
+    }
+
+    /// Ends findings about names that a request gives up.
+    pub(crate) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
+        if self.source_state.lasting.may_concern(self.stream_index, None) {
+            let outcome = request.outcome;
+            self.settle_verdicts(outcome);
+            if outcome.kind == MessageKind::Ack {
+                self.settle_broken(CorrectMessage::Ack, outcome.answers);
+            }
+            if outcome.kind == MessageKind::Nack {
+                self.forget_corrections(outcome.answers);
+            }
+            // A name that the client gives up has no content in use any more.
+            self.settle_contents(request.track, request.track.verdicts.newest_accepted);
+            let mut names = outcome.removed.clone();
+            // A name is classified if the client subscribes to it again.
+            names.extend(&outcome.added);
+            // A refused cluster does not warm, nor one whose update was skipped and taken back.
+            names.extend((request.is_nack() || !outcome.skipped.is_empty()).then_some(Sym::EMPTY));
+            // The first request for scopes may name none.
+            names.extend(outcome.first.then_some(Sym::EMPTY));
+            self.settle_lasting(request.track, &names);
+        }
+    }
+
+    /// Ends findings about responses that have their verdict now, or never will.
+    fn settle_verdicts(&mut self, outcome: &RequestOutcome) {
+        let Some(track) = self.track_index else { return };
+        let place = (self.stream_index, track);
+        let is_skipped = |seq: &Seq| outcome.skipped.binary_search(seq).is_ok();
+        let over = self.source_state.lasting.take_over(|followed| match followed.state {
+            LastingState::NoVerdict(seq) if followed.place == place => {
+                outcome.answers == Some(seq) || is_skipped(&seq)
+            }
+            _ => false,
+        });
+        for over in over {
+            let is_skipped = matches!(over.state, LastingState::NoVerdict(seq) if is_skipped(&seq));
+            let note = if is_skipped { "the client skipped it after {}" } else { "answered after {}" };
+            self.end_lasting(&over, note);
+        }
+    }
+
+    /// Ends findings about names that a response answers.
+    pub(crate) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
+        let kind = response.track.kind;
+        if self.source_state.lasting.may_concern(self.stream_index, kind) {
+            if response.outcome.kind == MessageKind::Push {
+                self.settle_broken(CorrectMessage::Response, None);
+            }
+            let mut names = mentioned(self.catalog(), response);
+            let is_file = self.stream.variant() == Some(Variant::File);
+            let is_valid = is_file && response.track.verdicts.open_nack().is_none();
+            self.note_corrections(response.track, &names);
+            self.settle_contents(response.track, self.seq.filter(|_| is_valid));
+            names.extend(is_file.then_some(Sym::EMPTY));
+            self.settle_lasting(response.track, &names);
+        }
+    }
+
+    /// Ends all findings about a stream that has closed.
+    pub(crate) fn end_lasting_of_stream(&mut self) {
+        let stream = self.stream_index;
+        if !self.source_state.lasting.may_concern(stream, None) {
+            return;
+        }
+        // The client has no resources after the end of the stream either.
+        let lasts = |followed: &Followed| {
+            matches!(followed.state, LastingState::Emptied(_)) || followed.state.is_of_contents()
+        };
+        let over =
+            self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
+        for over in over {
+            self.end_lasting(&over, "the stream ended after {}");
+            self.source_state.lasting.interrupt(over);
+        }
+    }
+
+    /// Ends findings whose state is over after a message of a track about these names.
+    fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
+        let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
+        let place = (self.stream_index, index);
+        let is_full_state = track.kind.is_some_and(Kind::full_state);
+        let client = if is_needed(track.kind) || is_full_state { Some(self.client()) } else { None };
+        let (store, at) = (self.store, self.at);
+        // Scopes and virtual hosts are needed as a whole.
+        let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
+        let over = self.source_state.lasting.take_over(|followed| {
+            if let LastingState::Warming(needs) = &mut followed.state {
+                let is_needed = client.as_ref() == Some(&followed.client)
+                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
+                if is_needed || followed.place == place {
+                    (followed.names, *needs) = store.still_warming(followed.place, &followed.names);
+                }
+            } else if let LastingState::Unrequested(needs) = &followed.state {
+                let is_needed = client.as_ref() == Some(&followed.client)
+                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
+                if is_needed || followed.place == place {
+                    followed.names = store.still_unrequested(followed.place, &followed.names);
+                }
+            } else if matches!(followed.state, LastingState::UnrequestedType) {
+                let is_requested = followed.place == place && track.traffic.requests > 0;
+                followed.names.retain(|_| !is_requested);
+            } else if matches!(followed.state, LastingState::UnusedFile) {
+                let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
+                followed.names.retain(|_| !is_used);
+            } else if let LastingState::Emptied(kind) = followed.state {
+                followed.is_given_up = followed.place == place && track.is_unsubscribed();
+                let is_of_client = client.as_ref() == Some(&followed.client) && kind == track.kind;
+                let is_over = followed.is_given_up || (is_of_client && track.sent.count() > 0);
+                followed.names.retain(|_| !is_over);
+            } else if followed.place == place && matches!(followed.state, LastingState::Unclassified) {
+                followed.settle(store.catalog(), track, mentioned, at);
+                // Nothing is left to classify without the wildcard.
+                if !track.subscribed.may_be_wildcard() {
+                    followed.names.clear();
+                    followed.is_given_up = true;
+                }
+            } else if followed.place == place
+                && !followed.state.is_nameless()
+                && !followed.state.is_of_contents()
+            {
+                followed.settle(store.catalog(), track, mentioned, at);
+            }
+            followed.names.is_empty()
+        });
+        for over in over {
+            let note = match (over.is_given_up, over.has_come) {
+                _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
+                (true, _) => "the client gave up after {}",
+                _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
+                (false, true) => "came after {}",
+                (false, false) => "answered after {}",
+            };
+            self.end_lasting(&over, note);
+        }
+    }
+
+    fn end_lasting(&mut self, over: &Followed, note: &str) {
+        let duration = seconds(self.at.since(over.since));
+        match &over.past {
+            Some(past) => self.findings.finish(over.finding, self.at, &past.replace("{}", &duration)),
+            None => self.findings.end(over.finding, self.at, &format!("; {}", note.replace("{}", &duration))),
+        }
+    }
+}
+
+impl Followed {
+    /// Removes the names whose state has ended with a message about `mentioned`.
+    fn settle(&mut self, catalog: &Catalog, track: &Track, mentioned: &[Sym], at: Time) {
+        let is_over = |name: Sym| match self.state {
+            LastingState::Unanswered => track.waiting.get(name).is_none(),
+            LastingState::Requested => !track.subscribed.names.contains(name),
+            LastingState::Expired => {
+                let is_wanted = track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
+                !is_wanted || track.deadlines.get(name).is_none_or(|deadline| *deadline > at)
+            }
+            _ => true,
+        };
+        let scans_all = self.names.len() <= mentioned.len() && matches!(self.state, LastingState::Unanswered);
+        let over: Vec<Sym> = match scans_all {
+            true => self.names.iter().copied().filter(|name| is_over(*name)).collect(),
+            false => mentioned.iter().copied().filter(|n| self.names.contains(n) && is_over(*n)).collect(),
+        };
+        for name in over {
+            self.names.remove(&name);
+            let known = track.canonical(catalog, name);
+            let slot = track.sent.get(catalog, known);
+            self.has_come &= slot.is_some_and(|slot| slot.is_present());
+            // A name without an entry was never answered.
+            let is_unanswered = matches!(self.state, LastingState::Unanswered) && slot.is_none();
+            self.is_given_up |= is_unanswered || !track.covers(catalog, known, slot.as_ref());
+        }
+    }
+}
+
+/// Returns the names that a response sends, removes or reports as missing, with aliases and globs.
+fn mentioned(catalog: &Catalog, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let track = response.track;
+    let mut names: Vec<Sym> = Vec::new();
+    for id in response.view.resources.blobs() {
+        let name = key(catalog, *id);
+        names.push(catalog.first_spelling(name));
+        let aliases = catalog.entry(*id).aliases.iter();
+        names.extend(aliases.map(|alias| catalog.first_spelling(*alias)));
+        names.extend(track.subscription.globs.of(catalog, name));
+    }
+    let errors = response.view.resource_errors.iter().map(|error| error.name);
+    let others = response.view.removed.iter().copied().chain(errors);
+    names.extend(others.map(|name| catalog.first_spelling(name)));
+    names.extend(response.outcome.removed.iter().copied());
+    names
+}
+
+/// `40.0s`.
+fn seconds(duration: Duration) -> String {
+    format!("{:.1}s", duration.as_secs_f64())
+}

@@ -1,0 +1,114 @@
+//! Names that have waited too long for an answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::finding::{Blame, FindingDraft};
+use super::lasting::{Lasting, LastingState};
+use crate::lint::alarm::Alarm;
+use crate::lint::context::RuleContext;
+use crate::lint::rule::{Rule, Severity};
+use crate::session::{NameRequest, Track};
+use xdscope_wire::event::{Seq, Sym, Time};
+
+/// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
+pub(crate) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of waiting names that each get a timer of their own.
+pub(crate) const MAX_EXACT_NAMES: usize = 256;
+
+/// A name that has waited too long for an answer.
+pub(crate) struct OverdueName {
+    pub(crate) name: Sym,
+    /// The last request for the name.
+    pub(crate) requested_in: Seq,
+    /// Whether the client had the resource at the time of the request.
+    pub(crate) was_present: bool,
+    /// When the name was requested first.
+    since: Time,
+}
+
+impl RuleContext<'_> {
+    /// Reports that the server owes names. Names that were overdue on an earlier stream of the
+    /// client already belong to the finding about that stream.
+    pub(crate) fn report_overdue(
+        &mut self,
+        rule: &'static Rule,
+        (text, severity): (&str, Option<Severity>),
+        overdue: impl IntoIterator<Item = OverdueName>,
+    ) {
+        let mut by_finding: BTreeMap<Option<usize>, Vec<OverdueName>> = BTreeMap::new();
+        for overdue in overdue {
+            let finding = self.interrupted(rule, overdue.name, overdue.since);
+            by_finding.entry(finding).or_default().push(overdue);
+        }
+        for overdue in by_finding.into_values() {
+            let Some(since) = overdue.iter().map(|overdue| overdue.since).min() else { continue };
+            let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
+                overdue.into_iter().map(|overdue| (overdue.name, overdue.requested_in)).unzip();
+            evidence.dedup();
+            let found = FindingDraft::new(Blame::Server, text.to_owned(), &names);
+            let found = FindingDraft { evidence: &evidence, severity, ..found };
+            let lasting = Lasting { state: LastingState::Unanswered, since, past: None };
+            self.report_lasting(rule, found, lasting);
+        }
+    }
+
+    /// Returns since when a name counts as requested for `limit`.
+    ///
+    /// The wait for a name goes on over streams, but the server gets the time of a verdict for the
+    /// request on each stream.
+    fn requested_since(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Time {
+        let began = track.traffic.began;
+        if pending.since >= began {
+            return pending.since;
+        }
+        let earlier = limit.saturating_sub(self.options.timers.ack);
+        let nanos = u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX);
+        pending.since.max(Time(began.0.saturating_sub(nanos)))
+    }
+
+    /// Returns the names requested after `checked_until` that have waited for at least `limit`.
+    pub(crate) fn overdue_names(
+        &self,
+        track: &Track,
+        limit: Duration,
+        checked_until: Option<Time>,
+    ) -> Vec<OverdueName> {
+        let Some(since) = self.ago(limit) else { return Vec::new() };
+        let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
+        // `request-name-empty` covers the empty name.
+        let is_due = |pending: &NameRequest| is_due(self.requested_since(track, pending, limit));
+        let overdue = track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending));
+        // A lost response may have answered the request. An alternative makes up for the resource.
+        // No resource can have a malformed name.
+        let can_come = |pending: &NameRequest| !pending.is_served && !pending.is_malformed;
+        let overdue = overdue.filter(|(_, pending)| can_come(pending) && self.has_all_since(pending.last));
+        let overdue = overdue.map(|(name, pending)| OverdueName {
+            name,
+            requested_in: pending.last,
+            was_present: pending.has_resource,
+            since: pending.since,
+        });
+        overdue.collect()
+    }
+
+    /// Marks the overdue names as checked, and sets the timer for the oldest other name.
+    pub(crate) fn rearm_waiting(&mut self, alarm: Alarm, limit: Duration) {
+        let Some(track) = self.current_track() else { return };
+        let limit_at = self.ago(limit);
+        let until = match alarm {
+            Alarm::Missing => &mut self.state.existence_checked_until,
+            _ => &mut self.state.answers_checked_until,
+        };
+        *until = limit_at.max(*until);
+        let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
+        let since = track.waiting.iter().map(|(_, pending)| self.requested_since(track, pending, limit));
+        let next = since.filter(is_later).min();
+        if let Some(next) = next {
+            // Each check visits all waiting names, so check many names at once.
+            let earliest = self.at.after(MIN_TIMER_INTERVAL);
+            let due = next.after(limit);
+            self.arm(alarm, if track.waiting.len() > MAX_EXACT_NAMES { due.max(earliest) } else { due });
+        }
+    }
+}

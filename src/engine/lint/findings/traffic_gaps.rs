@@ -1,0 +1,142 @@
+//! Ends of findings about clusters that routes point to and that the client does not have.
+//!
+//! Such a finding is over once the client has the cluster, or once no route in force points to the
+//! cluster (docs/protocol.md#h-10, docs/protocol.md#h-11).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::lint::context::RuleContext;
+use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS};
+use crate::lint::rule::Ending;
+use crate::session::Track;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym, Time};
+
+/// Marks findings about separate streams: a server controls the order within one stream only
+/// (docs/protocol.md#h-12).
+pub(crate) const ORDER_UNCERTAIN: &str = "; order uncertain: separate streams";
+
+/// A finding that is over.
+struct Ended {
+    finding: usize,
+    since: Time,
+    /// The way in which the finding ended. `None` if its text says so already.
+    note: Option<&'static str>,
+    /// Why the finding is no fault, if it is none.
+    excuse: Option<&'static str>,
+}
+
+impl RuleContext<'_> {
+    /// Begins to follow a finding about clusters that the client does not have.
+    pub(crate) fn open_finding(&self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
+        let others = self.stream.tracks.iter().filter(|track| track.kind != Some(Kind::Cds));
+        OpenFinding {
+            finding,
+            stream: self.stream_index,
+            clusters,
+            since: self.at,
+            is_softened: false,
+            removed_in: None,
+            accepted_before: others.filter_map(|track| track.verdicts.newest_accepted).max(),
+        }
+    }
+
+    /// Ends the findings that a message of the track has mended.
+    pub(crate) fn settle_traffic_gaps(&mut self, track: &Track) {
+        let graphs = &self.source_state.graphs;
+        let is_empty = graphs.windows.is_empty() && graphs.breaks.is_empty();
+        let is_concerned = |kind: Kind| kind == Kind::Cds || ROUTE_KINDS.contains(&kind);
+        if is_empty || !track.kind.is_some_and(is_concerned) {
+            return;
+        }
+        let client = self.client();
+        let graphs = &mut self.source_state.graphs;
+        let (windows, breaks) = (graphs.windows.remove(&client), graphs.breaks.remove(&client));
+        let windows = self.still_open((&client, track), windows, "the cluster arrived after");
+        let breaks = self.still_open((&client, track), breaks, "the cluster came back after");
+        let graphs = &mut self.source_state.graphs;
+        graphs.windows.extend(windows.map(|open| (client.clone(), open)));
+        graphs.breaks.extend(breaks.map(|open| (client, open)));
+    }
+
+    /// Ends those findings of a client that are mended, and returns the others.
+    fn still_open(
+        &mut self,
+        (client, track): (&Arc<str>, &Track),
+        open: Option<Vec<OpenFinding>>,
+        arrived: &'static str,
+    ) -> Option<Vec<OpenFinding>> {
+        let mut open = open?;
+        let catalog = self.catalog();
+        let clusters = self.tracks_of(Kind::Cds);
+        let mut known = HashMap::new();
+        let mut has_cluster = |name: Sym| {
+            let find = || clusters.iter().any(|(_, track)| has(catalog, track, name));
+            *known.entry(name).or_insert_with(find)
+        };
+        // Only verdicts tell which of the routes are in force.
+        let is_open = |track: &Track| track.responses.pending().next().is_some();
+        let routes = || ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind));
+        let are_known = !routes().any(|(_, track)| is_open(track));
+        let graphs = &self.source_state.graphs;
+        let is_routed_to =
+            |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
+        let is_kept = |name: Sym| {
+            clusters.iter().any(|(_, track)| track.refused.removal(track.canonical(catalog, name)).is_some())
+        };
+        // The client takes the messages of a stream in order, so that it had the new route before.
+        let accepted = track.verdicts.newest_accepted.filter(|_| track.kind != Some(Kind::Cds));
+        let is_route_first = |window: &OpenFinding| {
+            let is_new = accepted > window.accepted_before && window.stream == self.stream_index;
+            is_new && accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal)
+        };
+        let mut ended: Vec<Ended> = Vec::new();
+        open.retain_mut(|window| {
+            let all_kept = window.clusters.iter().all(|name| is_kept(*name));
+            let mut note = "no route points to it any more after";
+            window.clusters.retain(|name| {
+                let is_there = has_cluster(*name);
+                if is_there {
+                    note = arrived;
+                }
+                !is_there && is_routed_to(*name)
+            });
+            let is_over = window.clusters.is_empty();
+            if is_over {
+                let excuse = match () {
+                    () if all_kept => Some("; the client refused the removal"),
+                    () if note != arrived && is_route_first(window) => Some("; the new route came first"),
+                    () => None,
+                };
+                let note = Some(note).filter(|_| !window.is_softened && excuse.is_none());
+                ended.push(Ended { finding: window.finding, since: window.since, note, excuse });
+            }
+            !is_over
+        });
+        // Another window may keep the finding open.
+        ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
+        self.end_gaps(ended);
+        (!open.is_empty()).then_some(open)
+    }
+
+    fn end_gaps(&mut self, ended: Vec<Ended>) {
+        let at = self.at;
+        for Ended { finding, since, note, excuse } in ended {
+            let rule = self.findings.all().get(finding).map(|finding| finding.rule);
+            debug_assert!(rule.is_none_or(|rule| rule.ending == Ending::State), "{rule:?}");
+            if let Some(excuse) = excuse {
+                self.findings.soften(finding, excuse);
+            }
+            let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
+            self.findings.end(finding, at, &note.unwrap_or_default());
+        }
+    }
+}
+
+/// Whether the client has the cluster, and no removal is on the way.
+fn has(catalog: &Catalog, track: &Track, name: Sym) -> bool {
+    let name = track.canonical(catalog, name);
+    let is_kept = || track.refused.removal(name).is_some();
+    track.in_force(catalog, name).is_some() && (track.sent.is_present(catalog, name) || is_kept())
+}

@@ -1,0 +1,55 @@
+//! Contents of structured names in a response, compared with those before.
+
+use super::structured_contents::ChangedContents;
+use crate::lint::context::RuleContext;
+use crate::lint::exchange::ResponseContext;
+use crate::session::key;
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::Sym;
+
+/// The names, versions and payloads of the structured resources of a response. Names in another
+/// spelling are left out: the content may repeat the spelling.
+fn named_versions(
+    catalog: &Catalog,
+    response: &ResponseContext<'_>,
+) -> impl Iterator<Item = (Sym, Sym, BlobId)> {
+    response.scan.structured.iter().filter_map(|id| {
+        let (name, entry) = (key(catalog, *id), catalog.entry(*id));
+        let is_versioned = entry.name == name && entry.version != Sym::EMPTY;
+        Some((name, entry.version, entry.payload.filter(|_| is_versioned)?))
+    })
+}
+
+impl RuleContext<'_> {
+    fn session(&self) -> usize {
+        self.stream.session.unwrap_or(usize::MAX)
+    }
+
+    /// Returns the structured names and lists of a response with another content than before at the
+    /// same version.
+    pub(crate) fn changed_contents(&self, response: &ResponseContext<'_>) -> ChangedContents {
+        let (known, session) = (&self.source_state.structured_contents, self.session());
+        let mut changed = ChangedContents::default();
+        for named in named_versions(self.catalog(), response) {
+            known.compare_named(named, session, &mut changed);
+        }
+        for entry in &response.scan.inline {
+            known.compare_inline(entry, session, &mut changed);
+        }
+        for names in [&mut changed.own, &mut changed.others] {
+            names.dedup();
+        }
+        changed
+    }
+
+    /// Remembers the contents of structured names and of entries in lists.
+    pub(crate) fn note_contents(&mut self, response: &ResponseContext<'_>) {
+        if response.scan.structured.is_empty() {
+            return;
+        }
+        let (catalog, session) = (self.catalog(), self.session());
+        let known = &mut self.source_state.structured_contents;
+        named_versions(catalog, response).for_each(|named| known.note_named(named, session));
+        response.scan.inline.iter().for_each(|entry| known.note_inline(entry, session));
+    }
+}

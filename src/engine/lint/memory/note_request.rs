@@ -1,0 +1,155 @@
+//! Memory of a request, updated after all rules have checked the request.
+
+use std::time::Duration;
+
+use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
+use crate::lint::alarm::{Alarm, Due};
+use crate::lint::context::RuleContext;
+use crate::lint::exchange::RequestContext;
+use crate::session::{MessageKind, RequestClass, Track, Wildcard, can_warm};
+use xdscope_wire::event::Sym;
+
+/// The time in which a new stream states its subscriptions.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
+
+impl RuleContext<'_> {
+    pub(crate) fn note_request(&mut self, request: &RequestContext<'_>) {
+        self.arm_settled();
+        let RequestContext { track, outcome, .. } = request;
+        let is_wildcard = track.subscribed.is_wildcard();
+        let ends_wildcard = !matches!(outcome.was, Wildcard::None | Wildcard::Unknown) && !is_wildcard;
+        let at = self.at;
+        let state = &mut *self.state;
+        state.requests_since_response += 1;
+        let is_stale = request.has_class(RequestClass::StaleNonce) && outcome.answers.is_none();
+        state.stale_requests_since_response += u32::from(is_stale);
+        state.has_new_names |= !outcome.added.is_empty();
+        state.names_added_at = if outcome.added.is_empty() { state.names_added_at } else { Some(at) };
+        state.has_changed_names |= !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
+        if let Some(body) = request.sotw().filter(|_| outcome.first) {
+            state.stated_version = Some(body.version_info.clone());
+        }
+        // The timers of resources from the stream before go on.
+        if let Some(first) = track.deadlines.values().min().copied().filter(|_| outcome.first) {
+            self.arm(Alarm::Ttl, first);
+        }
+        // The client owes requests for the endpoints of clusters that it has accepted.
+        if outcome.kind == MessageKind::Ack && can_warm(track.kind) && !track.warming.is_empty() {
+            self.arm(Alarm::Warming, at.after(self.options.timers.warm));
+        }
+        self.restore_references(request);
+        self.drop_references(request);
+        let state = &mut *self.state;
+        note_verdict(state, request);
+        state.note_spellings(self.store.catalog(), request.names());
+        self.settle_targets(request);
+        self.note_unsubscribed_names(request, ends_wildcard);
+        let state = &mut *self.state;
+        let is_empty = track.subscription.last_names.as_ref().is_some_and(|raw| raw.is_empty());
+        state.emptied_at =
+            if is_empty && track.subscription.was_named { state.emptied_at.or(Some(at)) } else { None };
+        let drops_names = outcome.kind == MessageKind::Ack && !outcome.removed.is_empty();
+        state.missing_from_ack = self.seq.filter(|_| drops_names).map(|seq| {
+            let names = outcome.removed.iter().copied().take(MAX_NAMES).collect();
+            (seq, at, names)
+        });
+        if request.delta().is_some() {
+            self.note_delta_request(request);
+        } else if !outcome.added.is_empty() {
+            self.arm_waiting(track);
+        }
+    }
+
+    fn note_unsubscribed_names(&mut self, request: &RequestContext<'_>, ends_wildcard: bool) {
+        let outcome = request.outcome;
+        let (at, timers) = (self.at, self.options.timers);
+        let state = &mut *self.state;
+        for name in &outcome.added {
+            state.unsubscribed.remove(name);
+        }
+        if state.unsubscribed.len() + outcome.removed.len() > MAX_NAMES {
+            // Too many to remember: for a while rules cannot know what the client wants.
+            state.unsubscribed.retain(|_, since| at.since(*since) <= timers.ack);
+            state.wildcard_ended_at = Some(at);
+        }
+        for name in &outcome.removed {
+            state.note_unsubscribed(*name, at);
+            state.left_out.remove(name);
+        }
+        if ends_wildcard {
+            state.wildcard_ended_at = Some(at);
+            state.left_out.clear();
+        }
+    }
+
+    fn note_delta_request(&mut self, request: &RequestContext<'_>) {
+        let Some(body) = request.delta() else { return };
+        let (at, outcome) = (self.at, request.outcome);
+        let state = &mut *self.state;
+        // A held name without a subscription may well be removed by the server.
+        for name in body.initial_resource_versions.keys().filter(|_| outcome.first) {
+            state.note_unsubscribed(*name, at);
+        }
+        let is_old = outcome.referenced.is_some_and(|about| !about.newest)
+            || request.has_class(RequestClass::SettledNonce);
+        if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
+            state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
+        }
+        let (track, catalog) = (request.track, self.catalog());
+        let is_owed = |name: &Sym| {
+            let owed = track.subscription.unclassified.get(&track.canonical(catalog, *name));
+            owed.is_some_and(|(_, seq)| Some(*seq) == self.seq)
+        };
+        // Names that were unsubscribed under a wildcard (docs/protocol.md#f-26).
+        if outcome.removed.iter().any(is_owed) {
+            self.arm(Alarm::Reclassify, self.at.after(self.options.timers.answer));
+        }
+        if !body.subscribe.is_empty() || !body.locators_subscribe.is_empty() {
+            self.arm_waiting(track);
+        }
+    }
+
+    /// Sets the timer of a new stream with its first request.
+    fn arm_settled(&mut self) {
+        let at = self.at.after(SETTLE_TIME);
+        let is_first = self.stream.requests == 1 && self.has_timestamps();
+        if is_first && self.stream_state.arm(Alarm::Settled, at) {
+            self.alarms.set(Due { at, stream: self.stream_index, track: None, alarm: Alarm::Settled });
+        }
+    }
+
+    /// Sets the timers of names that the client waits for, maybe since the stream before.
+    fn arm_waiting(&mut self, track: &Track) {
+        let (at, timers) = (self.at, self.options.timers);
+        let since = track.waiting.oldest().filter(|_| track.traffic.requests == 1);
+        let since = since.map_or(at, |since| since.min(at));
+        self.arm(Alarm::Waiting, since.after(timers.answer).max(at));
+        self.arm(Alarm::Missing, since.after(timers.exist).max(at));
+    }
+}
+
+/// Moves the response that a verdict settles.
+fn note_verdict(state: &mut TrackState, request: &RequestContext<'_>) {
+    let outcome = request.outcome;
+    if !outcome.skipped.is_empty() {
+        state.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));
+    }
+    let Some(answered) = outcome.answers else { return };
+    let Some(at) = state.pending.iter().position(|sent| sent.seq == answered) else { return };
+    let Some(sent) = state.pending.remove(at) else { return };
+    if outcome.kind == MessageKind::Ack {
+        if state.acked_versions.back() != Some(&sent.version) {
+            if state.acked_versions.len() == MAX_RESPONSES {
+                state.acked_versions.pop_front();
+            }
+            state.acked_versions.push_back(sent.version);
+        }
+        // Content that was accepted later may be sent again.
+        state.rejected.retain(|old| old.list.fingerprint() != sent.list.fingerprint());
+    } else if outcome.kind == MessageKind::Nack {
+        if state.rejected.len() == MAX_REJECTED {
+            state.rejected.pop_front();
+        }
+        state.rejected.push_back(sent);
+    }
+}

@@ -1,0 +1,311 @@
+//! Streams that go on where an earlier stream of the client ended.
+
+use std::time::Duration;
+
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
+use xdscope_wire::{Message, MessageBody};
+
+use super::visits;
+use crate::session::Context;
+use crate::session::content::compare::key;
+use crate::session::content::names::{SymMap, SymSet};
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::content::responses::{Response, Status};
+use crate::session::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
+use crate::session::interventions::divergence::Divergence;
+use crate::session::stream::Stream;
+use crate::session::subscription::NameRequest;
+use crate::session::track::Track;
+use crate::session::track::prior::Prior;
+use xdscope_wire::xdstp::is_malformed;
+
+/// Longest time between the ends of streams that end for one reason.
+const MAX_JOINT_END: Duration = Duration::from_secs(1);
+
+/// Whether a stream is open, or closed together with another one or later.
+pub(crate) fn is_beside(stream: &Stream, other: &Stream) -> bool {
+    let (Some((at, _)), Some((end, _))) = (&stream.closed, &other.closed) else {
+        return stream.closed.is_none();
+    };
+    end.since(*at) <= MAX_JOINT_END
+}
+
+impl Engine {
+    /// Returns the tracks of a type on streams of the session after a stream, the oldest first.
+    pub(crate) fn later_tracks<'a>(
+        &'a self,
+        stream: &Stream,
+        type_url: &'a TypeUrl,
+    ) -> impl Iterator<Item = (&'a Stream, &'a Track)> {
+        let index = self.index(stream.id).unwrap_or_default();
+        let all = self.session_of(stream).map_or(&[][..], |session| &session.all);
+        let place = all.partition_point(|other| *other <= index);
+        let later = all.get(place..).unwrap_or_default().iter().inspect(|_| visits::count());
+        let later = later.filter_map(|other| self.streams().get(*other));
+        later.filter_map(|stream| Some((stream, stream.find(type_url)?)))
+    }
+
+    /// Returns what the client had of a type at the end of its newest earlier stream with the type,
+    /// and records that this stream takes over. `message` is the first request for the type.
+    pub(crate) fn take_prior(
+        &mut self,
+        catalog: &Catalog,
+        index: usize,
+        (type_url, message): (&TypeUrl, &Message),
+        at: Time,
+    ) -> Option<Prior> {
+        let stream = self.streams().get(index)?;
+        let own = self.predecessor(catalog, stream, type_url, message);
+        let predecessor = own.map(|(before, _)| before.id);
+        let prior = match (own, &message.body) {
+            (Some((before, found)), _) => self.prior(catalog, before, found),
+            (None, MessageBody::SotwRequest(request)) => {
+                let other = self.at_other_server(stream, type_url, &request.version_info);
+                // Refusals at one server say nothing about another one.
+                other.and_then(|(before, found)| self.prior(catalog, before, found)).map(|prior| Prior {
+                    nacks: None,
+                    diverged: None,
+                    ..prior
+                })
+            }
+            _ => None,
+        };
+        self.take_over((index, type_url), predecessor, at);
+        prior
+    }
+
+    /// Returns the earlier stream of the session, with its track of a type, that a stream goes on
+    /// with: a closed one that no other stream goes on with, and that shares most names with the
+    /// first request for the type; of several the newest.
+    ///
+    /// A client may have one stream for each resource (docs/protocol.md#e-49). A stream beside an
+    /// open one with other names goes on with none.
+    fn predecessor(
+        &self,
+        catalog: &Catalog,
+        stream: &Stream,
+        type_url: &TypeUrl,
+        message: &Message,
+    ) -> Option<(&Stream, &Track)> {
+        let names = RequestedNames::of(catalog, message);
+        let mut newest = None;
+        let mut best: Option<(usize, &Stream, &Track)> = None;
+        for before in self.before(stream) {
+            let Some(found) = before.find(type_url) else { continue };
+            newest = newest.or(Some((before, found)));
+            if before.closed.is_none() || found.replaced.is_some() {
+                continue;
+            }
+            let shared = names.shared_with(catalog, found);
+            if best.is_none_or(|(most, ..)| shared > most) {
+                best = Some((shared, before, found));
+            }
+            if shared == names.count() {
+                break;
+            }
+        }
+        let best = best.filter(|(shared, ..)| *shared > 0).map(|(_, before, found)| (before, found));
+        best.or(
+            newest.filter(|(before, found)| before.closed.is_some() || names.shared_with(catalog, found) > 0)
+        )
+    }
+
+    /// Whether the client has, or had, streams of the method to another server.
+    pub(crate) fn has_other_server(&self, stream: &Stream) -> bool {
+        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server());
+        sessions.is_some_and(|sessions| sessions.len() > 1)
+    }
+
+    /// Returns the newest closed stream of the client to another server, with its track of a type,
+    /// if the client states the version that it had there: it goes on with those resources.
+    fn at_other_server(
+        &self,
+        stream: &Stream,
+        type_url: &TypeUrl,
+        version: &VersionInfo,
+    ) -> Option<(&Stream, &Track)> {
+        if version.is_empty() {
+            return None;
+        }
+        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server())?;
+        let others = sessions.iter().filter(|session| stream.session != Some(**session));
+        let newest = others.filter_map(|session| {
+            let ended = self.sessions.get(session)?.ended.iter().rev().take(MAX_EARLIER_STREAMS);
+            let mut ended = ended.inspect(|_| visits::count());
+            ended.find_map(|index| Some((index, self.streams.get(*index)?.find(type_url)?)))
+        });
+        let (newest, found) = newest.max_by_key(|(index, _)| **index)?;
+        let other = self.streams.get(*newest)?;
+        let newest = found.responses.last().map(|response| &response.version);
+        let is_known = [found.stated_version(), newest].into_iter().flatten().any(|known| known == version);
+        is_known.then_some((other, found))
+    }
+
+    /// Returns what the client had of a type at the end of a stream.
+    fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track) -> Option<Prior> {
+        if found.accepted.count() == 0
+            && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
+        {
+            // The client has resources from before the recording.
+            return None;
+        }
+        let newest = found.responses.last();
+        let is_delta = before.variant().is_some_and(Variant::is_delta);
+        let (owed, owes_all) = found.owed_at_other_versions(catalog, is_delta);
+        let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
+        let still_warms = before.closed.is_some() && !found.warming.is_empty();
+        let before = self.index(before.id).filter(|_| still_warms);
+        let is_accepted = |status| !matches!(status, Status::Nacked | Status::NackedByVersion);
+        Some(Prior {
+            accepted: found.accepted.clone(),
+            sent: found.sent.clone(),
+            deadlines: found.deadlines.clone(),
+            ttls: found.ttls.clone(),
+            unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },
+            refused: if is_delta { found.refused.names().collect() } else { SymSet::default() },
+            accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
+            newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
+            has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_owed.is_none(),
+            owed,
+            owes_all,
+            nacks,
+            waiting: found.missing_since(catalog),
+            diverged: found.diverged.clone().filter(Divergence::has_lost_resources),
+            ended: found.ended,
+            batches: found.warming.clone(),
+            warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
+        })
+    }
+
+    /// Records that a stream takes over a type from an earlier one, if that has ended.
+    fn take_over(&mut self, (index, type_url): (usize, &TypeUrl), before: Option<StreamId>, at: Time) {
+        let track = self.streams.get_mut(index).and_then(|stream| stream.find_mut(type_url));
+        if let Some(track) = track {
+            track.predecessor = before;
+        }
+        let Some(before) = before.and_then(|id| self.index(id)) else { return };
+        let ended = self.streams.get_mut(before).filter(|before| before.closed.is_some());
+        if let Some(track) = ended.and_then(|before| before.find_mut(type_url)) {
+            track.replaced.get_or_insert(at);
+        }
+    }
+}
+
+/// The names in the first request for a type.
+struct RequestedNames<'a> {
+    names: &'a [Sym],
+    is_wildcard: bool,
+}
+
+impl RequestedNames<'_> {
+    fn of<'a>(catalog: &Catalog, message: &'a Message) -> RequestedNames<'a> {
+        let names = match &message.body {
+            MessageBody::SotwRequest(request) => &*request.resource_names,
+            MessageBody::DeltaRequest(request) => &*request.subscribe,
+            _ => &[],
+        };
+        let is_wildcard = names.is_empty() || names.iter().any(|name| catalog.text(*name) == "*");
+        RequestedNames { names, is_wildcard }
+    }
+
+    fn count(&self) -> usize {
+        self.names.len().max(1)
+    }
+
+    /// Returns how many of the names the client requested on a track; a wildcard counts as one.
+    fn shared_with(&self, catalog: &Catalog, track: &Track) -> usize {
+        let subscribed = &track.subscribed;
+        let is_shared = |name: &&Sym| subscribed.names.contains(catalog.first_spelling(**name));
+        let wildcard = usize::from(self.is_wildcard && subscribed.may_be_wildcard());
+        self.names.iter().filter(is_shared).count() + wildcard
+    }
+}
+
+impl Track {
+    /// Returns the resources of which the server owes another version than the client has, and
+    /// whether it owes all resources of the type: SotW responses that the client has refused or not
+    /// answered, whose version is not in force, and what an earlier stream owed already.
+    fn owed_at_other_versions(&self, catalog: &Catalog, is_delta: bool) -> (SymSet, bool) {
+        let is_owed_anew = |name: &Sym| self.is_owed_anew(*name, self.sent.get(catalog, *name).as_ref());
+        let mut owed: SymSet = match self.carried.owes_newer {
+            true => self.waiting.iter().map(|(name, _)| name).filter(is_owed_anew).collect(),
+            false => SymSet::default(),
+        };
+        let mut owes_all = self.owes_all_anew();
+        let in_force = self.version_in_force();
+        let is_open = |of: &&Response| !is_delta && Some(&of.version) != in_force;
+        for response in self.responses.pending().filter(is_open) {
+            let Some(body) = &response.body else { continue };
+            owes_all |= body.full;
+            owed.extend(body.list.blobs().iter().map(|id| key(catalog, *id)));
+        }
+        if !is_delta {
+            let refused = self.refused_since_ack();
+            owes_all |= !refused.is_empty() && self.kind.is_some_and(Kind::full_state);
+            owed.extend(refused);
+        }
+        (owed, owes_all)
+    }
+
+    /// Returns the resources that the client may have, and that it does not request.
+    fn unrequested_resources(&self, catalog: &Catalog) -> SymSet {
+        if self.subscribed.may_be_wildcard() || !self.names_known {
+            return SymSet::default();
+        }
+        let slots = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
+        let is_unrequested = |(name, slot): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(slot));
+        slots.filter(is_unrequested).map(|(name, _)| name).collect()
+    }
+
+    /// Goes on with the warming of the resources that the client has kept from the stream before.
+    pub(crate) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
+        for batch in &prior.warming {
+            let is_kept = |slot: ResourceEntry| slot.state == Presence::Kept && slot.blob.is_some();
+            let names = batch.names().iter().copied();
+            let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
+            let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };
+            self.warming.go_on(batch, names, (&prior.batches, since));
+        }
+    }
+
+    /// Returns the names that the server owes and that the client does not have in another version,
+    /// with the times and requests with which the client began to wait.
+    fn missing_since(&self, catalog: &Catalog) -> SymMap<(Time, Seq)> {
+        let owed = self.waiting.iter().filter(|(_, request)| request.is_owed());
+        let owed = owed.filter(|(name, _)| !self.sent.is_present(catalog, *name));
+        owed.map(|(name, request)| (name, (request.since, request.began_with()))).collect()
+    }
+
+    /// Waits for the names of a first request. The wait for a name goes on from the stream before
+    /// (docs/protocol.md#e-34).
+    pub(crate) fn wait_for_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        names: Vec<Sym>,
+        request: NameRequest,
+        earlier: &SymMap<(Time, Seq)>,
+    ) {
+        let of = |name: &Sym| match earlier.get(name) {
+            Some((since, n)) if *since < request.since => {
+                NameRequest { since: *since, earlier: Some(*n), ..request }
+            }
+            _ => request,
+        };
+        let since = |name: &Sym| (of(name).since, of(name).began_with());
+        let mut names = names;
+        let mut malformed = Vec::new();
+        if ctx.specials.structured {
+            (malformed, names) = names.into_iter().partition(|name| is_malformed(ctx.catalog.text(*name)));
+        }
+        names.sort_by_key(since);
+        match (names.first(), names.last()) {
+            (Some(first), Some(last)) if since(first) == since(last) => {
+                let request = of(first);
+                self.waiting.add_all(names, request, ctx.runs);
+            }
+            _ => names.iter().for_each(|name| self.waiting.add(*name, of(name))),
+        }
+        malformed.iter().for_each(|name| self.wait_for(ctx, *name, of(name)));
+    }
+}

@@ -1,0 +1,155 @@
+//! Events of messages that concern more than one type or stream.
+
+use std::sync::Arc;
+
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::{Message, NodeInfo};
+
+use crate::session::engine::Engine;
+use crate::session::events::{EventKind, EventList};
+use crate::session::stream::node::differences;
+use crate::session::{PushFact, RequestOutcome, Track, Wildcard};
+use xdscope_wire::xdstp::is_structured;
+
+impl Engine {
+    /// Adds the events of a request. `changed_by`: the earlier request that changed the
+    /// names last.
+    pub(crate) fn note_request_events(
+        &self,
+        (catalog, events): (&mut Catalog, &mut EventList),
+        (index, track): (usize, usize),
+        request: &RequestOutcome,
+        (changed_by, star): (Option<Seq>, Sym),
+        at: Time,
+    ) {
+        let stream = self.streams().get(index);
+        let Some(of) = stream.and_then(|stream| stream.tracks.get(track)) else { return };
+        // A client without on-demand routes opens VHDS with an empty request, which is not a
+        // wildcard (docs/protocol.md#a-05).
+        let is_lazy = of.kind == Some(Kind::Vhds);
+        let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
+        events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
+        if !request.unknown_unsubscribes.is_empty() && !of.has_lost {
+            events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
+        }
+        let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
+        if !changes.is_empty() {
+            events.add_all(EventKind::NodeChanged, &changes);
+        }
+        let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
+        self.note_failovers(catalog, events, (index, &names));
+        let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
+        let asks = !request.first && !request.partial && !names.is_empty();
+        if !is_delta || !asks {
+            return;
+        }
+        let is_fresh = |push: &PushFact| self.is_fresh(push, changed_by, at);
+        // Redirects and lists refer to names of their own type.
+        let is_listed = of.traffic.last_push.as_ref().is_some_and(is_fresh);
+        let is_structured = |name: &Sym| is_structured(catalog.text(*name));
+        let names: Vec<Sym> = names.into_iter().filter(|name| !(is_listed && is_structured(name))).collect();
+        // A wildcard covers the resources that others refer to, except those with structured names.
+        let is_covered = matches!(wildcard(request.was), Wildcard::Explicit | Wildcard::Legacy);
+        let names: Vec<Sym> = match self.is_caused((index, track), changed_by, at) {
+            false => names,
+            true if is_covered => names.into_iter().filter(|name| !is_structured(name)).collect(),
+            true => Vec::new(),
+        };
+        if !names.is_empty() {
+            events.add_all(EventKind::OnDemand, &names);
+        }
+    }
+
+    /// Returns the fields in which the node of a request differs from the one before.
+    pub(crate) fn node_changes(
+        &self,
+        catalog: &Catalog,
+        before: Option<&NodeInfo>,
+        message: &Message,
+    ) -> Vec<&'static str> {
+        let nodes = before.zip(message.node());
+        nodes.map_or_else(Vec::new, |(before, node)| differences(catalog, &self.node_digests, before, node))
+    }
+
+    /// Adds the alternatives among the names that a request on a stream adds.
+    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, (index, names): (usize, &[Sym])) {
+        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
+        let Some(client) = stream.map(|stream| stream.client()) else { return };
+        for name in names {
+            let text = catalog.text(*name);
+            let primary = is_structured(text).then(|| self.needs().primary_of(&client, text)).flatten();
+            if let Some(primary) = primary {
+                let primary = catalog.intern(&primary);
+                events.add_all(EventKind::Failover, &[primary, *name]);
+            }
+        }
+    }
+
+    /// Whether a response of another type may have caused a request for more names: a resource of
+    /// that type can refer to such names, and the response came not long ago, or since the names
+    /// changed last if the source has no timestamps.
+    fn is_caused(&self, (index, track): (usize, usize), changed_by: Option<Seq>, at: Time) -> bool {
+        let kind_of = |place: (usize, usize)| self.streams().get(place.0)?.tracks.get(place.1)?.kind;
+        let kind = kind_of((index, track));
+        let is_cause = |of: &Track| {
+            let push = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind));
+            push.is_some_and(|push| self.is_fresh(push, changed_by, at))
+        };
+        self.client_of(index).into_iter().any(|other| {
+            let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);
+            let others = tracks.iter().enumerate().filter(|(at, _)| (other, *at) != (index, track));
+            others.map(|(_, of)| of).any(is_cause)
+        })
+    }
+
+    /// Whether a push came not long ago, or after `changed_by` if the source has no timestamps.
+    fn is_fresh(&self, push: &PushFact, changed_by: Option<Seq>, at: Time) -> bool {
+        match self.resource_timeout() {
+            Some(limit) => at.since(push.at) < limit,
+            None => Some(Seq(push.n)) > changed_by,
+        }
+    }
+
+    /// Returns the control plane of the stream before, if a message is the first of its stream that
+    /// names one.
+    pub(crate) fn plane_before(&self, index: usize, message: &Message) -> Option<Arc<str>> {
+        message.response()?.control_plane?;
+        let stream = self.streams().get(index).filter(|stream| stream.control_plane.is_none())?;
+        self.stream(stream.reconnect_of?)?.control_plane.clone()
+    }
+
+    /// Records the control plane of a response. `before`: that of the stream before.
+    pub(crate) fn note_plane_change(
+        &mut self,
+        catalog: &mut Catalog,
+        events: &mut EventList,
+        (index, message): (usize, &Message),
+        before: Option<Arc<str>>,
+        (n, at): (Seq, Time),
+    ) {
+        let Some(plane) = message.response().and_then(|response| response.control_plane) else { return };
+        let Some(stream) = self.stream_at(index) else { return };
+        let before = stream.note_plane(plane, n, at).or(before).filter(|before| before != plane);
+        if let Some(before) = before {
+            let names = [catalog.intern(&before), catalog.intern(plane)];
+            events.add_all(EventKind::ControlPlaneChanged, &names);
+        }
+    }
+}
+
+/// Whether resources of one type can refer to resources of another (docs/protocol.md#a-15).
+fn may_refer(from: Option<Kind>, to: Option<Kind>) -> bool {
+    let (Some(from), Some(to)) = (from, to) else { return true };
+    match to {
+        Kind::Lds => false,
+        Kind::Cds => matches!(from, Kind::Lds | Kind::Rds | Kind::Vhds | Kind::Ecds),
+        Kind::Rds => matches!(from, Kind::Lds | Kind::Srds),
+        Kind::Eds => from == Kind::Cds,
+        Kind::Sds => matches!(from, Kind::Lds | Kind::Cds | Kind::Ecds),
+        Kind::Srds | Kind::Ecds => matches!(from, Kind::Lds | Kind::Rds),
+        Kind::Vhds => from == Kind::Rds,
+        Kind::Leds => from == Kind::Eds,
+        Kind::Rtds => false,
+    }
+}

@@ -1,0 +1,420 @@
+//! The difference between what client and server believe, caused by xdscope.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::session::MessageKind;
+use xdscope_wire::event::{Dir, Seq, Time};
+use xdscope_wire::{Interference, InterventionFacts};
+
+/// Interventions in a type that are remembered until they are repaired.
+const MAX_CAUSES: usize = 256;
+
+/// Client and server believe different things about a type, because of xdscope.
+///
+/// Lasts until later messages have repaired each of the interventions. Delta: each changed or
+/// withheld resource and name has to be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The newest intervention that is not repaired.
+    pub facts: Arc<InterventionFacts>,
+    /// When the first of the interventions took place.
+    pub since: Time,
+    /// Number of interventions.
+    pub count: u64,
+    /// The version of the newest push that xdscope has stopped, as the server sent it.
+    pub offered: Option<Arc<str>>,
+    /// Pushes that the server has sent and the client has never got.
+    pub withheld: u64,
+    /// Those among them that the server believes to be refused.
+    pub refused: u64,
+    /// The version of the newest changed push, once the client has acknowledged it.
+    pub runs_changed: Option<Arc<str>>,
+    /// The version of a changed push that is on its way, and its number once the client has it.
+    changed: Option<(Arc<str>, Option<Seq>)>,
+    /// Interventions that are not repaired, the oldest first.
+    causes: Vec<Cause>,
+    /// Delta: resources in which the client differs from the server, with the intervention.
+    lost_resources: BTreeMap<Arc<str>, Arc<InterventionFacts>>,
+    /// Delta: names in which the subscription at the server differs, with the intervention: `true`
+    /// if the server lacks the name, `false` if only the server has it.
+    lost_names: BTreeMap<Arc<str>, (bool, Arc<InterventionFacts>)>,
+}
+
+/// An intervention that is not repaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cause {
+    facts: Arc<InterventionFacts>,
+    repair: Repair,
+    /// The newest message before the intervention ended.
+    after: Seq,
+    /// Coming pushes that are part of the intervention.
+    altered: u8,
+    /// The message is still to come.
+    is_postponed: bool,
+}
+
+/// The message that repairs an intervention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// The postponed request itself.
+    Arrival,
+    /// The one after which both sides have the same names.
+    Names,
+    /// The answer to the newest copy of a push.
+    Answer,
+    /// The ACK of a later push that xdscope did not change.
+    LaterAck,
+}
+
+/// Delta: resources and names in which the state of one side differs from what the other side sent.
+///
+/// Messages state changes only, so that later ones need not repair it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Resources of the client.
+    pub(crate) resources: BTreeSet<Arc<str>>,
+    /// Names of the subscription at the server: `true` if the server lacks the name, `false` if
+    /// only the server has it.
+    pub(crate) names: BTreeMap<Arc<str>, bool>,
+}
+
+/// Whether an intervention has left out the second answer to a push that the same fault had sent
+/// twice. Nothing is lost by that.
+pub(crate) fn is_second_answer<'a>(
+    facts: &InterventionFacts,
+    mut earlier: impl Iterator<Item = &'a Arc<InterventionFacts>>,
+) -> bool {
+    let is_copy = |of: &Arc<InterventionFacts>| {
+        (of.dir, of.interference) == (Dir::Resp, Interference::Duplicated) && of.by == facts.by
+    };
+    (facts.dir, facts.interference) == (Dir::Req, Interference::Dropped) && earlier.any(is_copy)
+}
+
+/// A consequence as far as it is known, to find the intervention that has caused it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Consequence<'a> {
+    /// Resources that are missing or wrong.
+    pub(crate) names: &'a [Arc<str>],
+    /// Messages about which something is wrong.
+    pub(crate) messages: &'a [Seq],
+    /// The nonce of a push without an answer.
+    pub(crate) nonce: Option<&'a str>,
+    /// The direction of the message that is missing.
+    pub(crate) dir: Option<Dir>,
+}
+
+impl Cause {
+    fn new(facts: Arc<InterventionFacts>, has_lost_names: bool, after: Seq) -> Cause {
+        let repair = match (facts.dir, facts.interference) {
+            (Dir::Req, interference) if interference.postpones() => Repair::Arrival,
+            (Dir::Req, Interference::Corrected) => Repair::Names,
+            // With the answer to a push more than names is lost.
+            (Dir::Req, _) if has_lost_names && facts.nonce.is_empty() => Repair::Names,
+            (Dir::Resp, Interference::Duplicated) => Repair::Answer,
+            _ => Repair::LaterAck,
+        };
+        let altered = match (facts.dir, facts.interference) {
+            (Dir::Resp, Interference::Changed) => 1,
+            (Dir::Resp, Interference::Duplicated | Interference::Reordered) => 2,
+            _ => 0,
+        };
+        Cause { repair, after, altered, is_postponed: facts.interference.postpones(), facts }
+    }
+
+    fn is_of(&self, dir: Dir, nonce: &str) -> bool {
+        self.facts.dir == dir && *self.facts.nonce == *nonce
+    }
+
+    fn awaits(&self, dir: Dir, nonce: &str) -> bool {
+        self.is_postponed && self.is_of(dir, nonce)
+    }
+
+    /// Whether a push with this nonce, which should have come after the next one, comes first,
+    /// because there was no next one in time.
+    fn comes_alone(&self, nonce: &str) -> bool {
+        let is_whole = self.altered == 2 && self.facts.interference == Interference::Reordered;
+        is_whole && self.is_of(Dir::Resp, nonce)
+    }
+
+    /// Whether the client has the pushes that are part of the intervention, up to `after`.
+    fn has_altered_push(&self) -> bool {
+        use Interference::{Changed, Duplicated, Reordered};
+        let alters = matches!(self.facts.interference, Changed | Duplicated | Reordered);
+        alters && self.facts.dir == Dir::Resp && self.altered == 0
+    }
+
+    /// Whether a push is to come that xdscope has changed.
+    fn awaits_changed_push(&self) -> bool {
+        self.altered > 0 && (self.facts.dir, self.facts.interference) == (Dir::Resp, Interference::Changed)
+    }
+
+    /// Whether an answer to a push repairs the intervention, if nothing is lost.
+    fn is_repaired_by(&self, kind: MessageKind, answered: Seq) -> bool {
+        let is_whole = self.altered == 0 && !self.is_postponed;
+        is_whole
+            && match self.repair {
+                Repair::Answer => answered >= self.after,
+                Repair::LaterAck => kind == MessageKind::Ack && answered > self.after,
+                Repair::Arrival | Repair::Names => false,
+            }
+    }
+}
+
+impl Divergence {
+    /// Returns the divergence after an intervention, which came after the message `after`; `None`
+    /// if both sides agree again.
+    pub(crate) fn after(
+        before: Option<Divergence>,
+        (facts, lost): (Arc<InterventionFacts>, Losses),
+        after: Seq,
+        at: Time,
+    ) -> Option<Divergence> {
+        if facts.interference == Interference::Released {
+            let mut before = before?;
+            before.arrived(facts.dir, &facts.nonce);
+            return (!before.settle(None)).then_some(before);
+        }
+        if (facts.dir, facts.interference) == (Dir::Req, Interference::Duplicated) {
+            // The server has got what the client sent.
+            return before;
+        }
+        let mut new = before.unwrap_or(Divergence {
+            facts: facts.clone(),
+            since: at,
+            count: 0,
+            offered: None,
+            withheld: 0,
+            refused: 0,
+            runs_changed: None,
+            changed: None,
+            causes: Vec::new(),
+            lost_resources: BTreeMap::new(),
+            lost_names: BTreeMap::new(),
+        });
+        // A later intervention in a postponed message takes the place of the earlier one.
+        new.causes.retain(|of| !of.awaits(facts.dir, &facts.nonce));
+        let cause = Cause::new(facts.clone(), !lost.names.is_empty(), after);
+        new.lost_resources.extend(lost.resources.into_iter().map(|name| (name, facts.clone())));
+        let names = lost.names.into_iter();
+        new.lost_names.extend(names.map(|(name, is_missing)| (name, (is_missing, facts.clone()))));
+        if facts.dir == Dir::Resp {
+            new.note_push(&facts);
+        }
+        new.count += 1;
+        new.add(cause);
+        Some(new)
+    }
+
+    /// Adds an intervention. Beyond the limit, the ACK that repairs it repairs the oldest such one.
+    fn add(&mut self, cause: Cause) {
+        self.facts = cause.facts.clone();
+        if self.causes.len() >= MAX_CAUSES {
+            let is_implied = |of: &Cause| of.repair == Repair::LaterAck && !of.is_postponed;
+            let oldest = self.causes.iter().position(is_implied).filter(|_| is_implied(&cause));
+            let Some(oldest) = oldest else { return };
+            self.causes.remove(oldest);
+        }
+        self.causes.push(cause);
+    }
+
+    /// Notes what happened to a push of the server.
+    fn note_push(&mut self, facts: &InterventionFacts) {
+        match facts.interference {
+            Interference::Dropped | Interference::Bounced => {
+                self.offered = Some(facts.version.clone());
+                self.withheld += 1;
+                self.refused += u64::from(facts.interference == Interference::Bounced);
+            }
+            Interference::Changed => self.changed = Some((facts.version.clone(), None)),
+            _ => {}
+        }
+    }
+
+    /// Notes that a message is not postponed any more. Returns whether it was.
+    fn arrived(&mut self, dir: Dir, nonce: &str) -> bool {
+        let Some(at) = self.causes.iter().position(|of| of.awaits(dir, nonce)) else { return false };
+        self.causes[at].is_postponed = false;
+        if self.causes[at].repair == Repair::Arrival {
+            self.causes.remove(at);
+        }
+        true
+    }
+
+    /// Forgets interventions that an answer to a push, or an earlier message, has repaired. Returns
+    /// whether none is left.
+    fn settle(&mut self, answer: Option<(MessageKind, Seq)>) -> bool {
+        let names = self.lost_names.values().map(|(_, by)| by);
+        let losing: BTreeSet<_> = self.lost_resources.values().chain(names).map(Arc::as_ptr).collect();
+        self.causes.retain(|of| {
+            let is_repaired = match (of.repair, answer) {
+                (Repair::Names, _) => true,
+                (_, Some((kind, answered))) => of.is_repaired_by(kind, answered),
+                _ => false,
+            };
+            !is_repaired || losing.contains(&Arc::as_ptr(&of.facts))
+        });
+        if let Some(newest) = self.causes.last() {
+            self.facts = newest.facts.clone();
+        }
+        self.causes.is_empty() && losing.is_empty()
+    }
+
+    /// Returns the intervention that has caused something, as far as that is known; else the newest
+    /// one.
+    pub(crate) fn cause_of(&self, what: &Consequence<'_>) -> &Arc<InterventionFacts> {
+        let lost = |name: &Arc<str>| {
+            self.lost_resources.get(name).or_else(|| self.lost_names.get(name).map(|(_, by)| by))
+        };
+        let newest = |is_sought: &dyn Fn(&Cause) -> bool| {
+            self.causes.iter().rev().find(|of| is_sought(of)).map(|of| &of.facts)
+        };
+        let is_about = |of: &Cause| what.messages.contains(&of.after);
+        what.names
+            .iter()
+            .find_map(lost)
+            .or_else(|| newest(&|of| of.has_altered_push() && is_about(of)))
+            .or_else(|| newest(&|of| of.facts.dir == Dir::Req && is_about(of)))
+            .or_else(|| newest(&|of| what.nonce.is_some_and(|nonce| *of.facts.nonce == *nonce)))
+            .or_else(|| newest(&|of| Some(of.facts.dir) == what.dir))
+            .unwrap_or(&self.facts)
+    }
+
+    /// Whether a resource or name of one side differs from what the other side sent.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost_resources.is_empty() || !self.lost_names.is_empty()
+    }
+
+    /// Whether the client has a resource otherwise than the server sent it.
+    pub(crate) fn has_lost_resource(&self, name: &str) -> bool {
+        self.lost_resources.contains_key(name)
+    }
+
+    /// Whether resources of the client differ from what the server sent.
+    pub(crate) fn has_lost_resources(&self) -> bool {
+        !self.lost_resources.is_empty()
+    }
+
+    /// Notes a resource that the server has sent or removed: the server has read its name.
+    pub(crate) fn served(&mut self, name: &str) {
+        self.lost_resources.remove(name);
+        if self.lost_names.get(name).is_some_and(|(is_missing, _)| *is_missing) {
+            self.lost_names.remove(name);
+        }
+    }
+
+    /// Notes a resource that the client has given up.
+    pub(crate) fn give_up(&mut self, name: &str) {
+        self.lost_resources.remove(name);
+    }
+
+    /// Notes a name that the client subscribes or unsubscribes.
+    pub(crate) fn asked(&mut self, name: &str) {
+        self.lost_names.remove(name);
+    }
+
+    /// Notes a request that states all names.
+    pub(crate) fn restated(&mut self, is_named: impl Fn(&str) -> bool) {
+        self.lost_names.retain(|name, _| is_named(name));
+    }
+
+    /// Returns the intervention of which a push with this nonce is part.
+    fn altering(&self, nonce: &str) -> Option<usize> {
+        let is_open = |of: &Cause| of.altered > 0;
+        let own = self.causes.iter().position(|of| is_open(of) && of.is_of(Dir::Resp, nonce));
+        let is_postponed = || self.causes.iter().any(|of| of.awaits(Dir::Resp, nonce));
+        // The push may have another nonce now.
+        own.or_else(|| self.causes.iter().position(is_open).filter(|_| !is_postponed()))
+    }
+
+    /// Whether a push with this nonce has not the content that the server sent last.
+    pub(crate) fn is_altered(&self, nonce: &str) -> bool {
+        let by = self.altering(nonce).and_then(|at| self.causes.get(at));
+        by.is_some_and(|of| of.repair != Repair::Answer)
+    }
+
+    /// Returns the divergence of a later stream, on which the client claims to have resources.
+    pub(crate) fn carried(mut self, is_claimed: impl Fn(&str) -> bool) -> Option<Divergence> {
+        // The client subscribes anew.
+        self.lost_names.clear();
+        self.lost_resources.retain(|name, _| is_claimed(name));
+        let lost = &self.lost_resources;
+        self.causes.retain(|of| lost.values().any(|by| Arc::ptr_eq(by, &of.facts)));
+        self.lose_postponed();
+        self.causes.iter_mut().for_each(|of| of.altered = 0);
+        (!self.settle(None)).then_some(self)
+    }
+
+    /// Whether a push is to come that xdscope has changed.
+    pub(crate) fn awaits_changed_push(&self) -> bool {
+        self.causes.iter().any(Cause::awaits_changed_push)
+    }
+
+    /// Takes a push for the changed one. Returns the divergence of the type that it states.
+    pub(crate) fn claim(&mut self, n: Option<Seq>) -> Divergence {
+        let mut stated = self.clone();
+        if let Some(of) = self.causes.iter_mut().find(|of| of.awaits_changed_push()) {
+            of.altered -= 1;
+            of.after = n.unwrap_or(of.after);
+            stated.facts = of.facts.clone();
+            stated.causes = vec![of.clone()];
+        }
+        stated
+    }
+
+    /// Notes that the stream of the interventions has ended: what was postponed is lost.
+    pub(crate) fn lose_postponed(&mut self) {
+        for of in self.causes.iter_mut().filter(|of| of.is_postponed) {
+            (of.is_postponed, of.repair) = (false, Repair::LaterAck);
+        }
+    }
+
+    /// Notes a message of the type. Returns whether both sides agree again.
+    pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
+        let SettlingMessage { kind, nonce, n, answers } = *message;
+        if matches!(kind, MessageKind::Push | MessageKind::Resend) {
+            if let Some(of) = self.altering(nonce).and_then(|at| self.causes.get_mut(at)) {
+                if of.comes_alone(nonce) {
+                    of.altered = 0;
+                } else {
+                    of.altered -= 1;
+                    of.after = n.unwrap_or(of.after);
+                }
+                if let Some((_, number)) = &mut self.changed {
+                    *number = n;
+                }
+            }
+            if !self.arrived(Dir::Resp, nonce) {
+                // The server's newest push has come through.
+                self.offered = None;
+            }
+        }
+        let answer = answers.filter(|_| matches!(kind, MessageKind::Ack | MessageKind::Nack));
+        let answer = answer.map(|answered| (kind, answered));
+        if let Some((MessageKind::Ack, answered)) = answer {
+            let is_changed = |(_, number): &mut (Arc<str>, Option<Seq>)| *number == Some(answered);
+            self.runs_changed = self.changed.take_if(is_changed).map(|(version, _)| version);
+        }
+        self.settle(answer)
+    }
+}
+
+/// When a divergence of a type ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreement {
+    pub(crate) at: Time,
+    /// How long the longest divergence of the type has lasted.
+    pub(crate) longest: Duration,
+}
+
+/// The fields of a message that may end a divergence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SettlingMessage<'a> {
+    pub(crate) kind: MessageKind,
+    pub(crate) nonce: &'a str,
+    /// The number of the message.
+    pub(crate) n: Option<Seq>,
+    /// The number of the response that the message answers.
+    pub(crate) answers: Option<Seq>,
+}

@@ -1,0 +1,158 @@
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym, Time};
+
+use crate::session::Context;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames};
+use crate::session::track::Track;
+use crate::session::warming::needs::is_needed;
+use crate::session::{MessageKind, Wildcard};
+use xdscope_wire::xdstp::is_malformed;
+
+/// Changes of the subscription that SotW and delta have in common.
+impl Track {
+    /// Returns the current message as a first request for a name.
+    pub(crate) fn name_request(&self, ctx: &Context<'_>) -> NameRequest {
+        NameRequest {
+            since: ctx.at,
+            first: ctx.seq,
+            earlier: None,
+            last: ctx.seq,
+            askings_before: self.traffic.askings,
+            count: 1,
+            has_resource: false,
+            is_resend: false,
+            is_served: false,
+            is_malformed: false,
+        }
+    }
+
+    /// Waits for a name until the server sends it.
+    pub(crate) fn wait_for(&mut self, ctx: &Context<'_>, name: Sym, request: NameRequest) {
+        let is_malformed = ctx.specials.structured && is_malformed(ctx.catalog.text(name));
+        self.waiting.add(name, NameRequest { is_malformed, ..request });
+    }
+
+    /// Adds a name to the subscription. `was`: the subscription before.
+    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, was: &SubscribedNames, delta: bool) {
+        let covered = was.may_be_wildcard()
+            || self.glob_of(ctx.catalog, name).is_some()
+            || self.keeps_by_other_name(ctx.catalog, name, was);
+        if ctx.specials.structured {
+            self.subscription.globs.insert(ctx.catalog, name);
+        }
+        let request = self.name_request(ctx);
+        let canonical = self.canonical(ctx.catalog, name);
+        let was_unrequested = self.unrequested.remove(&canonical);
+        match self.sent.get(ctx.catalog, canonical) {
+            Some(slot) if slot.is_present() && was_unrequested => {
+                // The client has ignored a resource of a response that it has answered
+                // (docs/protocol.md#e-36). Else it may have wanted the name when the response came.
+                let was_ignored = self.responses.is_settled_before(slot.order, ctx.seq);
+                if was_ignored {
+                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                }
+                let is_resend = !was_ignored && delta;
+                let request = NameRequest { has_resource: !was_ignored, is_resend, ..request };
+                self.wait_for(ctx, canonical, request);
+            }
+            Some(slot) if slot.is_present() && covered => {
+                // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
+                // client has the member of the wildcard that it names now.
+                if delta {
+                    let request = NameRequest { has_resource: true, is_resend: true, ..request };
+                    self.wait_for(ctx, canonical, request);
+                }
+            }
+            // The client has released the resource.
+            Some(slot) => {
+                self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                self.wait_for(ctx, canonical, request);
+            }
+            // A wildcard from before the recording may have brought the resource.
+            None => {
+                let has_resource = was.wildcard == Wildcard::Unknown && !delta;
+                self.wait_for(ctx, name, NameRequest { has_resource, ..request });
+            }
+        }
+    }
+
+    /// Whether the client has subscribed to the resource of a name by another name, before and now
+    /// (docs/protocol.md#f-30).
+    fn keeps_by_other_name(&self, catalog: &Catalog, name: Sym, was: &SubscribedNames) -> bool {
+        if self.aliases.is_empty() {
+            return false;
+        }
+        let canonical = self.canonical(catalog, name);
+        let blob = self.sent.get(catalog, canonical).and_then(|slot| slot.blob);
+        let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+        let mut names = aliases.iter().map(|alias| catalog.first_spelling(*alias)).chain([canonical]);
+        names.any(|other| other != name && was.names.contains(other) && self.subscribed.names.contains(other))
+    }
+
+    /// Removes a name from the subscription.
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
+        self.subscription.has_released = true;
+        if is_needed(self.kind) {
+            self.subscription.released.add(name, ctx.seq, ctx.at);
+        }
+        self.subscription.globs.remove(ctx.catalog, name);
+        self.waiting.remove(name);
+        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
+            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+        }
+    }
+
+    /// Records that the wildcard was added or removed. `is_new`: a new wildcard was not in use
+    /// before the recording.
+    pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: &SubscribedNames, is_new: bool) {
+        self.subscription.was_wildcard |= self.subscribed.is_wildcard();
+        self.subscription.has_released |= was.may_be_wildcard() && !self.subscribed.may_be_wildcard();
+        let is_explicit = self.subscribed.wildcard == Wildcard::Explicit;
+        match (was.is_wildcard(), self.subscribed.is_wildcard()) {
+            // A client without on-demand routes opens VHDS with an empty request, which is not a
+            // wildcard (docs/protocol.md#a-05).
+            (false, true) if is_new && (self.kind != Some(Kind::Vhds) || is_explicit) => {
+                self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
+            }
+            (true, false) => {
+                self.subscription.wildcard_owed = None;
+                self.subscription.unclassified.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts a request. `expects_response`: the request asks for something new. `kind`: the kind
+    /// of the request.
+    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool, kind: MessageKind) {
+        self.traffic.requests += 1;
+        self.traffic.first_request.get_or_insert(ctx.seq);
+        self.traffic.last_request = Some(ctx.seq);
+        if expects_response || !matches!(kind, MessageKind::Ack | MessageKind::Nack) {
+            self.traffic.askings += 1;
+            self.traffic.last_asking = Some(ctx.seq);
+        }
+        if expects_response {
+            self.traffic.unanswered = Some(ctx.seq);
+        }
+    }
+
+    /// Returns when a waiting name was first requested on the stream. The client may have begun to
+    /// wait for the name on an earlier stream.
+    pub(crate) fn requested(&self, request: &NameRequest) -> Time {
+        request.since.max(self.traffic.began)
+    }
+
+    /// Returns the requests for a waiting name.
+    ///
+    /// Each SotW request restates all names; ACKs and NACKs are not counted.
+    pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
+        if is_delta {
+            return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
+        }
+        let count = self.traffic.askings.saturating_sub(request.askings_before).max(1);
+        let last = self.traffic.last_asking.map_or(request.last, |last| last.max(request.last));
+        RequestSpan { count: u64::from(count), first: request.first, last }
+    }
+}

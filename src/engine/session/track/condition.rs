@@ -1,0 +1,286 @@
+use std::time::Duration;
+
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time};
+
+use crate::session::content::compare::nameless;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::subscription::{NameRequest, Owed};
+use crate::session::track::Track;
+use crate::session::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
+use xdscope_wire::xdstp::lists::LOCATOR;
+
+/// Time limits of states; none for sources without timestamps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    /// Whether the source has timestamps.
+    pub(crate) timed: bool,
+    pub(crate) resource_timeout: Option<Duration>,
+    pub(crate) stale_after: Option<Duration>,
+}
+
+/// A resource that the client has, and the server owes again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwedAgain {
+    /// The server owes a newer version (docs/protocol.md#f-17), else the resource once more
+    /// (docs/protocol.md#f-14).
+    pub(crate) is_newer: bool,
+    pub(crate) since: Time,
+}
+
+/// The state of a type on an open stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    pub(crate) state: TypeState,
+    pub(crate) since: Time,
+}
+
+impl Track {
+    /// Returns the state of the track at `now`: the worst of those that apply.
+    pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
+        let pending = self.responses.pending().next().map(|response| response.at);
+        let due_for = |at: Time| now.since(self.verdict_due_from(at));
+        let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
+        let wildcard = self.subscription.wildcard_owed.map(|(at, _)| at);
+        let owed_since = match (self.waiting.owed(None, None).since, wildcard) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
+        let (state, since) = if let Some(open) = self.verdicts.refusal() {
+            (TypeState::Nack, open.since)
+        } else if let Some(at) = pending.filter(stale) {
+            (TypeState::Stale, at)
+        } else if let Some(at) = owed_since.filter(late) {
+            (TypeState::Miss, at)
+        } else if let Some(at) = pending {
+            (TypeState::Sent, at)
+        } else if let Some(at) = owed_since {
+            (TypeState::Wait, at)
+        } else if self.is_unsubscribed() {
+            (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
+        } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
+            (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
+        } else if !self.subscribed.is_empty()
+            && (self.accepted.count() > 0 || self.carried.claimed_version.is_some() || self.carried.is_empty)
+        {
+            // The client has everything that it asks for from an earlier stream
+            // (docs/protocol.md#e-19).
+            (TypeState::Synced, self.traffic.began)
+        } else {
+            (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
+        };
+        Condition { state, since }
+    }
+
+    /// Whether the client is known to subscribe to nothing.
+    pub(crate) fn is_unsubscribed(&self) -> bool {
+        self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
+    }
+
+    /// Whether the server has not sent something that the client asked for.
+    pub(crate) fn is_owed(&self) -> bool {
+        let is_new = |(_, request): (Sym, &NameRequest)| !request.has_resource;
+        self.subscription.wildcard_owed.is_some() || self.waiting.iter().any(is_new)
+    }
+
+    /// Whether the server owes another version of a resource that the client has from an earlier
+    /// stream (docs/protocol.md#f-17).
+    pub(crate) fn is_owed_anew(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+        if !self.carried.owes_newer || slot.is_none_or(|slot| slot.state != Presence::Kept) {
+            return false;
+        }
+        self.waiting.get(name).map_or_else(|| self.owes_all_anew(), |request| !request.has_resource)
+    }
+
+    /// SotW: whether the server owes all resources of a type, of which the client has some at
+    /// another version.
+    pub(crate) fn owes_all_anew(&self) -> bool {
+        self.carried.owes_newer && self.carried.claims.is_empty() && self.subscription.wildcard_owed.is_some()
+    }
+
+    /// Counts the names that the server owes.
+    pub(crate) fn owed(&self, catalog: &Catalog, now: Time, limits: Limits) -> Owed {
+        let limit = limits.resource_timeout.and_then(|timeout| {
+            let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            now.0.checked_sub(timeout).map(Time)
+        });
+        let has_older = |name: Sym| self.is_owed_anew(name, self.sent.get(catalog, name).as_ref());
+        let mut owed = self.waiting.owed(limit, self.carried.owes_newer.then_some(&has_older));
+        if self.owes_all_anew() {
+            owed.again = self.names_owed_again(catalog).len() as u64;
+        }
+        owed
+    }
+
+    /// Returns the names of resources that the client has, and the server owes again.
+    pub(crate) fn names_owed_again(&self, catalog: &Catalog) -> Vec<Sym> {
+        if !self.waiting.has_requested_again() && !self.carried.owes_newer {
+            return Vec::new();
+        }
+        let is_again = |name: &Sym| self.owed_again(*name, self.sent.get(catalog, *name).as_ref()).is_some();
+        match self.owes_all_anew() {
+            true => self.sent.slots(catalog).iter().map(|(name, _)| *name).filter(is_again).collect(),
+            false => self.waiting.iter().map(|(name, _)| name).filter(is_again).collect(),
+        }
+    }
+
+    /// Returns what the server owes of a resource that the client has.
+    pub(crate) fn owed_again(&self, name: Sym, slot: Option<&ResourceEntry>) -> Option<OwedAgain> {
+        let request = self.waiting.get(name).filter(NameRequest::is_owed);
+        if self.is_owed_anew(name, slot) {
+            let all = self.subscription.wildcard_owed.map(|(at, _)| at);
+            let since = request.map(|request| request.since).or(all)?;
+            return Some(OwedAgain { is_newer: true, since });
+        }
+        let request = request.filter(|request| request.is_resend)?;
+        Some(OwedAgain { is_newer: false, since: request.since })
+    }
+
+    /// Returns the state of a resource at `now`.
+    pub(crate) fn resource_state(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        slot: Option<&ResourceEntry>,
+        now: Time,
+        limits: Limits,
+    ) -> (ResourceState, Option<AbsentBy>) {
+        let request = self.waiting.get(name);
+        if name == Sym::EMPTY && slot.is_none() {
+            return (ResourceState::Absent, None);
+        }
+        // Nothing is waited for once the stream has ended.
+        let ended = self.ended.map_or(now, |at| now.min(at));
+        let owed_since = |since: Time| {
+            let is_late = limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
+            if is_late {
+                (ResourceState::Absent, Some(AbsentBy::Timer))
+            } else {
+                (ResourceState::Waiting, None)
+            }
+        };
+        let is_unclassified = || self.subscription.unclassified.contains_key(&name);
+        let waiting = || match request {
+            None if is_unclassified() => (ResourceState::Released, None),
+            Some(request) if request.is_malformed => (ResourceState::Absent, None),
+            Some(request) if request.has_resource && slot.is_none() => {
+                // A glob has no entry of its own: its members do.
+                let is_glob = request.is_resend && self.subscription.globs.contains(catalog, name);
+                (if is_glob { ResourceState::Present } else { ResourceState::Kept }, None)
+            }
+            Some(request) if !request.is_served => owed_since(request.since),
+            _ => (ResourceState::Waiting, None),
+        };
+        let answered = request.is_none() && self.subscription.globs.contains(catalog, name);
+        let Some(slot) = slot else {
+            // The members of a glob answer it (docs/protocol.md#k-19).
+            return if answered { (ResourceState::Present, None) } else { waiting() };
+        };
+        let state = match slot.state {
+            Presence::Again => return waiting(),
+            Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
+                let is_glob = self.subscription.globs.contains(catalog, name);
+                return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
+            }
+            Presence::Absent(by) if self.covers(catalog, name, Some(slot)) => {
+                // The client may have had it before the first message that is known.
+                let is_sure = self.subscribed.wildcard != Wildcard::Unknown;
+                return if is_sure {
+                    (ResourceState::Absent, Some(by))
+                } else {
+                    (ResourceState::Removed, None)
+                };
+            }
+            Presence::Absent(_) => ResourceState::Released,
+            Presence::Removed => ResourceState::Removed,
+            Presence::Expired => ResourceState::Expired,
+            Presence::Released => ResourceState::Released,
+            Presence::Present | Presence::Kept => {
+                let over = self.deadlines.get(name).is_some_and(|at| *at <= self.ttl_clock(now));
+                let redirects =
+                    slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
+                match slot.state {
+                    _ if over && limits.timed => ResourceState::Expired,
+                    _ if !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
+                        ResourceState::Released
+                    }
+                    _ if redirects => ResourceState::Redirected,
+                    Presence::Kept => ResourceState::Kept,
+                    _ => ResourceState::Present,
+                }
+            }
+        };
+        (state, None)
+    }
+
+    /// Whether a subscribed glob has a member.
+    pub(crate) fn has_members(&self, catalog: &Catalog, glob: Sym) -> bool {
+        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+        slots.into_iter().any(|(name, _)| self.subscription.globs.of(catalog, name).contains(&glob))
+    }
+
+    /// Returns why a resource is on the track.
+    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> Origin {
+        if self.names(catalog, name, slot) {
+            Origin::Named
+        } else if self.glob_of(catalog, name).is_some() {
+            Origin::Glob
+        } else if self.subscribed.is_wildcard() {
+            Origin::Wildcard
+        } else if !self.names_known || self.subscribed.may_be_wildcard() || nameless(name).is_some() {
+            // A resource without a name may have been requested (docs/protocol.md#a-18).
+            Origin::Unknown
+        } else if self.unrequested.contains(&name) {
+            Origin::Unrequested
+        } else if self.subscription.was_wildcard {
+            // Released since, by name or with the wildcard.
+            Origin::Wildcard
+        } else if self.has_lost {
+            Origin::Unknown
+        } else {
+            Origin::Named
+        }
+    }
+
+    /// Whether the client ignores a resource that it has not requested (docs/protocol.md#e-35).
+    pub(crate) fn is_ignored(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry) -> bool {
+        self.unrequested.contains(&name) && self.origin(catalog, name, Some(slot)) == Origin::Unrequested
+    }
+
+    /// Returns the number of resources that the client has and wants: not removed, released,
+    /// expired or ignored.
+    pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
+        let claimed = match self.waiting.has_requested_again() {
+            true => {
+                let is_glob = |name| self.subscription.globs.contains(catalog, name);
+                let is_bare = |(name, request): &(Sym, &NameRequest)| {
+                    self.sent.get(catalog, *name).is_none() && !(request.is_resend && is_glob(*name))
+                };
+                self.waiting.iter().filter(is_bare).filter(|(_, request)| request.has_resource).count()
+            }
+            false => 0,
+        };
+        let has_all = self.aliases.is_empty() && self.unrequested.is_empty();
+        if self.deadlines.is_empty() && has_all && !self.subscription.has_released {
+            return (self.sent.count() + claimed) as u64;
+        }
+        // Counting visits each resource, so the result is cached until the next message. With times
+        // to live the result depends on the clock.
+        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        if let Some((_, count)) = known {
+            return count;
+        }
+        let ended = |name: Sym, slot: &ResourceEntry| {
+            let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
+            matches!(state, ResourceState::Released | ResourceState::Expired)
+                || self.is_ignored(catalog, name, slot)
+        };
+        let slots = self.sent.slots(catalog).into_iter();
+        let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
+        let count = (present + claimed) as u64;
+        self.counted.set(Some((messages, count)));
+        count
+    }
+}

@@ -1,0 +1,434 @@
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use xdscope_wire::DeltaRequest;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
+
+use super::answer::changes_names;
+use super::answer_verdict::Answer;
+use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
+use super::prior::Prior;
+use crate::session::content::names::SymSet;
+use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::events::EventKind;
+use crate::session::outcome::RequestOutcome;
+use crate::session::subscription::NameRequest;
+use crate::session::track::Track;
+use crate::session::{Context, MessageKind, Wildcard};
+use xdscope_wire::xdstp::is_glob;
+
+impl Track {
+    /// Handles a delta request (docs/protocol.md#f-04 and following).
+    pub(crate) fn delta_request(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        prior: Option<Prior>,
+    ) -> RequestOutcome {
+        let first = self.traffic.requests == 0;
+        if let Some(prior) = &prior {
+            self.verdicts.earlier.clone_from(&prior.nacks);
+            let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
+            let claims: BTreeSet<&str> = claims.collect();
+            let carried = prior.diverged.clone();
+            self.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
+        }
+        let starts = self.starts_with_delta(request);
+        if starts {
+            self.starts_here();
+        }
+        let has_error = request.error_detail.is_some();
+        let answer = self.delta_answer(request);
+        let Answer { class, verdict, order, ambiguous } = answer;
+        let mut outcome = RequestOutcome {
+            kind: MessageKind::Repeat,
+            class,
+            implied: false,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first,
+            partial: self.partial,
+            ambiguous,
+            was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
+            referenced: order.and_then(|order| self.referenced(order)),
+            skipped: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
+        };
+        self.use_nonce(&request.response_nonce, &answer);
+        self.apply_answer(
+            ctx,
+            &answer,
+            &request.response_nonce,
+            request.error_detail.as_deref(),
+            &mut outcome,
+        );
+        // A client drops a response of a type that it has not requested yet.
+        if let Some((answered, first)) = outcome.answers.zip(self.traffic.first_request)
+            && first < answered
+            && !self.has_lost
+        {
+            outcome.skipped = self.responses.skip_sent_before(first, ctx.seq);
+        }
+        let was = self.subscribed.is_wildcard();
+        let request = first_spellings(ctx, request);
+        self.delta_names(ctx, &request, starts, prior, &mut outcome);
+        outcome.wildcard = self.subscribed.wildcard;
+        let is_wildcard_lost = outcome.was != Wildcard::None && outcome.wildcard == Wildcard::None;
+        self.give_up_refused(ctx.catalog, &outcome.removed, is_wildcard_lost);
+        let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
+        if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
+            self.subscription.changed_at = ctx.at;
+            self.subscription.changed_by = Some(ctx.seq);
+        }
+        let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
+        let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
+        let nacks = has_error && answer.can_be_nack(outcome.referenced);
+        outcome.kind = verdict.kind(nacks, news, lost || leaves);
+        self.count_request(ctx, news, outcome.kind);
+        outcome
+    }
+
+    /// Whether a request is known to be the first of the track.
+    ///
+    /// Only a first request states versions (docs/protocol.md#f-15), and only a first request says
+    /// nothing at all (docs/protocol.md#f-21).
+    fn starts_with_delta(&self, request: &DeltaRequest) -> bool {
+        let says_nothing = !changes_names(request) && request.error_detail.is_none();
+        let looks_first = request.response_nonce.is_empty()
+            && (says_nothing || !request.initial_resource_versions.is_empty());
+        self.may_start() && (!self.start_unseen || looks_first)
+    }
+
+    /// Changes the subscription, whatever the class of the request (docs/protocol.md#f-07).
+    fn delta_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        starts: bool,
+        prior: Option<Prior>,
+        outcome: &mut RequestOutcome,
+    ) {
+        let was = self.subscribed.clone();
+        // The meaning of a name in both lists is undefined; it stays subscribed
+        // (docs/protocol.md#f-12).
+        let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
+        // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24).
+        let is_member = |name: &Sym| {
+            let slot = self.sent.get(ctx.catalog, *name).filter(|slot| slot.is_present());
+            slot.is_some_and(|slot| self.covers(ctx.catalog, *name, Some(&slot)))
+        };
+        let members: SymSet = leaves.clone().copied().filter(is_member).collect();
+        for name in leaves {
+            self.unsubscribe(ctx, *name, outcome);
+        }
+        let is_known = |name: &Sym| members.contains(name) || request.subscribe.contains(name);
+        outcome.unknown_unsubscribes.retain(|name| !is_known(name));
+        let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
+        if starts {
+            self.subscribed.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
+                (true, true) => Wildcard::Legacy,
+                (true, false) => Wildcard::Ambiguous,
+                (false, _) => Wildcard::None,
+            };
+        }
+        self.subscription.was_named |= !comes.is_empty();
+        let mut fresh = Vec::new();
+        for name in comes {
+            self.subscription.unclassified.remove(&self.canonical(ctx.catalog, name));
+            if name == ctx.star {
+                if !was.is_wildcard() && !outcome.added.contains(&name) {
+                    outcome.added.push(name);
+                }
+                self.subscribed.wildcard = Wildcard::Explicit;
+            } else if self.subscribed.names.insert(name, ctx.runs) {
+                fresh.push(name);
+                outcome.added.push(name);
+            } else if !fresh.contains(&name) {
+                self.subscribe_again(ctx, name);
+            }
+        }
+        // A verdict as the first request: the wildcard is what the server has sent unasked.
+        self.wildcard_changed(ctx, &was, !(outcome.first && outcome.answers.is_some()));
+        self.release_owed_claims(ctx.catalog);
+        if self.traffic.requests == 0 {
+            return self.delta_first(ctx, request, prior, fresh);
+        }
+        for name in fresh {
+            self.subscribe(ctx, name, &was, true);
+        }
+        let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
+        if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
+            self.owe_classification(ctx, &outcome.removed);
+        }
+    }
+
+    /// Records names that were unsubscribed under the wildcard: the server owes the resource or its
+    /// removal (docs/protocol.md#f-26).
+    fn owe_classification(&mut self, ctx: &mut Context<'_>, removed: &[Sym]) {
+        for name in removed {
+            let canonical = self.canonical(ctx.catalog, *name);
+            if self.names(ctx.catalog, canonical, self.sent.get(ctx.catalog, canonical).as_ref()) {
+                continue;
+            }
+            self.subscription.owe_classification(canonical, ctx.at, ctx.seq);
+            ctx.events.add(EventKind::PendingReclassification, canonical);
+        }
+    }
+
+    /// Subscribes to a name again: the server owes the resource even if the client has it
+    /// (docs/protocol.md#f-14).
+    fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
+        let canonical = self.canonical(ctx.catalog, name);
+        let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
+        let has_resource = self.sent.is_present(ctx.catalog, canonical)
+            || (is_glob(ctx.catalog.text(canonical)) && has_members());
+        let request = NameRequest { has_resource, is_resend: has_resource, ..self.name_request(ctx) };
+        self.wait_for(ctx, if has_resource { canonical } else { name }, request);
+    }
+
+    fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
+        if name == ctx.star {
+            if self.subscribed.may_be_wildcard() {
+                self.subscribed.wildcard = Wildcard::None;
+                outcome.removed.push(name);
+            }
+            return;
+        }
+        // Another name of a resource unsubscribes it too. Of several names that the client has
+        // subscribed, each counts on its own (docs/protocol.md#f-30).
+        let canonical = self.canonical(ctx.catalog, name);
+        let slot = self.sent.get(ctx.catalog, canonical);
+        let mut all = vec![name];
+        if !self.subscribed.names.contains(name) {
+            all.push(canonical);
+            let blob = slot.and_then(|slot| slot.blob);
+            all.extend(blob.into_iter().flat_map(|blob| ctx.catalog.entry(blob).aliases));
+        }
+        let before = outcome.removed.len();
+        for name in all {
+            if self.subscribed.names.remove(name, ctx.runs) {
+                outcome.removed.push(name);
+                self.release(ctx, name);
+            }
+        }
+        // The request has another name than the subscription.
+        let released = outcome.removed.get(before..).unwrap_or_default();
+        for of in released.iter().filter(|_| !released.contains(&name)) {
+            let pair = if canonical == name { [*of, name] } else { [name, *of] };
+            ctx.events.add_all(EventKind::AliasResolved, &pair);
+        }
+        // An alias is not an unknown name (docs/protocol.md#f-24).
+        if outcome.removed.len() == before && canonical == name {
+            outcome.unknown_unsubscribes.push(name);
+        }
+        // The server owes the newer version of a stated resource of the wildcard anyway.
+        let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
+        let is_released =
+            outcome.removed.len() > before || !is_claimed || !self.covers(ctx.catalog, name, slot.as_ref());
+        if is_released && !self.names(ctx.catalog, canonical, slot.as_ref()) {
+            self.waiting.remove(canonical);
+        }
+    }
+
+    /// Handles the first request of a stream: the client waits for names that
+    /// `initial_resource_versions` does not list at their newest version (docs/protocol.md#f-15).
+    fn delta_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        prior: Option<Prior>,
+        fresh: Vec<Sym>,
+    ) {
+        let claims = &request.initial_resource_versions;
+        if ctx.specials.structured {
+            fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
+        }
+        let mut prior = prior;
+        let continued = prior.as_mut().filter(|prior| prior.is_continued(ctx));
+        let waiting = continued.map(|prior| std::mem::take(&mut prior.waiting)).unwrap_or_default();
+        self.carry_aliases(ctx.catalog, request, prior.as_ref());
+        self.note_claims(ctx, request, prior.as_ref());
+        if !claims.is_empty() {
+            self.subscription.wildcard_owed = None;
+            self.claim(ctx, request, prior.unwrap_or_default());
+        }
+        let owed = self.owed_claims(ctx.catalog);
+        let mut waited = Vec::new();
+        let with_members = self.globs_with_members(ctx.catalog);
+        for name in fresh {
+            self.unrequested.remove(&name);
+            match self.sent.get(ctx.catalog, self.canonical(ctx.catalog, name)) {
+                Some(slot) if slot.is_present() => {}
+                None if with_members.contains(&name) => {}
+                Some(_) => {
+                    let request = self.name_request(ctx);
+                    self.wait_for(ctx, name, request);
+                }
+                None => waited.push(name),
+            }
+        }
+        if self.waiting.is_empty() {
+            let request = self.name_request(ctx);
+            self.wait_for_first(ctx, waited, request, &waiting);
+        } else {
+            for name in waited {
+                let request = self.name_request(ctx);
+                self.wait_for(ctx, name, request);
+            }
+        }
+        // Claimed at another version: the server owes the newest one, or the removal
+        // (docs/protocol.md#f-17).
+        for name in owed {
+            let request = self.name_request(ctx);
+            self.wait_for(ctx, name, request);
+        }
+    }
+
+    /// Takes over the aliases of the stated resources (docs/protocol.md#f-30).
+    fn carry_aliases(&mut self, catalog: &Catalog, request: &DeltaRequest, prior: Option<&Prior>) {
+        let Some(prior) = prior else { return };
+        for name in request.initial_resource_versions.keys() {
+            let slot = prior.sent.get(catalog, *name).filter(ResourceEntry::is_present);
+            let Some(blob) = slot.and_then(|slot| slot.blob) else { continue };
+            for alias in catalog.entry(blob).aliases {
+                self.aliases.insert(catalog.first_spelling(*alias), *name);
+            }
+        }
+    }
+
+    /// Returns the stated resources of which the server owes another version, or the removal.
+    fn owed_claims(&self, catalog: &Catalog) -> Vec<Sym> {
+        if !self.carried.owes_newer {
+            return Vec::new();
+        }
+        let claims = self.carried.claims.iter();
+        let owed = claims.filter(|(_, outcome)| *outcome == ClaimOutcome::Owed).map(|(claim, _)| claim.name);
+        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|of| of.state == Presence::Kept))
+            .collect()
+    }
+
+    /// Waits no more for stated resources to which the client does not subscribe any more.
+    fn release_owed_claims(&mut self, catalog: &Catalog) {
+        for name in self.owed_claims(catalog) {
+            if !self.covers(catalog, name, self.sent.get(catalog, name).as_ref()) {
+                self.waiting.remove(name);
+                self.carried.claims.decide(name, ClaimOutcome::LeftBehind);
+            }
+        }
+    }
+
+    /// Records the resources that the client states, and those that it had before and does not
+    /// request again.
+    fn note_claims(&mut self, ctx: &Context<'_>, request: &DeltaRequest, prior: Option<&Prior>) {
+        let stated = &request.initial_resource_versions;
+        let known = |name: Sym| {
+            prior.and_then(|prior| prior.sent.get(ctx.catalog, name)).filter(ResourceEntry::is_present)
+        };
+        let mut left = Vec::new();
+        if !stated.is_empty() {
+            let mut entries = Vec::with_capacity(stated.len());
+            for (name, version) in stated {
+                let known = known(*name);
+                if !self.covers(ctx.catalog, *name, known.as_ref()) {
+                    left.push(*name);
+                }
+                entries.push(Claim { name: *name, version: *version, known: known.map(|slot| slot.version) });
+            }
+            self.carried.claims = Claims::new(ctx.seq, entries, &left);
+        }
+        // A client does not give up on one stream what it has on another.
+        let ended = prior.filter(|prior| prior.ended.is_some());
+        let slots = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
+        let mut unclaimed = 0;
+        for (name, slot) in slots.iter().filter(|(_, slot)| slot.is_present()) {
+            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(slot)) {
+                unclaimed += 1;
+                left.push(*name);
+            }
+        }
+        self.carried.had(0, unclaimed, false);
+        left.truncate(MAX_LEFT_NAMES);
+        self.carried.left = left.into();
+    }
+
+    /// Adds the resources that the client claims to have.
+    fn claim(&mut self, ctx: &mut Context<'_>, request: &DeltaRequest, prior: Prior) {
+        let claims = &request.initial_resource_versions;
+        let (sent, accepted) = {
+            let track = &*self;
+            let wanted = |catalog: &Catalog, name: Sym, slot: &ResourceEntry| {
+                claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
+            };
+            (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
+        };
+        self.bring(ctx, sent, accepted);
+        self.bring_warming(ctx, &prior);
+        for (name, version) in claims {
+            let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
+            let last = prior.sent.get(ctx.catalog, *name);
+            let sent = last.filter(ResourceEntry::is_present);
+            let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
+            if !self.covers(ctx.catalog, *name, sent.as_ref()) {
+                continue;
+            }
+            // The content of the claimed version, if an earlier stream had it.
+            let known = has_accepted.into_iter().chain(sent.filter(of_version));
+            let blob = known.filter_map(|slot| slot.blob).next();
+            let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
+            let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            if accepted.is_none_or(|accepted| accepted.state == Presence::Kept && accepted.blob.is_none()) {
+                self.accepted.put(ctx.catalog, *name, slot);
+            }
+            // Responses of this stream count more.
+            let held = self.sent.get(ctx.catalog, *name);
+            if held.is_some_and(|held| held.state != Presence::Kept) {
+                continue;
+            }
+            // A matching version is the newest known one (docs/protocol.md#f-17).
+            let is_newest = last.is_none_or(|last| match last.state {
+                Presence::Removed | Presence::Absent(_) => false,
+                Presence::Expired | Presence::Released => true,
+                _ => last.version == *version && !prior.owed.contains(name),
+            });
+            if !is_newest {
+                self.carried.owes_newer = true;
+                self.carried.claims.decide(*name, ClaimOutcome::Owed);
+            }
+            if held.is_none() {
+                self.carried.unmentioned += usize::from(is_newest);
+            }
+            if held.is_none() || prior.refused.contains(name) {
+                self.sent.put(ctx.catalog, *name, slot);
+            }
+        }
+        self.carry_ttls(ctx, &prior);
+    }
+}
+
+/// Returns the request with the first spellings of its names (docs/protocol.md#k-08).
+fn first_spellings<'a>(ctx: &mut Context<'_>, request: &'a DeltaRequest) -> Cow<'a, DeltaRequest> {
+    if ctx.specials.structured {
+        let claimed = request.initial_resource_versions.keys();
+        let names = request.subscribe.iter().chain(&*request.unsubscribe).chain(claimed);
+        let locators = request.locators_subscribe.iter().chain(&request.locators_unsubscribe);
+        xdscope_wire::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
+    }
+    let catalog = &*ctx.catalog;
+    if !catalog.has_spellings() {
+        return Cow::Borrowed(request);
+    }
+    let first = |name: &Sym| catalog.first_spelling(*name);
+    let claims = request.initial_resource_versions.iter();
+    Cow::Owned(DeltaRequest {
+        subscribe: request.subscribe.iter().map(first).collect(),
+        unsubscribe: request.unsubscribe.iter().map(first).collect(),
+        locators_subscribe: request.locators_subscribe.iter().map(first).collect(),
+        locators_unsubscribe: request.locators_unsubscribe.iter().map(first).collect(),
+        initial_resource_versions: claims.map(|(name, version)| (first(name), *version)).collect(),
+        ..request.clone()
+    })
+}

@@ -1,0 +1,93 @@
+//! The state of a type at the end of the previous stream of a client.
+
+use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
+
+use crate::session::Context;
+use crate::session::content::name_map::NameMap;
+use crate::session::content::names::{SymMap, SymSet};
+use crate::session::content::resource_set::ResourceSet;
+use crate::session::events::TtlRecord;
+use crate::session::interventions::divergence::Divergence;
+use crate::session::track::EarlierNacks;
+use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
+
+/// Resources of a type at the end of the previous stream of the session.
+#[derive(Default)]
+pub(crate) struct Prior {
+    /// Resources that the client had accepted.
+    pub(crate) accepted: ResourceSet,
+    /// Resources that the server had sent.
+    pub(crate) sent: ResourceSet,
+    /// When resources with a time to live expire.
+    pub(crate) deadlines: NameMap<Time>,
+    /// The times to live.
+    pub(crate) ttls: SymMap<TtlRecord>,
+    /// SotW: resources that the client did not request, or had given up (docs/protocol.md#e-36).
+    pub(crate) unrequested: SymSet,
+    /// Delta: resources whose newest content the client had refused.
+    pub(crate) refused: SymSet,
+    /// SotW: the version in force, unless newer messages of the stream may be missing.
+    pub(crate) accepted_version: Option<VersionInfo>,
+    /// SotW: the version of the newest response, unless the client has refused it.
+    pub(crate) newest_version: Option<VersionInfo>,
+    /// SotW: the client asked for all resources, and a response or an earlier stream has answered.
+    pub(crate) has_all: bool,
+    /// Resources that the client has, and of which the server still owed another version.
+    pub(crate) owed: SymSet,
+    /// SotW: the server owed all resources, of which the client has some at another version.
+    pub(crate) owes_all: bool,
+    /// NACKs that were open at the end.
+    pub(crate) nacks: Option<EarlierNacks>,
+    /// Resources that still warmed.
+    pub(crate) warming: Vec<WarmingBatch>,
+    /// All batches, with the contents that the client used meanwhile.
+    pub(crate) batches: WarmingBatches,
+    /// When, and with which request, the client began to wait for names that were still missing.
+    pub(crate) waiting: SymMap<(Time, Seq)>,
+    /// Delta: xdscope has changed or withheld resources, which were not sent again.
+    pub(crate) diverged: Option<Divergence>,
+    /// When the stream ended.
+    pub(crate) ended: Option<Time>,
+}
+
+impl Prior {
+    /// Whether the client has dropped a resource whose time to live was over.
+    pub(crate) fn is_expired(&self, name: Sym, now: Time) -> bool {
+        self.deadlines.get(name).is_some_and(|deadline| *deadline <= now)
+    }
+
+    /// Whether a stream that starts now goes on with the waits of this one: the client has come
+    /// back at once.
+    pub(crate) fn is_continued(&self, ctx: &Context<'_>) -> bool {
+        let limit = ctx.resource_timeout.unwrap_or_default();
+        ctx.timed && self.ended.is_some_and(|ended| ctx.at.since(ended) <= limit)
+    }
+
+    /// SotW: the resources that a client with this version has.
+    pub(crate) fn at_version(&self, version: &VersionInfo) -> &ResourceSet {
+        let is_newest = self.newest_version.as_ref() == Some(version);
+        if is_newest && self.accepted_version.as_ref() != Some(version) { &self.sent } else { &self.accepted }
+    }
+
+    /// SotW: whether all resources at a version are known to be none.
+    pub(crate) fn is_empty_at(&self, version: &VersionInfo) -> bool {
+        let known = [&self.accepted_version, &self.newest_version];
+        let is_known = known.into_iter().flatten().any(|known| known == version);
+        self.has_all && is_known && self.at_version(version).count() == 0
+    }
+
+    /// SotW: whether the server owes something to a client with the version in force: a response
+    /// that the client has refused or not answered, or one that did not come
+    /// (docs/protocol.md#e-03).
+    pub(crate) fn is_behind(&self, version: &VersionInfo) -> bool {
+        let is_in_force = self.accepted_version.as_ref() == Some(version);
+        is_in_force && (self.owes_all || !self.owed.is_empty())
+    }
+
+    /// SotW: whether a version is neither in force nor the newest one: the client has something
+    /// else than the stream before has shown.
+    pub(crate) fn is_outdated(&self, version: &VersionInfo) -> bool {
+        let is_other = |known: &Option<VersionInfo>| known.as_ref() != Some(version);
+        self.accepted_version.is_some() && is_other(&self.accepted_version) && is_other(&self.newest_version)
+    }
+}

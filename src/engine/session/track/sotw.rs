@@ -1,0 +1,338 @@
+use std::sync::Arc;
+
+use xdscope_wire::SotwRequest;
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Sym};
+
+use super::answer_verdict::{Answer, Verdict};
+use super::claims::MAX_LEFT_NAMES;
+use super::prior::Prior;
+use crate::session::content::names::{NameSet, SymMap, SymSet};
+use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet};
+use crate::session::outcome::RequestOutcome;
+use crate::session::subscription::SubscribedNames;
+use crate::session::track::Track;
+use crate::session::{Context, MessageKind, RequestClass, Wildcard};
+
+/// The names of a request.
+#[derive(Clone, Copy)]
+struct SotwNames<'a> {
+    request: &'a SotwRequest,
+    /// A newer response had been sent when the request came, so that the server may ignore it.
+    stale: bool,
+    /// Whether the request is known to be the first of the track.
+    starts: bool,
+}
+
+impl Track {
+    /// Whether a request is known to be the first of the track.
+    ///
+    /// A client has no nonce only until its first response (docs/protocol.md#e-08).
+    fn starts_with_sotw(&self, request: &SotwRequest) -> bool {
+        self.may_start() && (!self.start_unseen || request.response_nonce.is_empty())
+    }
+
+    /// Handles a SotW request (docs/protocol.md#e-01 and following).
+    pub(crate) fn sotw_request(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        prior: Option<Prior>,
+    ) -> RequestOutcome {
+        let first = self.traffic.requests == 0;
+        if let Some(prior) = &prior {
+            self.verdicts.earlier.clone_from(&prior.nacks);
+        }
+        let starts = self.starts_with_sotw(request);
+        if starts {
+            self.starts_here();
+        }
+        if self.polled {
+            self.note_poll(ctx.at);
+        }
+        let answer = self.sotw_answer(request);
+        let Answer { class, verdict, order, ambiguous } = answer;
+        let mut outcome = RequestOutcome {
+            kind: MessageKind::Repeat,
+            class,
+            implied: verdict == Verdict::Implied,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first,
+            partial: self.partial,
+            ambiguous,
+            was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
+            referenced: order.and_then(|order| self.referenced(order)),
+            skipped: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
+        };
+        self.use_nonce(&request.response_nonce, &answer);
+        if let Some(frontier) = self.responses.frontier {
+            outcome.skipped = self.responses.skip_before(frontier, ctx.seq);
+        }
+        self.apply_answer(
+            ctx,
+            &answer,
+            &request.response_nonce,
+            request.error_detail.as_deref(),
+            &mut outcome,
+        );
+        self.traffic.first_version.get_or_insert_with(|| request.version_info.clone());
+        self.traffic.reported_version = Some(request.version_info.clone());
+        if class != Some(RequestClass::UnknownNonce) {
+            self.traffic.stated_version = Some(request.version_info.clone());
+        }
+        let stale = matches!(
+            class,
+            Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
+        );
+        let was = self.subscribed.is_wildcard();
+        // A request restates all names.
+        self.names_known = true;
+        let names = SotwNames { request, stale, starts };
+        self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
+        outcome.wildcard = self.subscribed.wildcard;
+        let is_wildcard_lost = outcome.was != Wildcard::None && outcome.wildcard == Wildcard::None;
+        self.give_up_refused(ctx.catalog, &outcome.removed, is_wildcard_lost);
+        let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
+        let news = gained || !outcome.added.is_empty();
+        let nacks = request.error_detail.is_some() && answer.can_be_nack(outcome.referenced);
+        outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
+        // The next response to a poll answers this request (docs/protocol.md#d-03).
+        self.count_request(ctx, (news && !stale) || self.polled, outcome.kind);
+        outcome
+    }
+
+    /// Replaces the subscription by the names of the request (docs/protocol.md#e-31).
+    ///
+    /// `first` is set for the first request of the track, to the resources of the previous stream.
+    fn sotw_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        SotwNames { request, stale, starts }: SotwNames<'_>,
+        first: Option<Option<Prior>>,
+        outcome: &mut RequestOutcome,
+    ) {
+        let raw = match request.resource_locators.is_empty() {
+            true => request.resource_names.clone(),
+            false => [&request.resource_names[..], &request.resource_locators[..]].concat().into(),
+        };
+        let known = self.subscription.last_names.replace(raw.clone());
+        if known.is_some_and(|known| Arc::ptr_eq(&known, &raw) || known == raw) {
+            if !stale {
+                self.subscription.effective = None;
+            }
+            return;
+        }
+        if ctx.specials.structured {
+            xdscope_wire::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
+        }
+        let star = raw.contains(&ctx.star);
+        self.subscription.was_named |= !raw.is_empty();
+        let wildcard = if star {
+            Wildcard::Explicit
+        } else if !raw.is_empty() || self.subscription.was_named {
+            Wildcard::None
+        } else if starts || self.subscribed.wildcard == Wildcard::Legacy {
+            Wildcard::Legacy
+        } else {
+            // A request before the recording may have had names (docs/protocol.md#e-40).
+            Wildcard::Unknown
+        };
+        let named = raw.iter().filter(|name| **name != ctx.star);
+        let names: Vec<Sym> = named.map(|name| ctx.catalog.first_spelling(*name)).collect();
+        let subscribed = SubscribedNames { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
+        let old = std::mem::replace(&mut self.subscribed, subscribed);
+        if self.subscribed != old {
+            self.subscription.changed_at = ctx.at;
+        }
+        // A verdict as the first request: the wildcard is what the server has sent unasked.
+        let is_answered = outcome.first && outcome.answers.is_some();
+        let is_new = (starts || old.wildcard == Wildcard::None) && !is_answered;
+        self.wildcard_changed(ctx, &old, is_new);
+        if !old.is_wildcard() && star {
+            outcome.added.push(ctx.star);
+        }
+        if old.wildcard == Wildcard::Explicit && !star {
+            outcome.removed.push(ctx.star);
+        }
+        if let Some(prior) = first {
+            outcome.added.extend(self.subscribed.names.iter());
+            self.sotw_first(ctx, request, starts, prior);
+        } else {
+            self.sotw_changed(ctx, &old, outcome);
+        }
+        self.subscription.effective = match stale {
+            true => Some(self.subscription.effective.take().unwrap_or(old))
+                .filter(|effective| *effective != self.subscribed),
+            false => None,
+        };
+    }
+
+    /// Handles the names that a later request adds and leaves out.
+    fn sotw_changed(&mut self, ctx: &mut Context<'_>, old: &SubscribedNames, outcome: &mut RequestOutcome) {
+        let names = &self.subscribed.names;
+        let added: Vec<Sym> = names.iter().filter(|name| !old.names.contains(*name)).collect();
+        let removed: Vec<Sym> = old.names.iter().filter(|name| !names.contains(*name)).collect();
+        for name in &removed {
+            self.release(ctx, *name);
+        }
+        for name in &added {
+            self.subscribe(ctx, *name, old, false);
+        }
+        outcome.added.extend(added);
+        outcome.removed.extend(removed);
+    }
+
+    /// Handles the names of the first request: the client waits for those that it does not have
+    /// from the previous stream (docs/protocol.md#e-18).
+    fn sotw_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        starts: bool,
+        prior: Option<Prior>,
+    ) {
+        for name in self.subscribed.names.iter().collect::<Vec<_>>() {
+            if ctx.specials.structured {
+                self.subscription.globs.insert(ctx.catalog, name);
+            }
+        }
+        // A verdict states the version of the response, which is not from an earlier stream.
+        let is_verdict = self.responses.find(&request.response_nonce).is_some();
+        let claims = !request.version_info.is_empty() && !is_verdict;
+        let mut name_request = self.name_request(ctx);
+        // The server may have sent the resources before the recording began.
+        name_request.has_resource = !starts && !request.version_info.is_empty();
+        let mut owed = SymSet::default();
+        let mut waiting = SymMap::default();
+        if let Some(mut prior) = prior {
+            if prior.is_continued(ctx) {
+                waiting = std::mem::take(&mut prior.waiting);
+            }
+            let is_stated = starts && claims;
+            let is_behind = is_stated && prior.is_behind(&request.version_info);
+            let is_outdated = is_stated && prior.is_outdated(&request.version_info);
+            let is_empty = is_stated && prior.is_empty_at(&request.version_info);
+            let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
+            let kept = self.kept_of(ctx, known, &prior);
+            self.leave_behind(ctx, known, kept.count(), (claims, &prior));
+            if claims {
+                // A response with full state replaces all resources (docs/protocol.md#e-44).
+                let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
+                let kept = match is_outdated {
+                    true => self.claim_version(ctx, request, &kept),
+                    false => kept,
+                };
+                let owes_all = is_outdated || (is_behind && prior.owes_all);
+                if (kept.count() > 0 || is_empty) && !owes_all {
+                    self.subscription.wildcard_owed = None;
+                    self.carried.is_empty = is_empty;
+                }
+                if is_behind {
+                    owed = prior.owed.clone();
+                }
+                self.count_owed(ctx.catalog, &kept, (&owed, owes_all));
+                let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
+                self.bring(ctx, sent, kept);
+                self.carry_ttls(ctx, &prior);
+                self.bring_warming(ctx, &prior);
+            }
+        } else if claims {
+            // The previous stream is unknown, and the client claims to have the resources.
+            name_request.has_resource = true;
+            self.subscription.wildcard_owed = None;
+            self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
+            self.carried.claim_unseen(self.subscribed.names.len());
+            self.carried.may_follow_others = !starts;
+        }
+        for name in self.subscribed.names.iter() {
+            self.unrequested.remove(&name);
+        }
+        // The server owes the newest version of what the client has at another one.
+        let is_outdated = self.carried.outdated.is_some();
+        let is_present = |name: &Sym| {
+            let slot = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let is_older = |slot: ResourceEntry| slot.state == Presence::Kept && owed.contains(name);
+            !is_outdated && slot.is_some_and(|slot| !is_older(slot))
+        };
+        let waited: Vec<Sym> = match self.sent.count() {
+            0 => self.subscribed.names.iter().collect(),
+            _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
+        };
+        self.wait_for_first(ctx, waited, name_request, &waiting);
+    }
+
+    /// Returns resources of the previous stream at the version that the client states instead of
+    /// the one that it had accepted: their contents are unknown.
+    fn claim_version(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        kept: &ResourceSet,
+    ) -> ResourceSet {
+        let version = ctx.catalog.intern(request.version_info.as_str());
+        self.carried.outdated = Some(version);
+        let mut claimed = ResourceSet::default();
+        for (name, _) in &kept.slots(ctx.catalog) {
+            let slot = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
+            claimed.put(ctx.catalog, *name, slot);
+        }
+        claimed
+    }
+
+    /// Counts the resources that the client has and of which the server owes a newer version.
+    fn count_owed(&mut self, catalog: &Catalog, kept: &ResourceSet, (owed, all): (&SymSet, bool)) {
+        let count = match all {
+            true => kept.count(),
+            false => owed.iter().filter(|name| kept.is_present(catalog, **name)).count(),
+        };
+        self.carried.owes(count);
+    }
+
+    /// SotW: returns those of the resources of the stream before that the client goes on with.
+    fn kept_of(&self, ctx: &mut Context<'_>, known: &ResourceSet, prior: &Prior) -> ResourceSet {
+        let (at, timed) = (ctx.at, ctx.timed);
+        let is_lost = |name| (timed && prior.is_expired(name, at)) || prior.unrequested.contains(&name);
+        known.carry(ctx.catalog, |catalog, name, slot| {
+            self.covers(catalog, name, Some(slot)) && !is_lost(name)
+        })
+    }
+
+    /// Counts the resources of the previous stream. `kept` of them are requested again.
+    ///
+    /// A client does not give up on one stream what it has on another open one.
+    fn leave_behind(
+        &mut self,
+        ctx: &Context<'_>,
+        known: &ResourceSet,
+        kept: usize,
+        (claims, prior): (bool, &Prior),
+    ) {
+        if !claims && prior.ended.is_none() {
+            return;
+        }
+        let unrequested = prior.unrequested.iter().filter(|name| known.is_present(ctx.catalog, **name));
+        let had = known.count().saturating_sub(unrequested.count());
+        let left = had.saturating_sub(kept) as u64;
+        self.carried.had(had as u64, left, claims);
+        if left > 0 {
+            let slots = known.slots(ctx.catalog).into_iter();
+            let left = slots
+                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
+            self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();
+        }
+    }
+
+    /// Starts with resources of the previous stream, which the server has sent and the client has
+    /// accepted. Responses that came before the first request count more.
+    pub(crate) fn bring(&mut self, ctx: &mut Context<'_>, sent: ResourceSet, accepted: ResourceSet) {
+        let before = self.sent.count();
+        self.sent.add_missing(ctx.catalog, sent);
+        self.accepted.add_missing(ctx.catalog, accepted);
+        self.carried.unmentioned = self.sent.count() - before;
+    }
+}

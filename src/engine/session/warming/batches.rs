@@ -1,0 +1,189 @@
+//! Responses whose resources may still warm, by track.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use xdscope_wire::content::{BlobId, UsedContent};
+use xdscope_wire::event::{Seq, Sym, Time};
+
+use crate::session::content::compare::mark_key;
+use crate::session::content::names::{SymMap, SymSet};
+
+/// Names of one type that can warm at a time; of more, the oldest are forgotten.
+pub(crate) const MAX_NAMES: usize = 1 << 14;
+/// Batches of a track; of more, the oldest are forgotten.
+const MAX_BATCHES: usize = 256;
+
+/// Why the resources of a batch warm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarmingCause {
+    /// The client did not have them.
+    New,
+    /// The client had them before they were removed.
+    Restored,
+    /// The client has them with other content.
+    Update,
+}
+
+/// The resources of one response that may warm.
+#[derive(Clone, Debug)]
+pub(crate) struct WarmingBatch {
+    /// The response.
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+    pub(crate) cause: WarmingCause,
+    pub(crate) names: Arc<[Sym]>,
+    /// Names before this index have warmed.
+    pub(crate) from: usize,
+    /// The client waits no longer for what the resources need, if it is an Envoy.
+    pub(crate) is_given_up: bool,
+}
+
+impl WarmingBatch {
+    pub(crate) fn names(&self) -> &[Sym] {
+        self.names.get(self.from..).unwrap_or_default()
+    }
+}
+
+/// The batches of a track, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WarmingBatches {
+    pub(crate) batches: VecDeque<WarmingBatch>,
+    /// The contents that the client uses while updates of them warm.
+    earlier: SymMap<BlobId>,
+    /// When names have warmed last.
+    pub(crate) settled: Time,
+    /// Number of batches at which all of them are searched for finished ones.
+    pub(crate) sweep_at: usize,
+}
+
+impl WarmingBatches {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// Marks the names as used.
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
+        self.batches.iter().for_each(|batch| used.run(&batch.names));
+        self.earlier.iter().for_each(|(name, blob)| {
+            mark_key(used, *name);
+            used.blob(*blob);
+        });
+    }
+
+    /// Returns the content that the client uses while the update of a resource warms.
+    pub(crate) fn earlier(&self, name: Sym) -> Option<BlobId> {
+        self.earlier.get(&name).copied()
+    }
+
+    /// Notes the content that the client uses until the update of a resource has warmed. A resource
+    /// that warms already goes on with what it has, if anything.
+    pub(crate) fn note_earlier(&mut self, name: Sym, in_force: BlobId) {
+        if !self.batches.iter().any(|batch| batch.names().contains(&name)) {
+            self.earlier.insert(name, in_force);
+        }
+    }
+
+    fn forget_earlier(&mut self) {
+        let batches = &self.batches;
+        self.earlier.retain(|name, _| batches.iter().any(|batch| batch.names().contains(name)));
+    }
+
+    /// The response that started the newest batch.
+    pub(crate) fn newest(&self) -> Option<Seq> {
+        self.batches.back().map(|batch| batch.seq)
+    }
+
+    /// When the oldest batch began.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.batches.iter().map(|batch| batch.at).min()
+    }
+
+    /// Returns the responses of the batches.
+    pub(crate) fn seqs(&self) -> impl Iterator<Item = Seq> {
+        self.batches.iter().map(|batch| batch.seq)
+    }
+
+    /// Returns the names that may warm since a response.
+    pub(crate) fn names_of(&self, response: Seq) -> impl Iterator<Item = Sym> {
+        let batches = self.batches.iter().filter(move |batch| batch.seq == response);
+        batches.flat_map(|batch| batch.names().iter().copied())
+    }
+
+    /// Drops names from all batches.
+    pub(crate) fn end_all(&mut self, names: &SymSet) {
+        for batch in &mut self.batches {
+            if batch.names().iter().any(|name| names.contains(name)) {
+                let rest = batch.names().iter().copied().filter(|name| !names.contains(name)).collect();
+                (batch.names, batch.from) = (rest, 0);
+            }
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        self.forget_earlier();
+    }
+
+    /// Drops a name from the batches of some responses.
+    pub(crate) fn end(&mut self, name: Sym, responses: &[Seq]) {
+        for batch in self.batches.iter_mut().filter(|batch| responses.contains(&batch.seq)) {
+            if batch.names().contains(&name) {
+                let names = batch.names().iter().copied().filter(|known| *known != name).collect();
+                (batch.names, batch.from) = (names, 0);
+            }
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        self.forget_earlier();
+    }
+
+    /// The client waits no longer for what the resources of the responses up to `last` need.
+    pub(crate) fn give_up(&mut self, last: Seq) {
+        self.batches.iter_mut().filter(|batch| batch.seq <= last).for_each(|batch| batch.is_given_up = true);
+    }
+
+    /// Adds the names of a batch of the stream before, which still warm. `before` are the batches
+    /// of that stream.
+    pub(crate) fn go_on(
+        &mut self,
+        batch: &WarmingBatch,
+        names: Arc<[Sym]>,
+        (before, at): (&WarmingBatches, Time),
+    ) {
+        if !names.is_empty() {
+            let earlier = names.iter().filter_map(|name| Some((*name, before.earlier(*name)?)));
+            self.earlier.extend(earlier);
+            self.push(WarmingBatch { at, names, from: 0, ..*batch });
+        }
+    }
+
+    pub(crate) fn push(&mut self, batch: WarmingBatch) {
+        self.batches.push_back(batch);
+        let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();
+        while self.batches.len() > 1 && (self.batches.len() > MAX_BATCHES || names > MAX_NAMES) {
+            names -= self.batches.pop_front().map_or(0, |batch| batch.names().len());
+        }
+    }
+}
+
+/// The progress of the batches of a track.
+pub(crate) struct WarmingProgress {
+    /// The names that have warmed in the first batches; all of them for batches that are over.
+    pub(crate) warmed: Vec<usize>,
+    /// Whether all batches were searched.
+    pub(crate) is_sweep: bool,
+}
+
+impl WarmingBatches {
+    /// Drops the names and batches that have warmed.
+    pub(crate) fn settle(&mut self, progress: &WarmingProgress, at: Time) {
+        if progress.warmed.iter().any(|warmed| *warmed > 0) {
+            self.settled = at;
+        }
+        for (batch, warmed) in self.batches.iter_mut().zip(&progress.warmed) {
+            batch.from += warmed;
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        if progress.is_sweep {
+            self.sweep_at = self.batches.len() * 2;
+        }
+        self.forget_earlier();
+    }
+}

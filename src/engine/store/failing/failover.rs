@@ -1,0 +1,117 @@
+//! Clients with streams to several servers: a stream to one server replaces one to another.
+
+use std::collections::HashMap;
+
+use crate::session::{Stream, StreamKey, Track, is_counted};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time};
+
+use crate::store::Store;
+
+/// Streams of a client that are compared with one that ended.
+const MAX_COMPARED: usize = 16;
+/// Names of a subscription that are compared with those of another stream.
+const MAX_NAMES: usize = 64;
+
+/// The newest streams of each client, to any server.
+pub(crate) struct ClientServers<'a> {
+    /// Open streams with a response.
+    answered: HashMap<StreamKey, Vec<&'a Stream>>,
+    /// The first server of a client, and whether there are others.
+    servers: HashMap<StreamKey, (Option<&'a str>, bool)>,
+}
+
+impl Store {
+    /// Returns the servers of all clients.
+    pub(crate) fn servers(&self) -> ClientServers<'_> {
+        let mut out = ClientServers { answered: HashMap::new(), servers: HashMap::new() };
+        let clients = self.engine.failures().clients();
+        let newest = clients.flat_map(|(_, ends)| [ends.answered, ends.unreplaced]).flatten();
+        let newest = newest.filter_map(|index| self.engine.streams().get(index));
+        for stream in newest {
+            let server = stream.open.server.as_deref();
+            let key = StreamKey::of(stream).of_any_server();
+            let (first, is_several) = out.servers.entry(key).or_insert((server, false));
+            *is_several |= *first != server;
+        }
+        let open = self.engine.open_streams().filter(|stream| stream.is_answered() && is_counted(stream));
+        for stream in open {
+            // Streams that end before a request have no node.
+            let keys = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+            let keys = if stream.node.is_some() { &keys[..] } else { &keys[..1] };
+            for key in keys {
+                let answered = out.answered.entry(key.of_any_server()).or_default();
+                if answered.len() < MAX_COMPARED {
+                    answered.push(stream);
+                }
+            }
+        }
+        out
+    }
+}
+
+impl ClientServers<'_> {
+    /// Whether the client of a stream has streams to several servers.
+    pub(crate) fn has_other(&self, stream: &Stream) -> bool {
+        self.servers.get(&StreamKey::of(stream).of_any_server()).is_some_and(|(_, is_several)| *is_several)
+    }
+
+    /// Whether another server answers the client of a closed stream, on a stream that opened after
+    /// `since` and goes on with what the closed one was for.
+    pub(crate) fn has_replaced(&self, catalog: &Catalog, closed: &Stream, since: Time) -> bool {
+        let mut others = self.answered.get(&StreamKey::of(closed).of_any_server()).into_iter().flatten();
+        others.any(|other| replaces(catalog, other, (closed, since)))
+    }
+}
+
+impl Store {
+    /// Whether an answered stream of a client shows that the streams of the client to another
+    /// server, which have failed since a time, are replaced.
+    pub(crate) fn is_replaced_by(&self, failed: &StreamKey, since: Time, stream: &Stream) -> bool {
+        let Some(ends) = self.engine.failures().of_client(failed) else { return false };
+        let run = ends.run.as_ref().map(|run| run.series.newest);
+        let aborts = ends.aborts.as_ref().map(|series| series.newest);
+        let newest = run.max(aborts).max((ends.cuts.count > 0).then_some(ends.cuts.newest));
+        let newest = newest.and_then(|newest| self.engine.streams().get(newest));
+        stream.is_answered() && newest.is_some_and(|newest| replaces(&self.catalog, stream, (newest, since)))
+    }
+}
+
+/// Whether a stream to another server, opened after `since`, replaces a closed one.
+///
+/// The client may need less than before, but it asks again for what it lacked at the end of the
+/// closed stream, and for a part of what it asked for there. Streams for different resources, such
+/// as those of two authorities, exist side by side.
+fn replaces(catalog: &Catalog, other: &Stream, (closed, since): (&Stream, Time)) -> bool {
+    if other.open.server == closed.open.server || other.opened < since || other.id == closed.id {
+        return false;
+    }
+    let lacks = |track: &Track| track.is_owed() || track.verdicts.refusal().is_some();
+    let mut tracks = closed.tracks_shown();
+    let mut lacking = closed.tracks_shown().filter(|track| lacks(track));
+    let is_shared = closed.tracks_shown().next().is_none()
+        || tracks.any(|track| asks_for(catalog, other, track, Extent::Part));
+    is_shared && lacking.all(|track| asks_for(catalog, other, track, Extent::All))
+}
+
+/// How much of a subscription is meant.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    All,
+    Part,
+}
+
+/// Whether a stream asks for all, or for a part, of what a track of another stream asked for.
+fn asks_for(catalog: &Catalog, other: &Stream, track: &Track, extent: Extent) -> bool {
+    let Some(found) = other.find(&track.type_url).filter(|found| found.traffic.requests > 0) else {
+        return false;
+    };
+    let is_wildcard = track.subscribed.is_wildcard();
+    let has_wildcard = found.subscribed.may_be_wildcard();
+    let mut names = track.subscribed.names.iter().take(MAX_NAMES);
+    let mut is_covered = |name: Sym| found.covers(catalog, name, None);
+    match extent {
+        Extent::All => (has_wildcard || !is_wildcard) && names.all(is_covered),
+        Extent::Part => (has_wildcard && is_wildcard) || names.any(&mut is_covered),
+    }
+}

@@ -1,0 +1,88 @@
+//! Unreachable peers: connections through the tap on which there never was a stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::session::{AttemptKey, FailedAttempts, Stream};
+use xdscope_wire::Open;
+use xdscope_wire::event::{StreamId, Time};
+
+use crate::store::Store;
+
+/// Attempts to connect through the tap since the last one that had a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreachablePeer {
+    /// The connection of the client to the tap failed, not that of the tap to the server.
+    pub is_client: bool,
+    /// The host of the client, or the address of the server.
+    pub address: Arc<str>,
+    /// How many attempts there were.
+    pub attempts: u64,
+    /// When the first of them was made.
+    pub first: Time,
+    /// The first connection.
+    pub first_stream: StreamId,
+    /// The newest connection.
+    pub stream: StreamId,
+    /// The step that failed in the newest attempt: `connect failed: Connection refused`.
+    pub reason: String,
+}
+
+impl Store {
+    /// Returns each server and each client that has had no stream since its attempts failed.
+    pub fn unreachable_peers(&self) -> Vec<UnreachablePeer> {
+        let failures = self.engine.failures();
+        // The newest open stream to each server, and of each client.
+        let mut open: HashMap<(&str, Option<&str>), usize> = HashMap::new();
+        for index in failures.open_streams().filter(|_| failures.attempts().next().is_some()) {
+            let Some(stream) = self.engine.streams().get(index) else { continue };
+            let Some(server) = stream.open.server.as_deref() else { continue };
+            if stream.open.method != Open::NOTHING {
+                open.insert((server, None), index);
+                open.insert((server, stream.host()), index);
+            }
+        }
+        let is_over = |key: &AttemptKey, attempts: &FailedAttempts| {
+            let newest = open.get(&(key.server.as_str(), key.host.as_deref()));
+            newest.is_some_and(|index| *index > attempts.newest)
+        };
+        let lasting = failures.attempts().filter(|(key, attempts)| !is_over(key, attempts));
+        let mut lasting: Vec<_> = lasting.collect();
+        lasting.sort_by_key(|(_, attempts)| attempts.newest);
+        let newest = |attempts: &FailedAttempts| self.engine.streams().get(attempts.newest);
+        lasting.into_iter().filter_map(|(key, of)| self.unreachable_peer(newest(of)?, key, of)).collect()
+    }
+
+    /// Returns the failed attempts up to a connection without a stream.
+    pub(crate) fn failed_attempts_at(&self, stream: &Stream) -> Option<UnreachablePeer> {
+        let (key, attempts) = self.engine.failures().attempts_of(stream)?;
+        self.unreachable_peer(stream, key, attempts)
+    }
+
+    fn unreachable_peer(
+        &self,
+        newest: &Stream,
+        key: &AttemptKey,
+        attempts: &FailedAttempts,
+    ) -> Option<UnreachablePeer> {
+        let note = newest.closed.as_ref().and_then(|(_, end)| end.note.as_deref()).unwrap_or_default();
+        Some(UnreachablePeer {
+            is_client: key.host.is_some(),
+            address: Arc::from(key.host.as_deref().unwrap_or(&key.server)),
+            attempts: attempts.count,
+            first: attempts.since,
+            first_stream: self.engine.streams().get(attempts.first)?.id,
+            stream: newest.id,
+            reason: failed_step(note, &key.server),
+        })
+    }
+}
+
+/// The step that failed, without the address of the server.
+fn failed_step(note: &str, server: &str) -> String {
+    if let Some(rest) = note.strip_prefix(&format!("{server}: ")) {
+        return rest.to_owned();
+    }
+    let tls = note.strip_prefix(&format!("TLS to {server} "));
+    tls.map_or_else(|| note.replacen(&format!(" {server} "), " ", 1), |rest| format!("TLS {rest}"))
+}

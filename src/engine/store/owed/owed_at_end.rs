@@ -1,0 +1,224 @@
+//! Answers still owed when a stream closed, unless a later stream of the client was answered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
+use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
+
+use crate::store::{EndFact, Store, TypeState, WarmingFact, WarmingUser};
+
+/// Names that a debt lists; the others are counted.
+const MAX_LISTED_NAMES: usize = 3;
+
+/// An answer that one side still owed when the stream closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwedAtEnd {
+    /// The closed stream.
+    pub stream: StreamId,
+    /// The node id.
+    pub node: Option<Arc<str>>,
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The last state of the type.
+    pub state: TypeState,
+    /// When the stream closed.
+    pub closed: Time,
+    /// How the stream ended.
+    pub end: EndFact,
+    /// When the message was sent that has no answer.
+    pub since: Time,
+    /// The message that has no answer.
+    pub at: Seq,
+    /// The missing answer, and the side that owes it.
+    pub debt: Debt,
+}
+
+/// A missing answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Debt {
+    /// The client owes an ACK or a NACK.
+    Verdict {
+        /// Version of the oldest response without a verdict.
+        version: PushedVersion,
+        /// Responses without a verdict.
+        responses: u64,
+    },
+    /// The server owes what resources warmed for: the one that had waited longest.
+    Warming(Box<WarmingFact>),
+    /// The server owes resources; no names stand for a wildcard.
+    Resources {
+        /// The first names.
+        names: Vec<Arc<str>>,
+        /// How many more names there are.
+        more: usize,
+        /// The first resource that warmed for a name.
+        needed_by: Option<WarmingUser>,
+    },
+}
+
+impl Store {
+    /// Returns the answers still owed on the newest closed stream of each client, unless a later
+    /// stream of the client was answered, or asks for the type again.
+    pub fn owed_at_end(&self) -> Vec<OwedAtEnd> {
+        let open = self.newest_open_streams();
+        let mut out = Vec::new();
+        for stream in self.unreplaced_streams() {
+            let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
+            let is_restated = |track: &&Track| {
+                let restated = later.and_then(|later| later.find(&track.type_url));
+                restated.is_some_and(|track| track.traffic.requests > 0)
+            };
+            for track in stream.tracks_shown().filter(|track| !is_restated(track)) {
+                let warming = self.warming_owed(stream, track);
+                let is_withheld = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld);
+                out.extend(warming.and_then(|(owed, _)| owed));
+                out.extend(self.verdict_owed(stream, track).filter(|_| !is_withheld));
+                out.extend(self.resources_owed(stream, track));
+            }
+        }
+        out
+    }
+
+    /// Returns the newest open stream of each client.
+    fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
+        let open = self.engine.open_streams().filter(|stream| is_counted(stream));
+        open.map(|stream| (StreamKey::of(stream), stream)).collect()
+    }
+
+    /// Returns the newest closed stream with requests of each client, in the order of openings,
+    /// unless a later stream of the client was answered, by that server or another one.
+    pub fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
+        let clients = self.engine.failures().clients();
+        let mut indices: Vec<usize> = clients.filter_map(|(_, ends)| ends.unreplaced).collect();
+        indices.sort_unstable();
+        let servers = (!indices.is_empty()).then(|| self.servers());
+        let streams = indices.into_iter().filter_map(|index| self.engine.streams().get(index));
+        streams.filter(move |stream| {
+            let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
+            servers.as_ref().is_none_or(|of| !of.has_replaced(&self.catalog, stream, closed))
+        })
+    }
+
+    /// Returns the types of closed streams whose content the client still refuses: no later stream
+    /// of the client has settled the refusal (docs/protocol.md#e-21).
+    pub(crate) fn refused_at_end(&self) -> Vec<(&Stream, &Track)> {
+        let streams = self.engine.failures().refusing_streams();
+        let streams: Vec<&Stream> = streams.filter_map(|index| self.engine.streams().get(index)).collect();
+        if streams.is_empty() {
+            return Vec::new();
+        }
+        let servers = self.servers();
+        let is_replaced = |stream: &Stream| {
+            let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
+            servers.has_replaced(&self.catalog, stream, closed)
+        };
+        let is_open = |(stream, track): &(&Stream, &Track)| {
+            track.verdicts.refusal().is_some()
+                && !self.is_settled_later(stream, track)
+                && !self.has_left_to_another(stream, track)
+        };
+        let tracks = streams.into_iter().filter(|stream| !is_replaced(stream));
+        tracks
+            .flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)))
+            .filter(is_open)
+            .collect()
+    }
+
+    /// Whether a later stream of the client has settled what the client refused on a closed one:
+    /// with a verdict about the type, or because the server owes nothing of the type.
+    pub(crate) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
+        let is_settled = |(later, of): (&Stream, &Track)| {
+            let state = || of.condition(later.clock(self.now), self.limits).state;
+            of.traffic.requests > 0
+                && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
+        };
+        track.replaced.is_some() && self.engine.later_tracks(stream, &track.type_url).any(is_settled)
+    }
+
+    /// Whether the client has ended the stream, and another open stream of the node, such as the
+    /// one of a hot restart, has accepted a later response of the type.
+    fn has_left_to_another(&self, stream: &Stream, track: &Track) -> bool {
+        let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
+        let refused_at = track.verdicts.last_at;
+        let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > refused_at;
+        let mut others = self.engine.open_of_node(stream);
+        has_left && others.any(|other| other.find(&track.type_url).is_some_and(accepts))
+    }
+
+    /// Returns what the server owes to warming resources, and whether the client withheld its
+    /// verdict until then. Missing resources are debts of their own.
+    fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {
+        let (closed, _) = stream.closed.as_ref()?;
+        let condition = self.condition_of(stream, track, *closed);
+        if condition.state != TypeState::Warming {
+            return None;
+        }
+        let warming = self.warming_of_track(stream, track);
+        let is_withheld = warming.first()?.withheld.is_some();
+        let first = warming.into_iter().find(|fact| !fact.is_told_by_needs());
+        let owed = first.and_then(|first| {
+            let asked = (first.since, first.response);
+            self.owed_answer(stream, track, asked, Debt::Warming(Box::new(first)))
+        });
+        Some((owed, is_withheld))
+    }
+
+    /// Returns the version of a response without a verdict.
+    pub(crate) fn pushed_version(&self, stream: &Stream, response: &Response) -> PushedVersion {
+        let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+        PushedVersion::of(&self.catalog, response, is_delta, |name| self.text(name))
+    }
+
+    fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
+        let response = track.responses.pending().next()?;
+        let (closed, end) = stream.closed.as_ref()?;
+        // A client had no time to answer if the server cut the stream off.
+        let waited = closed.since(track.verdict_due_from(response.at));
+        let in_time = self.limits.stale_after.is_some_and(|limit| self.limits.timed && waited < limit);
+        if in_time && end.by != Some(Side::Client) {
+            return None;
+        }
+        let version = self.pushed_version(stream, response);
+        let responses = track.responses.pending().count() as u64;
+        self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })
+    }
+
+    fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
+        let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let oldest = waited().min_by_key(|(_, request)| request.since);
+        let needed_by = |names: Option<&[Sym]>| self.warming_for(stream, track.kind?, names);
+        let Some((_, first)) = oldest else {
+            let asked = track.subscription.wildcard_owed?;
+            let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
+            return self.owed_answer(stream, track, asked, debt);
+        };
+        let waited_for: Vec<Sym> = waited().map(|(name, _)| name).collect();
+        let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.text(name)).collect();
+        let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
+        let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
+        self.owed_answer(stream, track, (first.since, first.began_with()), debt)
+    }
+
+    fn owed_answer(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        asked: (Time, Seq),
+        debt: Debt,
+    ) -> Option<OwedAtEnd> {
+        let (closed, end) = stream.closed.as_ref()?;
+        let (since, at) = asked;
+        Some(OwedAtEnd {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            type_url: track.type_url.clone(),
+            state: self.condition_of(stream, track, *closed).state,
+            closed: *closed,
+            end: EndFact::from(end),
+            since,
+            at,
+            debt,
+        })
+    }
+}

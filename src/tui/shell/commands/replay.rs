@@ -1,0 +1,93 @@
+//! Commands of the time cursor, and marks.
+
+use crate::common::Pane;
+use crate::data::{Data, Marked, ReachedProblem, Seek};
+use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_wire::event::Seq;
+
+use super::navigation::go_to_message;
+use crate::shell::effect::Effect;
+use crate::shell::model::Model;
+
+/// The movement of a command, if the command moves the time cursor.
+pub(crate) fn seek_of(command: Command, has_cursor: bool) -> Option<Seek> {
+    Some(match command {
+        Command::StepBack => Seek::Back,
+        Command::StepOn => Seek::On,
+        Command::Slower => Seek::Slower,
+        Command::Faster => Seek::Faster,
+        Command::Start => Seek::Start,
+        Command::End => Seek::End,
+        Command::Pause if has_cursor => Seek::Toggle,
+        Command::Follow if has_cursor => Seek::Live,
+        Command::NextEvent => Seek::Problem { on: true, all: true },
+        Command::PreviousEvent => Seek::Problem { on: false, all: true },
+        Command::NextNack if has_cursor => Seek::Problem { on: true, all: false },
+        Command::PreviousNack if has_cursor => Seek::Problem { on: false, all: false },
+        _ => return None,
+    })
+}
+
+/// Notice while a recording is read.
+pub(crate) const OPENING: &str = "the recording is still being read";
+
+/// Moves the time cursor. A live source is paused, and goes back in its session file.
+pub(crate) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
+    if model.common.info.is_opening() {
+        model.say(OPENING);
+        return vec![];
+    }
+    if model.common.info.bar.is_none() {
+        if matches!(seek, Seek::On | Seek::Slower | Seek::Faster | Seek::Problem { on: true, .. }) {
+            model.say("this is live: , goes back, and then these work");
+            return vec![];
+        }
+        model.pause(data);
+    }
+    if !matches!(seek, Seek::Toggle | Seek::Slower | Seek::Faster) {
+        model.screens.timeline.is_following = true;
+    }
+    vec![Effect::Replay(seek)]
+}
+
+/// Says which problem the time cursor has been moved to, and selects it on Overview.
+pub(crate) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
+    let common = &mut model.common;
+    let is_it = |of: &ProblemFact| of.stream == reached.stream && of.type_url == reached.type_url;
+    let at = common.problems.iter().position(|problem| is_it(problem) && problem.is_wrong());
+    if let Some(at) = at {
+        common.choose_problem(at);
+    }
+    if model.screen == ScreenId::Overview {
+        common.pane = if at.is_some() { Pane::Second } else { Pane::Main };
+        model.screens.overview.select_stream(Some(reached.stream));
+    }
+    model.say(reached.words.to_string());
+}
+
+/// Marks the time cursor. Without one, marks the selected message, else the newest.
+pub(crate) fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
+    let common = &model.common;
+    let selected = model.active().selected_message().and_then(|fact| fact.n);
+    let newest = || (data.first_row()..common.rows(data)).rev().find_map(|row| data.line(row)?.n);
+    let cursor = common.info.bar.as_ref().map(|bar| Seq(bar.message));
+    let Some(n) = cursor.or(selected).or_else(newest) else {
+        model.say("nothing to mark: no message came yet");
+        return vec![];
+    };
+    model.marks.insert(letter, Marked { n, at: common.now });
+    model.say(format!("{letter} marks #{}; ' and {letter} returns to it", n.0));
+    vec![Effect::SaveMarks]
+}
+
+/// Goes to the moment that a letter marks.
+pub(crate) fn go_to_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
+    match model.marks.get(&letter).copied() {
+        None => model.say(format!("no mark {letter}; m and {letter} sets it")),
+        Some(marked) if model.common.info.bar.is_some() => return seek(model, data, Seek::Marked(marked)),
+        Some(marked) => go_to_message(model, data, marked.n),
+    }
+    vec![]
+}
