@@ -7,10 +7,10 @@
 //!    bytes        frames     facts      words      screens, text, JSON
 //! ```
 //!
-//! `docs/architecture.md` describes the crates, the imports that each may have, and the invariants
-//! that hold everywhere. This package owns what touches the world: [`net`] has the sockets, [`app`]
-//! wires live runs and replays, and [`cli`] turns arguments into actions. Begin reading at
-//! [`cli::run`].
+//! `docs/architecture.md` describes the crates, the imports that each may have, and the
+//! invariants that hold everywhere. This package owns what touches the world: [`net`] has the
+//! sockets, [`app`] wires live runs and replays, and [`cli`] turns arguments into actions. Begin
+//! reading at [`cli::run`].
 //!
 //! `net` takes no decisions about the protocol, and does not import `xdscope-tui`.
 

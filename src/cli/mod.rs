@@ -1,9 +1,9 @@
 //! The command line: words to actions, facts to text and JSON, errors to what to type next.
 //!
 //! Data goes to stdout, messages to people go to stderr. A verb is a function from its flags and
-//! its environment ([`crate::cli::terminal::io::Io`]) to an [`Exit`] or a [`CliError`]. This module parses, calls and
-//! reports. Verbs print facts of the store with the words of the screens, and decide nothing about
-//! the protocol.
+//! its environment ([`terminal::io::Io`]) to an [`Exit`] or a [`CliError`]. This module parses,
+//! calls and reports. Verbs print facts of the store with the words of the screens, and decide
+//! nothing about the protocol.
 
 pub mod args;
 mod command;

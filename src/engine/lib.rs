@@ -1,13 +1,13 @@
 //! The protocol: what each message says about its stream, type and resources.
 //!
 //! The crate owns sessions, streams, subscriptions and verdicts ([`session`]), the store and its
-//! queries ([`store`]), the lint rules ([`lint`]), problems ([`problems`]), and what is derived from
-//! them: graph, NACKs, differences, filters, applied configurations. [`analysis::Analysis`] is a
-//! store together with the rules.
+//! queries ([`store`]), the lint rules ([`lint`]), problems ([`problems`]), and what is derived
+//! from them: graph, NACKs, differences, filters, applied configurations. [`analysis::Analysis`]
+//! is a store together with the rules.
 //!
-//! The crate must not touch files, sockets, clocks and threads. Time is an argument, misbehaviour of
-//! a peer is a fact, and equal frames give equal facts. Facts are data; `xdscope-present` turns them
-//! into sentences, except for the sentence of a finding, which is part of its rule.
+//! The crate must not touch files, sockets, clocks and threads. Time is an argument, misbehaviour
+//! of a peer is a fact, and equal frames give equal facts. Facts are data; `xdscope-present`
+//! turns them into sentences, except for the sentence of a finding, which is part of its rule.
 //!
 //! Begin reading at [`store::Store`], and at any file of `lint/rules`.
 //!
@@ -17,10 +17,11 @@
 //! use xdscope_wire::event::{Clock, StreamId, Time};
 //! use xdscope_wire::{Frame, FramePayload, Open};
 //!
-//! let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+//! let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
 //! let open = Open { method: method.to_owned(), ..Open::default() };
 //! let mut store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
-//! store.handle(Frame { at: Time(0), stream: StreamId(1), what: FramePayload::Open(Box::new(open)) });
+//! let what = FramePayload::Open(Box::new(open));
+//! store.handle(Frame { at: Time(0), stream: StreamId(1), what });
 //! assert_eq!(store.streams().len(), 1);
 //! ```
 

@@ -1,13 +1,13 @@
-//! What the bytes of resources mean: descriptors, JSON and YAML, constraints, redaction.
+//! Descriptors of the xDS API, and everything that needs them to read and write resources.
 //!
-//! The crate owns the whole Envoy API, compressed and loaded on first use, with separate pools for
-//! v3 and v2; descriptor sets and `.proto` files of users, which take precedence; the search for
-//! secrets ([`redact`]); references between resources ([`links`]); and the bootstraps of clients
-//! ([`bootstrap`]). Decoding is bounded and never fails: unknown types, damage, unknown fields, deep
-//! nesting and invalid UTF-8 appear in the output under names that begin with `@`.
+//! The crate owns the whole Envoy API, compressed and loaded on first use, with separate pools
+//! for v3 and v2; descriptor sets and `.proto` files of users, which take precedence; the search
+//! for secrets ([`redact`]); references between resources ([`links`]); and the bootstraps of
+//! clients ([`bootstrap`]). Decoding is bounded and never fails: unknown types, damage, unknown
+//! fields, deep nesting and invalid UTF-8 appear in the output under names that begin with `@`.
 //!
-//! The crate must not touch sockets, clocks and threads, nor any file but the `.proto` files that a
-//! user names.
+//! The crate must not touch sockets, clocks and threads, nor any file but the `.proto` files that
+//! a user names.
 //!
 //! Begin reading at [`Schema`].
 //!
@@ -18,7 +18,8 @@
 //! let schema = Schema::builtin();
 //! let cluster = json!({"name": "cart", "connect_timeout": "5s"});
 //! let bytes = schema.encode("envoy.config.cluster.v3.Cluster", &cluster).unwrap();
-//! assert_eq!(schema.tree("envoy.config.cluster.v3.Cluster", &bytes, FieldNames::Original), cluster);
+//! let tree = schema.tree("envoy.config.cluster.v3.Cluster", &bytes, FieldNames::Original);
+//! assert_eq!(tree, cluster);
 //! ```
 
 #![cfg_attr(not(test), warn(unreachable_pub, clippy::type_complexity))]
@@ -162,7 +163,8 @@ impl Schema {
         Some((pool, pool.table(place)?))
     }
 
-    /// Returns the first pool that contains the message, and the index of the message in that pool.
+    /// Returns the first pool that contains the message, and the index of the message in that
+    /// pool.
     fn find_message(&self, name: &str) -> Option<(&Pool, u32)> {
         self.find_in_user_sets(name).or_else(|| self.find_builtin(name))
     }

@@ -1,14 +1,14 @@
 //! Bytes to xDS messages, and back.
 //!
-//! The crate owns the encodings: protobuf scanning ([`pb`]), HTTP/2 and HTTP/1 ([`h2`], [`http1`]),
-//! gRPC framing, the four discovery messages ([`discovery`]), the syntax of `xdstp` names
-//! ([`xdstp`]), the catalog that stores each content once ([`content`]), ids and times ([`event`]),
-//! and helpers for texts ([`text`]). Observers are fed the bytes that passed on a connection and
-//! report the messages in them; original bytes are kept. Only [`h2::Rewrite`] and [`h2::Splicer`]
-//! change what passes.
+//! The crate owns the encodings: protobuf scanning ([`pb`]), HTTP/2 and HTTP/1 ([`h2`],
+//! [`http1`]), gRPC framing, the four discovery messages ([`discovery`]), the syntax of `xdstp`
+//! names ([`xdstp`]), the catalog that stores each content once ([`content`]), ids and times
+//! ([`event`]), and helpers for texts ([`text`]). Observers are fed the bytes that passed on a
+//! connection and report the messages in them; original bytes are kept. Only [`h2::Rewrite`] and
+//! [`h2::Splicer`] change what passes.
 //!
-//! The crate must not touch descriptors, files, sockets, clocks, threads and async code: the caller
-//! hands in bytes and times.
+//! The crate must not touch descriptors, files, sockets, clocks, threads and async code: the
+//! caller hands in bytes and times.
 //!
 //! Begin reading at [`Message`], the view of one message that all other crates use, and at
 //! [`Frame`], one event of a stream.
@@ -18,7 +18,8 @@
 //! use xdscope_wire::discovery::encode::RequestFields;
 //! use xdscope_wire::{Message, MessageShape};
 //!
-//! let fields = RequestFields { version_info: "7", names: vec!["cart"], ..RequestFields::default() };
+//! let names = vec!["cart"];
+//! let fields = RequestFields { version_info: "7", names, ..RequestFields::default() };
 //! let bytes = fields.encode(false);
 //! let mut catalog = Catalog::in_memory();
 //! let message = Message::parse(MessageShape::SotwRequest, &bytes, &mut catalog);

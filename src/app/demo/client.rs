@@ -1,5 +1,5 @@
-//! A node of the demo: the xDS client of [`xdscope_sources::peers::client`] and the mistakes that it
-//! makes.
+//! A node of the demo: the xDS client of [`xdscope_sources::peers::client`] and the mistakes that
+//! it makes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -324,8 +324,8 @@ impl Node {
         Ruling::Accept
     }
 
-    /// Subscribes to the endpoints of the clusters in a rejected response, because Envoy takes over
-    /// its good clusters.
+    /// Subscribes to the endpoints of the clusters in a rejected response, because Envoy takes
+    /// over its good clusters.
     fn subscribe_to_endpoints(&mut self, now: Time, message: &Message) {
         let (Some(links), Some(list)) = (&self.links, message.resources()) else { return };
         let any = list.blobs().iter().filter_map(|id| self.catalog.bytes(self.catalog.entry(*id).payload?));

@@ -1,7 +1,8 @@
 //! The demo: a control plane and its clients on loopback, with the tap between them.
 //!
-//! The control plane is [`xdscope_sources::peers::server`] behind [`crate::net::serve`], the clients
-//! are [`xdscope_sources::peers::client`]: both misbehave only where a [`Scenario`] says so.
+//! The control plane is [`xdscope_sources::peers::server`] behind [`crate::net::serve`], the
+//! clients are [`xdscope_sources::peers::client`]: both misbehave only where a [`Scenario`] says
+//! so.
 
 mod client;
 mod mesh;
