@@ -1,4 +1,4 @@
-//! The examples at the end of each `--help`. `tests/it/examples.rs` runs each of them.
+//! The examples at the end of each `--help`. `tests/it/docs/examples.rs` runs each of them.
 
 use std::fmt::Write as _;
 

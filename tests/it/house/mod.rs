@@ -1,5 +1,6 @@
 //! Holds the source tree to `docs/architecture.md` and `docs/style.md`.
 
+mod harness;
 mod imports;
 mod words;
 

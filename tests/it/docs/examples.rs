@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use super::support::{
-    process::{Child, reopened},
-    tap::xdscope,
-    wait::{quiet_for, wait_for, wait_within},
-};
+use crate::support::process::{Child, reopened};
+use crate::support::tap::xdscope;
+use crate::support::wait::{quiet_for, wait_for, wait_within};
 
 /// A control plane with a cluster that needs nothing else.
 const CLUSTERS: &str = "version_info: \"1\"\nresources:\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  \

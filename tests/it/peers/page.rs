@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::seen::output::{Fixture, run};
+use crate::docs::seen::output::{Fixture, run};
 use crate::support::peers;
 
 /// Fixtures whose pages are checked: refusals with diffs, a graph, gaps, several clients.

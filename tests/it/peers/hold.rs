@@ -10,8 +10,8 @@ use xdscope_engine::hold::HoldCommand;
 use xdscope_schema::Schema;
 use xdscope_sources::peers::intercept::HoldOptions;
 
-use crate::intercept::{CLUSTER_DUMP, ENDPOINT_DUMP, dump, interventions};
-use crate::screen::{Terminal, port_after, run_panicking_screens};
+use crate::behaviour::verbs::screen::{Terminal, port_after, run_panicking_screens};
+use crate::peers::intercept::{CLUSTER_DUMP, ENDPOINT_DUMP, dump, interventions};
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},

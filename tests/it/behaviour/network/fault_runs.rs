@@ -163,7 +163,7 @@ fn plan_ends_with_what_clients_did() {
     assert_eq!(code, Some(0), "{log}");
     let recovered = seconds_after(&log, "1 intervention, 0 NACKs, 0 reconnects; recovered within ");
     assert!(recovered.is_some_and(|time| time >= 0.5), "{log}");
-    assert_eq!(crate::intercept::words(&recording), ["delayed", "released"]);
+    assert_eq!(crate::peers::intercept::words(&recording), ["delayed", "released"]);
 
     fs::write(&file, "for 3s: type:cds kind:push => drop\n").expect("written");
     let (code, log, _) = plane.run(&["--fault-plan", path, "--max-time", "10s"]);
@@ -225,7 +225,7 @@ fn control_plane_acts_with_faults() {
     assert_eq!(code, Some(0));
     let state = recording.state("cds");
     assert_eq!(state["state"], "synced", "{state}");
-    let done = crate::intercept::words(&recording);
+    let done = crate::peers::intercept::words(&recording);
     assert_eq!(done, ["delayed"]);
 }
 
@@ -250,5 +250,5 @@ fn script_states_the_faults_of_its_control_plane() {
     fs::write(&script, text.replace("=9s", "=8s")).expect("written");
     get("connect_timeout: 8s");
     let recording = serve.stop();
-    assert!(crate::intercept::words(&recording).iter().all(|word| word == "changed"));
+    assert!(crate::peers::intercept::words(&recording).iter().all(|word| word == "changed"));
 }

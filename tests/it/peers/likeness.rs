@@ -27,7 +27,7 @@ fn requests_match_envoy_over_delta_ads() {
 }
 
 /// The client is held to the same script.
-const GLOB: &str = include_str!("../fixtures/client/xdstp-as-envoy.xds");
+const GLOB: &str = include_str!("../../fixtures/client/xdstp-as-envoy.xds");
 
 /// docs/protocol.md#k-08, docs/protocol.md#k-18 and docs/protocol.md#k-19.
 #[test]

@@ -18,13 +18,13 @@ use crate::support::{
 };
 
 /// A running `xdscope watch`.
-pub(super) struct Watch {
-    pub(super) child: Child,
+pub(crate) struct Watch {
+    pub(crate) child: Child,
     recording: PathBuf,
 }
 
 impl Watch {
-    pub(super) fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
+    pub(crate) fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
         let recording = world.folder().join("watch.xdsrec");
         let mut command = xdscope(world.folder());
         command.args([
@@ -40,18 +40,18 @@ impl Watch {
         Watch { child: Child::start(&mut command, &world.folder().join("watch.log")), recording }
     }
 
-    pub(super) fn stop(self) -> Recording {
+    pub(crate) fn stop(self) -> Recording {
         self.child.interrupt();
         Recording { file: self.recording }
     }
 }
 
-pub(super) fn backend() -> SocketAddr {
+pub(crate) fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
 /// Asserts that the rules find nothing about the client of xdscope, except `known` rules.
-pub(super) fn assert_clean(recording: &Recording, known: &[&str]) {
+pub(crate) fn assert_clean(recording: &Recording, known: &[&str]) {
     let findings = recording.objects("lint", &[]);
     let known = |finding: &&Value| !known.iter().any(|rule| finding["rule"] == *rule);
     let severe: Vec<_> = findings.iter().filter(|f| f["severity"] != "info").filter(known).collect();
@@ -241,7 +241,7 @@ fn client_rejects_requested_types() {
     assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update", "pgv-violation"]);
 }
 
-pub(super) fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
     let output = xdscope(world.folder()).args(args).output().expect("xdscope runs");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::json;
 
-use super::client::{assert_clean, run};
+use crate::behaviour::network::client::{assert_clean, run};
 use crate::support::{
     peers,
     process::{Child, free_port},

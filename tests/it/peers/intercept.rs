@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::behaviour::network::tls::Certs;
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},
@@ -14,7 +15,6 @@ use crate::support::{
     wait::wait_for,
     world::World,
 };
-use crate::tls::Certs;
 
 const TYPES: [&str; 4] = [CLUSTER, ENDPOINTS, LISTENER, ROUTE];
 
@@ -305,7 +305,7 @@ fn faults_work_with_tls_on_both_legs() {
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
     let fault = "type:eds kind:push version:2 => bounce not today times=1";
     let args = [certs.listen(), certs.dial(), vec!["--fault".into(), fault.into()]];
-    let tap = crate::tls::tap(&world, &plane, &args);
+    let tap = crate::behaviour::network::tls::tap(&world, &plane, &args);
     let mut envoy = world.envoy_tls("edge-1", variant, tap.address(), &certs.client());
     let chain = Snapshot::chain(variant, envoy.admin());
     plane.set(&chain);

@@ -6,11 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-#[path = "../fuzz/checks/mod.rs"]
+#[path = "../../../fuzz/checks/mod.rs"]
 mod checks;
 
 // A program of the package `tests/fuzz`, which this build keeps in step with the library.
-#[path = "../fuzz/seeds.rs"]
+#[path = "../../../fuzz/seeds.rs"]
 #[expect(dead_code, reason = "a program of its own")]
 mod seeds;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::intercept::{Scene, words};
+use crate::peers::intercept::{Scene, words};
 use crate::support::{
     bootstrap::Variant,
     snapshot::{ENDPOINTS, endpoints},

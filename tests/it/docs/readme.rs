@@ -6,12 +6,10 @@ use std::{
     process::Command,
 };
 
-use super::support::{
-    certs::Ca,
-    process::{Child, free_port},
-    tap::xdscope,
-    wait::wait_for,
-};
+use crate::support::certs::Ca;
+use crate::support::process::{Child, free_port};
+use crate::support::tap::xdscope;
+use crate::support::wait::wait_for;
 
 /// Returns the commands of the console blocks of the README and of the book, without their remarks.
 ///

@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::seen::output::{Fixture, Output, run};
+use crate::docs::seen::output::{Fixture, Output, run};
 
 /// Folders of `tests/fixtures` whose arrow scripts are compared.
 const FOLDERS: [&str; 7] = ["cli", "lint", "misbehave", "rows", "scripts", "tui", "views"];

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use xdscope_sources::peers::intercept::LIBRARY;
 
-use crate::intercept::interventions;
+use crate::peers::intercept::interventions;
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},

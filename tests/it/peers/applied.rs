@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::screen::Terminal;
+use crate::behaviour::verbs::screen::Terminal;
 use crate::support::{
     bootstrap::Variant,
     certs::Ca,

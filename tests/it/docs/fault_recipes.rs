@@ -7,7 +7,7 @@ use std::process::Command;
 
 use regex::Regex;
 
-use crate::fault_runs::{Plane, watch};
+use crate::behaviour::network::fault_runs::{Plane, watch};
 use crate::support::{process::Child, wait::wait_for};
 
 /// A command of the page, and the lines below it.

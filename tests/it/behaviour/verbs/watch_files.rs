@@ -189,7 +189,7 @@ fn verbs_accept_directory_as_source() {
         "\"@type\": {CLUSTER}\nname: one\n---\n- \"@type\": {CLUSTER}\n  name: two\n  connect_timeout: 0s\n- \"@type\": \
          {LISTENER}\n  name: in\n"
     );
-    let bootstrap = include_str!("../../examples/bootstraps/envoy-ads.yaml");
+    let bootstrap = include_str!("../../../../examples/bootstraps/envoy-ads.yaml");
     for (name, text) in [
         ("cds.json", response(CLUSTER, "7", &["three"])),
         ("more/mine.yaml", yaml),

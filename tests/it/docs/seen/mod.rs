@@ -11,7 +11,7 @@ pub use entry::Seen;
 use entry::SeenEntry;
 use output::Fixture;
 
-use crate::rows;
+use crate::docs::rows;
 
 /// Facts that xdscope derives and no view shows yet. The number may only fall.
 const MISSING: usize = 0;
@@ -89,7 +89,7 @@ fn facts_without_a_view_are_counted() {
 }
 
 /// The table of sessions that break one rule.
-const TRIGGERS: &str = include_str!("../../triggers.txt");
+const TRIGGERS: &str = include_str!("../../../triggers.txt");
 
 #[test]
 fn triggers_have_their_findings() {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use super::hold_picture;
-use super::support::tap::xdscope;
+use crate::support::tap::xdscope;
 
 /// The session that the pictures show.
 const SESSION: &str = "tests/fixtures/tui/gateway.xds";

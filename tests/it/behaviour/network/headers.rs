@@ -6,7 +6,8 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use crate::secrets::{assert_none, drawn, unpacked};
+use crate::behaviour::hostile::secrets::{assert_none, drawn, unpacked};
+use crate::behaviour::network::tls::{Certs, NAME, streams, tap};
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Flags},
@@ -17,7 +18,6 @@ use crate::support::{
     wait::wait_for,
     world::World,
 };
-use crate::tls::{Certs, NAME, streams, tap};
 
 const TOKEN: &str = "token-of-0123456789abcdef";
 const AUTHORITY: &str = "tenant-a.mesh:15010";

@@ -1,11 +1,11 @@
 //! Fixtures that say which texts each view shows.
 //!
 //! A comment `# VIEW shows TEXT` or `# VIEW hides TEXT` of `tests/fixtures/views` is about the
-//! output of a verb or about a screen. All views of these fixtures agree, see [`crate::agree`].
+//! output of a verb or about a screen. All views of these fixtures agree, see [`crate::behaviour::verbs::agree`].
 
 use std::path::{Path, PathBuf};
 
-use crate::seen::output::{Fixture, run};
+use crate::docs::seen::output::{Fixture, run};
 
 /// The views, and the verbs and flags that print them.
 const VIEWS: [(&str, &[&str]); 9] = [

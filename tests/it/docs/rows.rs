@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::seen::Seen;
+use crate::docs::seen::Seen;
 
 /// The groups of the table with their numbers of rows.
 const GROUPS: [(char, u32); 13] = [
@@ -32,7 +32,7 @@ pub struct Row {
     source: String,
     code: String,
     pub held_by: String,
-    /// Where users see the fact, see [`crate::seen`].
+    /// Where users see the fact, see [`crate::docs::seen`].
     pub seen: String,
 }
 

@@ -1,0 +1,8 @@
+//! Input that attacks: floods, bombs, damaged files, secrets.
+
+pub mod bombs;
+pub mod corpora;
+pub mod held_large;
+pub mod hostile_files;
+pub mod secrets;
+pub mod spool;

@@ -1,0 +1,12 @@
+//! Verbs, screens and files, and whether all views agree.
+
+pub mod agree;
+pub mod cli;
+pub mod config;
+pub mod output;
+pub mod readers;
+pub mod screen;
+pub mod session_files;
+pub mod sources;
+pub mod views;
+pub mod watch_files;

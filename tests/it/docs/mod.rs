@@ -1,0 +1,12 @@
+//! Documents say what the program does.
+
+pub mod book;
+pub mod cited_documents;
+pub mod examples;
+pub mod fault_recipes;
+pub mod hold_picture;
+pub mod pictures;
+pub mod readme;
+pub mod rows;
+pub mod seen;
+pub mod versions;
