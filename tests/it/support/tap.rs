@@ -148,8 +148,8 @@ impl Tap {
         let folder = self.recording.parent().expect("a folder");
         let copy = folder.join("copy.xdsrec");
         std::fs::copy(&self.recording, &copy).expect("a copy");
-        let info = xdscope(folder).arg("info").arg(&copy).output().expect("xdscope runs");
-        info.status.success().then_some(Recording { file: copy })
+        let recording = Recording { file: copy };
+        recording.answer("status", &[]).is_some().then_some(recording)
     }
 
     /// Sends SIGINT and waits for the end.
@@ -165,6 +165,11 @@ impl Tap {
     }
 }
 
+/// Whether a verb read its source: exit code 1 says that the source has problems.
+fn has_answer(output: &Output) -> bool {
+    matches!(output.status.code(), Some(0 | 1))
+}
+
 /// A session file, read by the program's own verbs.
 pub struct Recording {
     pub file: PathBuf,
@@ -173,15 +178,20 @@ pub struct Recording {
 impl Recording {
     /// Runs `xdscope VERB FILE ARGS`.
     pub fn run(&self, verb: &str, args: &[&str]) -> Output {
-        let folder = self.file.parent().expect("a folder");
-        let output = xdscope(folder).arg(verb).arg(&self.file).args(args).output().expect("xdscope runs");
-        let code = output.status.code();
-        assert!(
-            matches!(code, Some(0 | 1)),
-            "{verb} {args:?}: {code:?} {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let output = self.output(verb, args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(has_answer(&output), "{verb} {args:?}: {:?} {error}", output.status.code());
         output
+    }
+
+    /// Runs `xdscope VERB FILE ARGS`; `None` while the file has no message and is not a source.
+    pub fn answer(&self, verb: &str, args: &[&str]) -> Option<Output> {
+        Some(self.output(verb, args)).filter(has_answer)
+    }
+
+    fn output(&self, verb: &str, args: &[&str]) -> Output {
+        let folder = self.file.parent().expect("a folder");
+        xdscope(folder).arg(verb).arg(&self.file).args(args).output().expect("xdscope runs")
     }
 
     /// Runs a verb and returns its output as text.

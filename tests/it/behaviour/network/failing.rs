@@ -321,7 +321,7 @@ fn silence_is_a_problem_in_the_file_of_a_running_tap() {
     let live = Recording { file: tap.recording.clone() };
     wait_for("the request to be recorded", || tap.says("subscribe").then_some(()));
     let of_tap = wait_for("a problem in the file", || {
-        Some(live.run("status", &limit)).filter(|output| output.status.code() == Some(1))
+        live.answer("status", &limit).filter(|output| output.status.code() == Some(1))
     });
     let text = String::from_utf8_lossy(&of_tap.stdout).into_owned();
     assert!(text.starts_with("1 problem\nMISS"), "{text}");
