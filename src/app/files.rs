@@ -2,7 +2,7 @@
 //!
 //! Each file is a stream, and each version of it is accepted or rejected here.
 
-mod folder;
+pub(crate) mod folder;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

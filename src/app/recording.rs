@@ -10,7 +10,7 @@ pub(super) mod named_recording;
 pub(super) mod pending;
 pub(super) mod recorder;
 pub mod recording_file;
-pub(super) mod search_limit;
+pub(crate) mod search_limit;
 pub mod session_dir;
 pub mod spool;
 use std::collections::BTreeSet;

@@ -47,21 +47,21 @@ const RECORDER_DIVISOR: usize = 4;
 
 /// One part in this many of the memory is for copies of traffic that are not analysed yet, up to
 /// the highest limit of the listening side.
-const QUEUE_DIVISOR: usize = 8;
+pub(crate) const QUEUE_DIVISOR: usize = 8;
 
 /// The least limit of copies in memory, in bytes: a burst that the recorder cannot take at once.
-const MIN_QUEUED_BYTES: usize = 16 << 20;
+pub(crate) const MIN_QUEUED_BYTES: usize = 16 << 20;
 
 /// One part in this many of the memory is for unfinished messages, of the recorder and of the
 /// analysis each.
-const UNFINISHED_DIVISOR: usize = 8;
+pub(crate) const UNFINISHED_DIVISOR: usize = 8;
 
 /// The least limit of unfinished messages, in bytes.
-const MIN_UNFINISHED_BYTES: usize = 8 << 20;
+pub(crate) const MIN_UNFINISHED_BYTES: usize = 8 << 20;
 
 /// Connections with several streams get no more once one stream is open for this many bytes of the
 /// memory. An open stream takes about 3 kB in recorder and analysis together.
-const STREAM_DIVISOR: usize = 8 << 10;
+pub(crate) const STREAM_DIVISOR: usize = 8 << 10;
 
 /// The analysis has at least one part in this many of the memory.
 const ANALYSIS_DIVISOR: usize = 8;

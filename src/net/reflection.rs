@@ -22,10 +22,11 @@ const PATHS: [&str; 2] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Limits on the descriptors of one server. A server answers a request with any number of files, so
-/// answers are counted, too.
-const MAX_FILES: usize = 20_000;
-const MAX_BYTES: usize = 64 << 20;
+/// Limit on the files of one server and their imports. A server answers a request with any number
+/// of files, so answers are counted, too.
+pub(crate) const MAX_FILES: usize = 20_000;
+/// Limit on the bytes of these files.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// A server and the settings of connections to it.
 pub struct Server<'a> {

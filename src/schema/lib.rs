@@ -35,6 +35,7 @@ mod fault;
 mod field_at;
 mod file;
 mod json;
+pub mod limits;
 pub mod links;
 mod parse_error;
 mod pools;
@@ -76,7 +77,7 @@ use validate::any_parts;
 
 /// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay
 /// undecoded.
-const MAX_DEPTH: u32 = 100;
+pub const MAX_DEPTH: u32 = 100;
 
 /// The spelling of field names in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,6 +27,7 @@
 mod evidence;
 mod fold;
 mod frame_reader;
+pub mod limits;
 pub mod observe;
 mod open;
 mod passes;

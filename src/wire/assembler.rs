@@ -14,14 +14,14 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Most memory of all unfinished messages, in bytes. Complete resources are stored elsewhere and do
 /// not count.
-const MAX_UNFINISHED_BYTES: usize = 34 << 20;
+pub const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
 /// Memory of the metadata of a further stream, in bytes, once those of all streams are at the
 /// limit.
-const MIN_METADATA_BYTES: usize = 1 << 10;
+pub const MIN_METADATA_BYTES: usize = 1 << 10;
 
-/// Types of a stream. Clients use some dozens.
-const MAX_TYPES: usize = 128;
+/// Types of a stream whose messages are kept. Clients use some dozens.
+pub const MAX_TYPES: usize = 128;
 
 /// Most bytes of messages between two checks of the memory of unfinished messages.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;

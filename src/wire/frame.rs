@@ -148,7 +148,7 @@ pub struct Open {
 const METADATA_OVERHEAD: usize = 64;
 
 /// Longest path that is kept whole when memory is short, in bytes. Paths of xDS are shorter.
-const MAX_LIMITED_METHOD_BYTES: usize = 200;
+pub const MAX_LIMITED_METHOD_BYTES: usize = 200;
 
 impl Open {
     /// Estimates the memory of the texts, in bytes.

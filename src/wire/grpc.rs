@@ -54,14 +54,16 @@ pub struct MissedMessage {
 pub struct UnpackBudget(Arc<AtomicUsize>);
 
 /// Memory of all open decompressors of a budget, in bytes.
-const MAX_UNPACKING_BYTES: usize = 5 << 20;
+pub const MAX_UNPACKING_BYTES: usize = 5 << 20;
 
 /// Memory of a decompressor for gzip and deflate, in bytes.
-const INFLATE_BYTES: usize = 80 << 10;
+pub const INFLATE_BYTES: usize = 80 << 10;
 
-/// Largest window of zstd as a power of two, and the memory of its decompressor in bytes.
+/// Largest window of zstd in bytes, as a power of two.
 const ZSTD_WINDOW_LOG: u32 = 22;
-const ZSTD_BYTES: usize = (1 << ZSTD_WINDOW_LOG) + (256 << 10);
+
+/// Memory of a decompressor for zstd, in bytes.
+pub const ZSTD_BYTES: usize = (1 << ZSTD_WINDOW_LOG) + (256 << 10);
 
 /// A share of an [`UnpackBudget`], returned when dropped.
 struct UnpackShare {

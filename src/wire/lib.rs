@@ -42,6 +42,7 @@ pub mod h2;
 pub mod http1;
 mod intervention;
 mod kept_intervention;
+pub mod limits;
 mod pack;
 pub mod pb;
 mod shared;

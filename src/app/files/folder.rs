@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use xdscope_schema::MessageFormat;
 
 /// The largest file, in bytes.
-const MAX_FILE_BYTES: u64 = 512 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 512 << 20;
 
 /// Files of a directory that are watched.
-const MAX_FILES: usize = 10_000;
+pub(crate) const MAX_FILES: usize = 10_000;
 
 /// The new state of a changed file.
 #[derive(Debug)]

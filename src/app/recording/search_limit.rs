@@ -9,13 +9,13 @@ use xdscope_wire::content::Redact;
 use xdscope_wire::pb::{WireField, rebuild};
 
 /// CPU time for texts that arrive at once. A recording must not lag behind for more than a second.
-const BURST: Duration = Duration::from_millis(800);
+pub(crate) const BURST: Duration = Duration::from_millis(800);
 
 /// Searches may take one part in this many of the time.
-const TIME_DIVISOR: u32 = 2;
+pub(crate) const TIME_DIVISOR: u32 = 2;
 
 /// Longest text that is searched, in bytes. No more of an error is kept in memory.
-const MAX_TEXT_BYTES: usize = 256 << 10;
+pub(crate) const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// The id in a node, and the type URL in an `Any`.
 const IDENTIFYING_FIELD: u32 = 1;

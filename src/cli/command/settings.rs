@@ -36,7 +36,7 @@ pub(crate) const CONFIGURABLE_FLAGS: [&str; 11] = [
 const BY_FLAG_ONLY: [&str; 4] = ["format", "json", "keep-secrets", "output"];
 
 /// Largest file, in bytes.
-const MAX_CONFIG_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// A setting in the file.
 pub(crate) struct Preset {

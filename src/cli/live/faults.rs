@@ -12,7 +12,7 @@ use xdscope_sources::peers::intercept::FaultSet;
 use xdscope_sources::{SourceFormat, script};
 
 /// Longest file of faults, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A fault and where it was written.
 pub(crate) struct Written {

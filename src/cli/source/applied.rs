@@ -12,7 +12,7 @@ use xdscope_schema::Schema;
 use crate::cli::error::CliError;
 
 /// Size limit of a dump in bytes.
-const MAX_DUMP_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_DUMP_BYTES: u64 = 1 << 30;
 
 /// Reads a config dump or CSDS response.
 ///

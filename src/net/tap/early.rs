@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// A client that sends more before the first byte of an answer gets no error message if the server
 /// never answers.
-const MAX_BYTES: usize = 128 << 10;
+pub(crate) const MAX_BYTES: usize = 128 << 10;
 
 /// Bytes that all connections keep together at most.
-const MAX_TOTAL_BYTES: usize = 4 << 20;
+pub(crate) const MAX_TOTAL_BYTES: usize = 4 << 20;
 
 /// The bytes that all connections keep.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use xdscope_wire::h2::Skimmer;
 const MAX_ALLOWANCE_BYTES: u64 = 256 << 10;
 
 /// The bytes per second that a slow direction sends at most, on average.
-const SLOW_BYTES_PER_SECOND: u64 = 64 << 10;
+pub(crate) const SLOW_BYTES_PER_SECOND: u64 = 64 << 10;
 
 /// One direction of a connection.
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use serde_json::Value;
 use xdscope_wire::text::json_safe;
 
 /// Memory that the tree of any text may take, in bytes; longer texts may take more.
-const MIN_TREE_LIMIT: usize = 256 << 20;
-/// Memory per byte of the text. Configurations need 2 to 12 bytes, lists of zeros need 75.
-const TREE_BYTES_PER_TEXT_BYTE: usize = 16;
+pub const MIN_TREE_LIMIT: usize = 256 << 20;
+/// Memory that a tree may take per byte of its text, in bytes. Configurations need 2 to 12 bytes,
+/// lists of zeros need 75.
+pub const TREE_BYTES_PER_TEXT_BYTE: usize = 16;
 
 /// Estimates of the memory of values, in bytes, with room for growth.
 const ARRAY_BYTES: usize = 400;

@@ -5,9 +5,9 @@ use crate::table::FieldKind;
 use xdscope_wire::pb::{Fields, Value};
 
 /// Limit on the values of a message that is checked or compared, about 50 MB decoded.
-pub(crate) const MAX_CHECKED_VALUES: usize = 1 << 19;
+pub const MAX_CHECKED_VALUES: usize = 1 << 19;
 /// Limit on the values of a message that is shown.
-pub(crate) const MAX_SHOWN_VALUES: usize = 1 << 21;
+pub const MAX_SHOWN_VALUES: usize = 1 << 21;
 
 impl Pool {
     /// Whether a message of the type with this index has more than `limit` values.

@@ -14,17 +14,19 @@ use prost_reflect::DescriptorError;
 use super::builtin;
 use xdscope_wire::pb::{FieldError, Fields, Value, WireField, put_len_field, read_varint};
 
-mod message;
+pub(crate) mod message;
 
 use message::Checker;
 
-/// Limits on a set. The built-in v3 set has 1.1 MB, 15,000 entries and 1.3 MB of names.
-const MAX_BYTES: usize = 64 << 20;
-const MAX_FILES: usize = 20_000;
+/// Limit on the bytes of a set without source positions. The built-in v3 set has 1.1 MB, 15,000
+/// entries and 1.3 MB of names.
+pub const MAX_SET_BYTES: usize = 64 << 20;
+/// Limit on the files of a set.
+pub const MAX_SET_FILES: usize = 20_000;
 /// Limit on the messages, fields, enum values, ranges, methods and options of a set.
-const MAX_ENTRIES: usize = 500_000;
+pub const MAX_SET_ENTRIES: usize = 500_000;
 /// Limit on the bytes of full names, each of which is stored several times.
-const MAX_NAME_BYTES: usize = 64 << 20;
+pub const MAX_SET_NAME_BYTES: usize = 64 << 20;
 /// Limit on the imports of all files, counting files that are visible through public imports.
 const MAX_IMPORTS: usize = 1_000_000;
 /// Limit on the public imports that are followed, counting each way to a file.
@@ -68,10 +70,10 @@ pub(crate) fn checked(set: &[u8]) -> Result<Vec<u8>, DescriptorSetError> {
         if field.number == 1 {
             files.push(File::new(field.bytes())?);
         }
-        limit(files.len(), MAX_FILES, "files")?;
+        limit(files.len(), MAX_SET_FILES, "files")?;
     }
     let size = files.iter().map(|file| file.size).sum();
-    limit(size, MAX_BYTES, "bytes without source positions")?;
+    limit(size, MAX_SET_BYTES, "bytes without source positions")?;
     let mut checker = Checker::default();
     for file in &files {
         checker.file(file)?;

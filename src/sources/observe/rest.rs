@@ -20,8 +20,8 @@ use xdscope_wire::{Assembler, Frame, GapCause, MessageShape, Open};
 /// Most tracks. Beyond that, new polls are counted on their connections.
 const MAX_TRACKS: usize = 1 << 16;
 
-/// Memory of the tree of a body, in bytes, by estimate.
-const MAX_TREE_BYTES: usize = 64 << 20;
+/// Most memory of the tree of a body, in bytes, by estimate.
+pub const MAX_TREE_BYTES: usize = 64 << 20;
 
 /// The polls of one HTTP/1.1 connection.
 #[derive(Default)]

@@ -38,7 +38,7 @@ use xdscope_wire::event::{Clock, Time, TypeUrl};
 const HEAD_BYTES: usize = 4096;
 
 /// Size limit of a file that holds one response or dump, in bytes.
-const MAX_RESPONSE_BYTES: u64 = 512 << 20;
+pub const MAX_RESPONSE_BYTES: u64 = 512 << 20;
 
 /// Which source to open, and what to do with its secrets.
 #[derive(Clone, Debug)]

@@ -11,11 +11,11 @@ use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Dir, Side, Time};
 
 /// Most connections followed at a time; packets of further ones are only counted.
-const MAX_CONNECTIONS: usize = 1 << 16;
+pub const MAX_CONNECTIONS: usize = 1 << 16;
 /// Refused packets between two searches of all connections for those that can be forgotten.
 const SWEEP_INTERVAL: u64 = 1 << 14;
 /// Bytes of all connections that may wait behind gaps.
-const MAX_WAITING_BYTES: usize = 64 << 20;
+pub const MAX_WAITING_BYTES: usize = 64 << 20;
 /// Unreadable connections that are listed; more are only counted.
 const MAX_LISTED_CONNECTIONS: u64 = 10_000;
 

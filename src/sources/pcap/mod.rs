@@ -13,7 +13,7 @@
 //!
 //! Not supported: fragmented IP packets, and TLS (key logs can't be used).
 
-mod connections;
+pub(crate) mod connections;
 mod file;
 mod order;
 mod packet;

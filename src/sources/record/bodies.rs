@@ -14,9 +14,9 @@ const MAX_CACHED_BYTES: usize = 8 << 20;
 /// Bytes of a segment that are decompressed at least. Behind the bodies of an ordinary segment may
 /// lie one large message, which is not decompressed for their sake.
 const PREFIX_BYTES: usize = 4 << 20;
-/// Largest decompressed segment: about a mebibyte, or one message of the largest size. Larger ones
-/// are hostile: 768 MB of zeros have 40 kB.
-const MAX_SEGMENT_BYTES: usize = 96 << 20;
+/// Largest decompressed segment, in bytes: about a mebibyte, or one message of the largest size.
+/// Larger ones are hostile: 768 MB of zeros have 40 kB.
+pub const MAX_SEGMENT_BYTES: usize = 96 << 20;
 
 /// The bytes that bodies are read from.
 pub(super) trait BodySource: Read + Seek + Send {}

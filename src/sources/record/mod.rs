@@ -37,7 +37,7 @@
 
 mod blob_numbers;
 mod block;
-mod bodies;
+pub(crate) mod bodies;
 mod decode;
 mod encode;
 mod error;
@@ -51,7 +51,7 @@ mod part;
 pub mod raw;
 mod recording_reader;
 mod response_file;
-mod segment_reader;
+pub(crate) mod segment_reader;
 mod tls;
 mod writer;
 

@@ -28,16 +28,16 @@ const FRAMES_PER_READ: usize = 64;
 /// Entries of all lists and joined names that any file may have (64 MiB of them), and more of them
 /// per compressed byte. Lists are differences, so a hostile file of a few kilobytes could ask for
 /// any number; a push of 262,144 resources with one change has 2,000 per byte.
-const MIN_ENTRY_LIMIT: u64 = 1 << 24;
+pub const MIN_ENTRY_LIMIT: u64 = 1 << 24;
 const ENTRIES_PER_BYTE: u64 = 4096;
 
 /// Blobs that any file may have. Larger files may have one per compressed byte, because no two are
 /// equal.
-const MIN_BLOB_LIMIT: u64 = 1 << 20;
+pub const MIN_BLOB_LIMIT: u64 = 1 << 20;
 
 /// Frames and header fields that any file may have, and more of them per compressed byte. Equal
 /// frames compress well, but their times differ.
-const MIN_FRAME_LIMIT: u64 = 1 << 20;
+pub const MIN_FRAME_LIMIT: u64 = 1 << 20;
 const FRAMES_PER_BYTE: u64 = 16;
 
 /// Limit on messages to the user about lost parts.

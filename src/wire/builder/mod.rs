@@ -1,6 +1,6 @@
 //! Builds messages from bytes that arrive in chunks.
 
-mod parts;
+pub(crate) mod parts;
 
 use crate::GapCause;
 use crate::content::{Catalog, UsedContent};
@@ -22,7 +22,7 @@ pub struct MessageBuilder {
 }
 
 /// Longest field that is collected, in bytes. gRPC's default limit for a whole message is 4 MiB.
-const MAX_FIELD_BYTES: usize = 32 << 20;
+pub const MAX_FIELD_BYTES: usize = 32 << 20;
 
 /// A message that exceeds a limit. None of its content is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,20 +62,20 @@ pub(super) struct MessageParts {
 }
 
 /// Bytes of names, and of their places in memory, that are kept of one message.
-const MAX_NAME_BYTES: usize = 24 << 20;
+pub const MAX_NAME_BYTES: usize = 24 << 20;
 
 /// Bytes of names of a message that is not kept while all names take more memory than they may.
-const MANY_NAME_BYTES: usize = 64 << 10;
+pub const MANY_NAME_BYTES: usize = 64 << 10;
 
 /// Memory of a name besides its text, in bytes: an entry in the message, and one in each index of
 /// names.
-const NAME_OVERHEAD: usize = 64;
+pub const NAME_OVERHEAD: usize = 64;
 
 /// Resources that are kept of one message.
-const MAX_RESOURCES: usize = 1 << 18;
+pub const MAX_RESOURCES: usize = 1 << 18;
 
 /// Bytes outside of resources that are kept of one message, and the memory of their segments.
-const MAX_INLINE_BYTES: usize = 16 << 20;
+pub const MAX_INLINE_BYTES: usize = 16 << 20;
 
 /// Memory of a segment besides its bytes.
 const SEGMENT_OVERHEAD: usize = 64;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use twox_hash::XxHash3_64;
 
 /// Longest identifier that is kept as sent, in bytes: a version, a nonce, a type URL, a node id.
-const MAX_IDENTIFIER_BYTES: usize = 16 << 10;
+pub const MAX_IDENTIFIER_BYTES: usize = 16 << 10;
 
 /// Longest error text that is kept as sent, in bytes.
-const MAX_ERROR_BYTES: usize = 256 << 10;
+pub const MAX_ERROR_BYTES: usize = 256 << 10;
 
 /// Bytes of the beginning of a longer text that are kept.
 const BEGINNING_BYTES: usize = 1 << 10;

@@ -7,15 +7,15 @@ use crate::event::Code;
 const MAX_TABLE_BYTES: usize = 1 << 20;
 
 /// Memory of the fields of one header block that are kept, in bytes.
-const MAX_LIST_BYTES: usize = 64 << 10;
+pub const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// Memory of the fields of all header blocks of a direction that are kept, in bytes.
 ///
-/// Grows with the bytes on the wire by [`MAX_EXPANSION`].
-const MIN_KEPT_BYTES: usize = 4 << 20;
+/// Grows with the bytes on the wire by [`MAX_HEADER_EXPANSION`].
+pub const MIN_TOTAL_HEADER_BYTES: usize = 4 << 20;
 
 /// Ratio of kept bytes to bytes on the wire that compression reaches with ordinary headers.
-const MAX_EXPANSION: usize = 16;
+pub const MAX_HEADER_EXPANSION: usize = 16;
 
 /// Memory of a field besides its name and value, in bytes.
 const FIELD_OVERHEAD: usize = 96;
@@ -97,8 +97,9 @@ impl Headers {
         let Open { stream, ends, pushed, bytes } =
             self.open.take().ok_or(Http2Error::UnexpectedContinuation)?;
         self.on_wire = self.on_wire.saturating_add(bytes.len());
-        let allowed = MIN_KEPT_BYTES.saturating_add(self.on_wire.saturating_mul(MAX_EXPANSION));
-        let mut room = MAX_LIST_BYTES.min(allowed.saturating_sub(self.kept));
+        let expanded = self.on_wire.saturating_mul(MAX_HEADER_EXPANSION);
+        let allowed = MIN_TOTAL_HEADER_BYTES.saturating_add(expanded);
+        let mut room = MAX_HEADER_BYTES.min(allowed.saturating_sub(self.kept));
         let (mut fields, mut needed, mut omitted) = (Vec::new(), 0, 0);
         // One byte can stand for a whole table entry.
         let result = self.decoder.decode_with_cb(&bytes, |name, value| {

@@ -6,7 +6,7 @@
 
 mod error;
 mod frames;
-mod headers;
+pub(crate) mod headers;
 mod literal;
 mod reset;
 mod rewrite;
@@ -174,11 +174,11 @@ pub struct ConnectionObserver {
 }
 
 /// Streams of a connection that are followed at once.
-const MAX_OPEN_STREAMS: usize = 2048;
+pub const MAX_OPEN_STREAMS: usize = 2048;
 
 /// Streams of a connection that are followed although all connections have too many. A client of
 /// xDS has one for each type at most.
-const MAX_CROWDED_STREAMS: usize = 16;
+pub const MAX_CROWDED_STREAMS: usize = 16;
 
 struct Half {
     frames: Frames,

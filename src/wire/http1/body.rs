@@ -25,8 +25,9 @@ enum Rest {
 /// Longest chunk size line or trailer, in bytes.
 const MAX_LINE_BYTES: usize = 8 << 10;
 
-/// Longest body, in bytes. Bodies are held until they are complete, and decoded at once.
-pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
+/// Longest body of a request or a response, in bytes. Bodies are held until they are complete, and
+/// decoded at once.
+pub const MAX_BODY_BYTES: usize = 16 << 20;
 
 impl BodyReader {
     pub(super) fn of_request(head: &Head) -> Result<BodyReader, Http1Error> {

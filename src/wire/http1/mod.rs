@@ -4,7 +4,7 @@
 //! delays anything. Heads and bodies are held until they are complete, within limits. A connection
 //! that cannot be followed becomes opaque, with the reason.
 
-mod body;
+pub(crate) mod body;
 mod error;
 mod head;
 #[cfg(test)]

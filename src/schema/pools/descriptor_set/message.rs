@@ -9,12 +9,12 @@ use super::*;
 const MAX_NAME: usize = 1024;
 /// Limit on the levels of messages in messages.
 const MAX_NESTING: usize = 32;
-/// Limits within a message or enum. Fields are compared with each range; enum values are sorted by
-/// insertion and compared with default values.
+/// Limit on the ranges of a message or enum. Fields are compared with each range.
 const MAX_RANGES: usize = 1024;
-const MAX_ENUM_VALUES: usize = 8192;
+/// Limit on the values of an enum, which are sorted by insertion and compared with defaults.
+pub const MAX_ENUM_VALUES: usize = 8192;
 /// Limit on the options of an entry in bytes: a byte can become a value of 40 bytes.
-const MAX_OPTION_BYTES: usize = 64 << 10;
+pub const MAX_OPTION_BYTES: usize = 64 << 10;
 /// Number of the options that the compiler has not interpreted, in the options of each kind.
 const UNINTERPRETED: u32 = 999;
 /// Number of `MessageOptions.map_entry`.
@@ -85,8 +85,8 @@ impl Checker {
     fn count(&mut self, entries: usize, name_bytes: usize) -> Result<(), DescriptorSetError> {
         self.entries += entries;
         self.name_bytes += name_bytes;
-        limit(self.entries, MAX_ENTRIES, "messages, fields, values and options")?;
-        limit(self.name_bytes, MAX_NAME_BYTES, "bytes of names")
+        limit(self.entries, MAX_SET_ENTRIES, "messages, fields, values and options")?;
+        limit(self.name_bytes, MAX_SET_NAME_BYTES, "bytes of names")
     }
 
     /// Returns the full name of an entry.
