@@ -44,7 +44,7 @@ fn switch_accepts_off_only() {
 #[test]
 fn skipped_test_prints_note() {
     let mut tests = Command::new(env::current_exe().expect("this program"));
-    tests.args(["--exact", "peers_direct::envoy_over_ads"]).env("XDSCOPE_PEERS", "off");
+    tests.args(["--exact", "peers::direct::envoy_over_ads"]).env("XDSCOPE_PEERS", "off");
     let ran = tests.output().expect("a run of one test");
     assert!(ran.status.success());
     assert!(String::from_utf8_lossy(&ran.stdout).contains("1 passed"));

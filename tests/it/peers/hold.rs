@@ -262,7 +262,7 @@ fn held_messages_go_when_the_screens_panic() {
     let mut plane = world.control_plane(Flags::default());
     std::fs::write(world.folder().join("upstream"), plane.address().to_string()).expect("written");
     let program = std::env::current_exe().expect("this program");
-    let args = ["--exact", "hold::held_messages_go_when_the_screens_panic", "--nocapture"];
+    let args = ["--exact", "peers::hold::held_messages_go_when_the_screens_panic", "--nocapture"];
     let more = Some((PANIC, world.folder()));
     let mut terminal = Terminal::start_with(program.to_str().expect("a path"), &args, more);
     let tap =

@@ -497,7 +497,7 @@ fn panic_restores_terminal_and_is_printed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("now");
     let program = std::env::current_exe().expect("this program");
-    let args = ["--exact", "screen::panic_restores_terminal_and_is_printed", "--nocapture"];
+    let args = ["--exact", "behaviour::verbs::screen::panic_restores_terminal_and_is_printed", "--nocapture"];
     let mut terminal = Terminal::start_with(program.to_str().expect("a path"), &args, Some((PANIC, &at)));
     terminal.wait("the screens", |screen| {
         screen.alternate_screen() && screen.contents().contains("before the panic")
