@@ -247,7 +247,7 @@ fn tokens_that_a_server_repeats_appear_nowhere() {
         &["watch", "SERVER", "cds", "--no-tui", "--record", "own.xdsrec"],
         &["get", "SERVER", "cds"],
         &["status", "SERVER", "-o", "json"],
-        &["wait", "SERVER", "synced", "--timeout", "90s"],
+        &["wait", "SERVER", "synced", "--timeout", "10s"],
         &["doctor", "SERVER"],
         &["descriptors", "build", "--reflection", "SERVER", "--output", "set.bin"],
     ];
