@@ -6,7 +6,7 @@ use super::tls::ClientOptions;
 use crate::bootstrap::DocumentError;
 use xdscope_wire::event::{Kind, Variant};
 
-/// The server for authorities that [`Config::authorities`] does not list.
+/// The server for authorities that the configuration of a client does not list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FallbackServer {
     /// The server for the plain names of the type.

@@ -27,5 +27,5 @@ impl Hasher for DenseHasher {
     }
 }
 
-/// Builds [`DenseHasher`]s.
+/// Builds hashers for maps whose keys are dense numbers.
 pub type DenseHash = BuildHasherDefault<DenseHasher>;

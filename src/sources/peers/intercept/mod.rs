@@ -1,9 +1,10 @@
 //! Faults: which messages of a tap are dropped, delayed, changed or answered, and what follows.
 //!
-//! A [`FaultSet`] decides which action applies to a message, with the filter language of the views.
-//! An [`InterceptedStream`] applies the action and keeps both sides consistent. A [`HoldQueue`] has
-//! the messages that wait for a person, who may edit one ([`edit`]). No sockets and no clock.
-//! `docs/decisions/0020-armed-taps.md` has the reasons.
+//! A [`FaultSet`] decides which action applies to a message, with the filter language of the
+//! views. An [`InterceptedStream`] applies the action and keeps both sides consistent. A
+//! [`HoldQueue`] has the messages that wait for a person, who may edit one
+//! ([`xdscope_engine::hold::edit`]). No sockets and no clock. `docs/decisions/0020-armed-taps.md`
+//! has the reasons.
 //!
 //! # Consistent nonces and versions
 //!
@@ -17,14 +18,14 @@
 //!
 //! # Order
 //!
-//! Messages of a type and direction keep their order: a message behind a delayed or held one waits.
-//! Other types are not held up. A throttled message arrives whole, later.
+//! Messages of a type and direction keep their order: a message behind a delayed or held one
+//! waits. Other types are not held up. A throttled message arrives whole, later.
 //!
 //! # Reports
 //!
 //! Each intervention is reported ([`Step::Report`]), with the original and, if there is one, the
-//! message that is sent instead. A postponed request is reported twice, when it arrives and when it
-//! is sent: only the second report says that the server has the request.
+//! message that is sent instead. A postponed request is reported twice, when it arrives and when
+//! it is sent: only the second report says that the server has the request.
 //!
 //! # Later streams of a client
 //!
