@@ -29,6 +29,10 @@ fn main() -> Result<()> {
     for file in ["build.rs", "resolve.rs", "descriptors/manifest.json"] {
         println!("cargo:rerun-if-changed={file}");
     }
+    // The versions of the packages: of the workspace, or of a package of this crate alone.
+    for lock in ["../../Cargo.lock", "Cargo.lock"].into_iter().filter(|lock| Path::new(lock).is_file()) {
+        println!("cargo:rerun-if-changed={lock}");
+    }
     println!("cargo:rerun-if-env-changed={SOURCES_VARIABLE}");
     let crate_dir = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
