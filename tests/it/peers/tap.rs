@@ -255,7 +255,7 @@ fn passes_grpc_core() {
     assert!(listener.contains("HttpConnectionManager"), "{listener}");
 }
 
-/// What a killed tap may lose: docs/recordings.md.
+/// Newest time of which a killed tap may lose the messages: docs/recordings.md.
 const LOST_AT_MOST: Duration = Duration::from_secs(1);
 
 #[test]
