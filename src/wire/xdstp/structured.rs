@@ -104,7 +104,7 @@ impl StructuredName {
     }
 }
 
-/// Returns the name on the wire.
+/// Returns a name as it is sent: with sorted parameters, and without directives.
 pub fn wire_name(name: &Name<'_>) -> String {
     let mut context = name.context.clone();
     context.sort_unstable();

@@ -55,6 +55,7 @@ pub use xdscope_engine::lint::Links;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use xdscope_schema::bootstrap::FallbackServer;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::{Message, Open};
@@ -412,7 +413,7 @@ impl Client {
     /// (docs/protocol.md#k-24).
     pub fn facts(&self) -> Vec<(String, String)> {
         let Config { structured, authorities, others, links, .. } = &self.config;
-        let mapped = (*structured && *others == xdscope_schema::bootstrap::FallbackServer::Nobody)
+        let mapped = (*structured && *others == FallbackServer::Nobody)
             .then(|| (Open::AUTHORITIES, authorities.keys().cloned().collect::<Vec<_>>().join(",")));
         let follows = links.as_ref().map(|_| (Open::FOLLOWS, "references".to_owned()));
         let facts = mapped.map(|mapped| [Some(mapped), follows]).into_iter().flatten().flatten();
