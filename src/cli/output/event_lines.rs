@@ -62,13 +62,12 @@ impl EventLines {
     /// Counts lines that were lost to an error. Returns false if the reader is gone: the next line
     /// finds the queue closed.
     fn count_lost(&mut self) -> bool {
-        match self.queue.take_lost() {
-            Some((_, io::ErrorKind::BrokenPipe)) => return false,
-            Some((lost, error)) => {
-                self.dropped += lost;
-                self.reason = Some(error);
-            }
-            None => {}
+        if self.queue.state() == Pushed::Closed {
+            return false;
+        }
+        if let Some((lost, error)) = self.queue.take_lost() {
+            self.dropped += lost;
+            self.reason = Some(error);
         }
         true
     }
@@ -100,5 +99,25 @@ impl Drop for EventLines {
         if self.count_lost() && self.dropped > 0 {
             self.report();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn gone_reader_loses_no_events() {
+        let (out, reader) = UnixStream::pair().expect("a pair of sockets");
+        let queue = OutputQueue::start("test", out.as_fd()).expect("a thread");
+        let mut lines = EventLines { queue, dropped: 0, reason: None, reported: None };
+        drop(reader);
+        while lines.put(|| "event".to_owned()).is_ok() {
+            std::thread::yield_now();
+        }
+        assert!(!lines.count_lost());
+        assert!(!lines.count_lost(), "the answer stays the same once it was asked for");
     }
 }
