@@ -16,7 +16,7 @@ use super::client::{Event, EventSender};
 use super::sniff::FirstBytes;
 use xdscope_wire::discovery::fields::{any, status};
 use xdscope_wire::event::{Code, Side};
-use xdscope_wire::h2::Trailers;
+use xdscope_wire::h2::{Trailers, go_away_words};
 use xdscope_wire::pb::{Fields, Value};
 use xdscope_wire::{End, Messages, Piece};
 
@@ -252,7 +252,8 @@ pub(super) fn broken(error: &h2::Error) -> End {
         // h2 offers the GOAWAY debug data only in the printed error.
         let text = error.to_string();
         let debug = text.split_once("(b\"").and_then(|(_, rest)| rest.strip_suffix("\")"));
-        return noted(format!("GOAWAY {code}{}", debug.map_or(String::new(), |debug| format!(" ({debug})"))));
+        let goaway = error.reason().map_or(0, u32::from);
+        return noted(go_away_words(goaway, debug.unwrap_or_default()));
     }
     if error.is_reset() && error.is_remote() {
         let reset = error.reason().map(u32::from);

@@ -2,6 +2,7 @@
 
 use xdscope_wire::End;
 use xdscope_wire::event::{Code, Dir, Side};
+use xdscope_wire::h2::go_away_words;
 
 /// The HTTP/2 error code of a GOAWAY that announces a planned end.
 const NO_ERROR: u32 = 0;
@@ -20,8 +21,10 @@ pub(super) struct FirstEnd {
     side: Option<Side>,
     /// Responses since the client has ended its direction.
     responses: u32,
-    /// The HTTP/2 error code of the server's newest GOAWAY.
-    goaway: Option<u32>,
+    /// The words of the server's GOAWAY without an error.
+    planned: Option<String>,
+    /// The side that sent the first GOAWAY with an error, and the words of the GOAWAY.
+    failure: Option<(Side, String)>,
 }
 
 impl FirstEnd {
@@ -30,9 +33,15 @@ impl FirstEnd {
         self.side.get_or_insert(side);
     }
 
-    /// Notes a GOAWAY of the server with an HTTP/2 error code.
-    pub(super) fn server_goes_away(&mut self, code: u32) {
-        self.goaway = Some(code);
+    /// Notes a GOAWAY with its debug data, from which secrets are removed. A client that goes away
+    /// without an error has said no more than that it closes the connection.
+    pub(super) fn goes_away(&mut self, by: Side, code: u32, debug: &str) {
+        let words = go_away_words(code, debug);
+        if code != NO_ERROR {
+            self.failure.get_or_insert((by, words));
+        } else if by == Side::Server && (self.planned.is_none() || !debug.is_empty()) {
+            self.planned = Some(words);
+        }
     }
 
     /// Notes a message. A client that gets more responses than the one that was on its way has
@@ -44,29 +53,47 @@ impl FirstEnd {
         }
     }
 
-    /// Returns the side that ends the streams.
-    ///
-    /// A client that leaves after a GOAWAY of the server does as it was told.
+    /// Returns the side that ends the streams: the one that sent a GOAWAY with an error, or the one
+    /// that ended the connection. A client that leaves after a GOAWAY of the server does as it was
+    /// told.
     pub(super) fn by(&self) -> Option<Side> {
-        self.side.filter(|side| *side == Side::Server || self.goaway.is_none())
+        match (&self.failure, self.side?) {
+            (Some((by, _)), _) => Some(*by),
+            (None, Side::Client) if self.planned.is_some() => Some(Side::Server),
+            (None, side) => Some(side),
+        }
     }
 
     /// Returns the end of a stream with its cause. A reset or a status of the other side after the
     /// first end is a reaction, except for a status that is an answer to a request.
     pub(super) fn cause_of(&self, end: End) -> End {
+        if let Some((by, words)) = &self.failure {
+            return failed(end, *by, words);
+        }
         let Some(by) = self.by() else { return end };
         let status = end.status.as_ref().map(|(code, _)| *code);
         let is_answer = |code| self.responses > 0 || !STATUSES_OF_LEFT_CLIENTS.contains(&code);
         if by == Side::Client && status.is_some_and(is_answer) {
             return end;
         }
-        let is_planned = by == Side::Server && self.goaway == Some(NO_ERROR);
         let is_reaction = end.by != Some(by) || end.status.is_some() || end.reset.is_some();
-        let note = match end.note {
-            _ if is_planned => "GOAWAY NO_ERROR".to_owned(),
-            Some(note) if !is_reaction => note,
+        let note = match (&self.planned, end.note) {
+            (Some(words), _) if by == Side::Server => words.clone(),
+            (_, Some(note)) if !is_reaction => note,
             _ => "the connection was closed".to_owned(),
         };
         End { by: Some(by), note: Some(note), ..End::default() }
+    }
+}
+
+/// Returns the end of a stream after a GOAWAY with an error: a status or a reset of the other side
+/// is a reaction.
+fn failed(end: End, by: Side, words: &str) -> End {
+    let is_own = end.by == Some(by);
+    End {
+        by: Some(by),
+        status: end.status.filter(|_| is_own),
+        reset: end.reset.filter(|_| is_own),
+        note: Some(words.to_owned()),
     }
 }

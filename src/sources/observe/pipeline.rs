@@ -382,8 +382,10 @@ impl ConnectionContext<'_> {
             }
             Event::PingAnswer { dir } => self.connection.pings.answered(dir),
             // The ends of the streams tell what a GOAWAY did.
-            Event::GoAway { by: Side::Server, code, .. } => self.connection.first_end.server_goes_away(code),
-            Event::GoAway { .. } => {}
+            Event::GoAway { by, code, debug } => {
+                let debug = self.catalog.clean_text(debug);
+                self.connection.first_end.goes_away(by, code, &debug);
+            }
             Event::Opaque { why } => {
                 let why = self.catalog.clean_text(why);
                 let open = self.connection.open(why, Vec::new());

@@ -37,7 +37,11 @@ fn reset(dir: Dir, code: u32) -> TapEvent {
 }
 
 fn go_away(dir: Dir, code: u32) -> TapEvent {
-    bytes(dir, frame(GOAWAY, 0, 0, &[[0, 0, 0, 1], code.to_be_bytes()].concat()))
+    go_away_with(dir, code, "")
+}
+
+fn go_away_with(dir: Dir, code: u32, debug: &str) -> TapEvent {
+    bytes(dir, frame(GOAWAY, 0, 0, &[&[0, 0, 0, 1], &code.to_be_bytes()[..], debug.as_bytes()].concat()))
 }
 
 fn trailers(status: &str, text: &str) -> TapEvent {
@@ -121,9 +125,28 @@ fn connections_that_end_after_a_goaway_of_the_server_are_planned() {
     let closed = vec![go_away(Dir::Resp, 0), finished(Dir::Resp), finished(Dir::Req), CLOSED];
     assert_eq!(ends(closed), ["server: GOAWAY NO_ERROR"]);
     let left = vec![go_away(Dir::Resp, 0), finished(Dir::Req), finished(Dir::Resp), CLOSED];
-    assert_eq!(ends(left), ["-: the connection was closed"]);
-    let failed = vec![go_away(Dir::Resp, 2), finished(Dir::Resp), CLOSED];
-    assert_eq!(ends(failed), ["server: the connection was closed"]);
+    assert_eq!(ends(left), ["server: GOAWAY NO_ERROR"], "the client does as it was told");
+    let aged = [go_away_with(Dir::Resp, 0, "max_age"), go_away(Dir::Resp, 0), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(aged.into()), ["server: GOAWAY NO_ERROR (max_age)"]);
+    let left = vec![go_away(Dir::Req, 0), finished(Dir::Req), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(left), ["client: the connection was closed"], "a client says that it leaves");
+}
+
+#[test]
+fn goaway_with_an_error_is_the_end_of_its_streams() {
+    const CALM: u32 = 11;
+    let calm = || go_away_with(Dir::Resp, CALM, "too_many_pings");
+    let by_server = ["server: GOAWAY ENHANCE_YOUR_CALM (too_many_pings)"];
+    assert_eq!(ends(vec![calm(), finished(Dir::Resp), finished(Dir::Req), CLOSED]), by_server);
+    assert_eq!(ends(vec![calm(), finished(Dir::Req), finished(Dir::Resp), CLOSED]), by_server);
+    assert_eq!(ends(vec![calm(), reset(Dir::Req, 8), finished(Dir::Req), CLOSED]), by_server);
+    assert_eq!(ends(vec![go_away(Dir::Resp, 0), calm(), finished(Dir::Resp), CLOSED]), by_server);
+    let broken = TapEvent::Closed { by: Some(Side::Server), error: Some("reset by peer".to_owned()) };
+    assert_eq!(ends(vec![calm(), broken]), by_server);
+    let status = vec![calm(), trailers("14", "moving"), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(status), ["server: UNAVAILABLE moving GOAWAY ENHANCE_YOUR_CALM (too_many_pings)"]);
+    let by_client = vec![go_away(Dir::Req, 1), finished(Dir::Req), finished(Dir::Resp), CLOSED];
+    assert_eq!(ends(by_client), ["client: GOAWAY PROTOCOL_ERROR"]);
 }
 
 /// Returns DATA of stream 1 that begins a gRPC message of `len` bytes.
@@ -169,7 +192,7 @@ fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     let failing = store.failing_streams();
     assert_eq!(failing.len(), 1, "{failing:#?}");
     assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Aborted, 4));
-    assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Side::Client, true));
+    assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Some(Side::Client), true));
     let text = xdscope_present::report::failing_stream(&failing[0], &Clock::default());
     let words = "client ended 4 streams, each in the middle of a response of 5.0 MB (the default receive limit of gRPC \
                  is 4 MiB)";

@@ -14,7 +14,7 @@ mod skim;
 mod splice;
 
 pub use headers::{Head, Trailers};
-pub use reset::reset_words;
+pub use reset::{go_away_code, go_away_words, reset_words};
 pub use rewrite::{Changes, Rewrite, Unchanged};
 pub use skim::{SkimmedPart, Skimmer};
 pub use splice::{SpliceError, SpliceEvent, SplicedMessage, Splicer};
