@@ -14,7 +14,7 @@ use xdscope_wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
 use resource::{BROKEN_CONSTRAINT, RESOURCE};
-use stream::{NOT_KEPT, STREAM};
+use stream::{END, NOT_KEPT, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
@@ -173,6 +173,7 @@ const MESSAGE: &[Field] = &[
         "what an armed tap did to a message, if the row is about that",
     ),
     field(Maybe, "gap", Object(NOT_KEPT), "messages that are missing, if the row is about those"),
+    field(Maybe, "end", Object(END), "how the stream ended, in a row of kind `close`"),
     field(
         Maybe,
         "type_implied",

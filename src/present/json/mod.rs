@@ -40,7 +40,7 @@ use xdscope_engine::nack::{Extracted, InUse, Nack, NackEffect};
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::session::NotKeptPart;
 use xdscope_engine::store::{
-    ClaimFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
+    ClaimFact, EndFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
     RefusedVersion, ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact,
     TypeState, Wildcard,
 };
@@ -112,8 +112,10 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
         }
         out.put("kind", fact.kind.word());
         out.put("partial", fact.partial);
-        if let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() {
-            out.put("intercepted", intervention(facts));
+        match fact.note.as_deref() {
+            Some(RowNote::Intercepted(facts)) => out.put("intercepted", intervention(facts)),
+            Some(RowNote::Closed(ended)) => out.put("end", end(ended, None)),
+            _ => {}
         }
         out.some("gap", gap_of(fact));
         return out.done();
@@ -300,6 +302,19 @@ fn refused_version(refused: &RefusedVersion) -> Value {
     json!({ "name": &*refused.name, "version": &*refused.version })
 }
 
+/// The `end` member of a `stream`, and of a `message` of kind `close`: how the stream ended.
+fn end(end: &EndFact, ended_by: Option<&InterventionFacts>) -> Value {
+    let mut out = Object::bare();
+    out.put("by", end.by.map(|side| side.word()));
+    out.some("code", end.code.map(|code| code.0));
+    out.some("message", end.message.as_deref());
+    out.some("reset", end.reset);
+    out.some("note", end.note.as_deref());
+    out.some("text", Some(report::end_words(end)).filter(|text| !text.is_empty()));
+    out.some("caused_by", ended_by.map(|facts| &*facts.by));
+    out.done()
+}
+
 /// The `stream` object. `opened` is `null` if the opening was not recorded.
 pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     let mut out = Object::new("stream");
@@ -322,15 +337,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.some("tls", (!fact.tls.is_empty()).then(|| tls::legs(&fact.tls)));
     out.put("opened", if fact.partial { Value::Null } else { time(fact.opened, clock) });
     out.some("closed", fact.closed.map(|at| time(at, clock)));
-    if let Some(end) = &fact.end {
-        let mut inner = Object::bare();
-        inner.put("by", end.by.map(|side| side.word()));
-        inner.some("code", end.code.map(|code| code.0));
-        inner.some("message", end.message.as_deref());
-        inner.some("reset", end.reset);
-        inner.some("caused_by", fact.ended_by.as_ref().map(|facts| &*facts.by));
-        out.put("end", inner.done());
-    }
+    out.some("end", fact.end.as_ref().map(|ended| end(ended, fact.ended_by.as_deref())));
     out.some("reconnect_of", fact.reconnect_of.map(|id| id.0));
     out.some("account", fact.account.as_ref().map(account));
     out.put("messages", fact.messages);

@@ -217,7 +217,10 @@ fn stream_has_end_only_when_closed() {
          bytes_out gaps"
     );
     assert_eq!(value["opened"], Value::Null);
-    assert_eq!(value["end"], json!({ "by": null, "code": 14, "message": "gone" }));
+    assert_eq!(
+        value["end"],
+        json!({ "by": null, "code": 14, "message": "gone", "text": "UNAVAILABLE gone" })
+    );
 }
 
 #[test]

@@ -101,11 +101,13 @@ const KEEPALIVE: &[Field] = &[
     field(Always, "last", Time, "time of the newest"),
 ];
 
-const END: &[Field] = &[
+pub(super) const END: &[Field] = &[
     known(Always, "by", words!(Side), "side that ended it"),
     field(Maybe, "code", Integer, "gRPC code"),
     field(Maybe, "message", Text, "gRPC message"),
     field(Maybe, "reset", Count, "HTTP/2 error code"),
+    field(Maybe, "note", Text, "other facts, such as a GOAWAY or a broken connection"),
+    field(Maybe, "text", Text, "code, message, reset and note in words"),
     field(Maybe, "caused_by", Text, "fault of xdscope that ended it"),
 ];
 
