@@ -1,14 +1,22 @@
 use xdscope_wire::event::Code;
 
-/// Looks up a gRPC status by number or name, with its usual meaning on an xDS stream.
-pub(super) fn status(text: &str) -> Option<(i32, &'static str, &'static str)> {
+/// Looks up a gRPC status by number or name, with its usual meaning on an xDS stream. `has_text`:
+/// whether the status has a message.
+pub(super) fn status(text: &str, has_text: bool) -> Option<(i32, &'static str, &'static str)> {
     let plain = |text: &str| text.replace(['_', ' '], "").to_ascii_uppercase();
     let wanted = plain(text);
     let code = (0..=16)
         .map(Code)
         .find(|code| code.0.to_string() == wanted || code.name().is_some_and(|name| plain(name) == wanted))?;
-    Some((code.0, code.name()?, meaning(code.0)))
+    let meaning = if code.0 == INTERNAL && !has_text { AGED } else { meaning(code.0) };
+    Some((code.0, code.name()?, meaning))
 }
+
+const INTERNAL: i32 = 13;
+
+/// The meaning of INTERNAL without a message.
+const AGED: &str = "without a text, usually the end at a maximum connection age, as Istio closes each stream \
+                    after 30 minutes: harmless if the next stream is answered";
 
 fn meaning(code: i32) -> &'static str {
     match code {

@@ -106,7 +106,7 @@ fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
     let url = part("url").or_else(|| part("type"));
     let kind = url.as_deref().and_then(Kind::parse).or(form.kind);
     let mut notes = Vec::new();
-    if let Some(code) = part("code").and_then(|code| codes::status(&code)) {
+    if let Some(code) = part("code").and_then(|code| codes::status(&code, text.is_some())) {
         notes.push(format!("status {} {}: {}", code.0, code.1, code.2));
     }
     match (kind, &url) {

@@ -10,7 +10,14 @@ const LINES: &[(&str, &str, &[&str])] = &[
     (
         "DeltaAggregatedResources gRPC config stream to xds closed since 35s ago: 13, ",
         ENVOY,
-        &["status 13 INTERNAL"],
+        &["status 13 INTERNAL: without a text, usually the end at a maximum connection age"],
+    ),
+    ("gRPC config stream closed: 13,", ENVOY, &["Istio closes each stream after 30 minutes"]),
+    ("gRPC config stream closed: 13, reset", ENVOY, &["status 13 INTERNAL: usually the connection broke"]),
+    (
+        r#"transport: received prior goaway: code: ENHANCE_YOUR_CALM, debug data: "too_many_pings""#,
+        "gRPC",
+        &[],
     ),
     (
         "StreamClusters gRPC config stream to xds closed: 8, too large (previously 14, gone since 12s ago)",
