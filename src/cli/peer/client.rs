@@ -19,7 +19,7 @@ use xdscope_sources::peers::client;
 use xdscope_sources::peers::client::{BadName, Refused, Unrequested};
 use xdscope_sources::{Source, SourceFormat};
 use xdscope_wire::NodeInfo;
-use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
+use xdscope_wire::event::{ApiVersion, Kind, Time, TypeUrl};
 use xdscope_wire::text::{display_safe, type_label};
 use xdscope_wire::xdstp;
 
@@ -282,13 +282,10 @@ impl ClientSetup<'_> {
                     ));
                     return Err(error.next("--resource-api-version v3"));
                 }
-                None if what.type_text.contains('.') => {
-                    TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
-                }
-                None => {
+                None => what.url_of_other_type().ok_or_else(|| {
                     let error = CliError::usage(format!("unknown type `{}`", what.type_text));
-                    return Err(error.next("lds rds cds eds sds srds vhds rtds ecds leds, or a type URL"));
-                }
+                    error.next("lds rds cds eds sds srds vhds rtds ecds leds, or a type URL")
+                })?,
             };
             let full_state = what.kind.is_none_or(Kind::full_state);
             let (wildcard, names) = match what.name.as_deref() {

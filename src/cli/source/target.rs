@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use xdscope_engine::store::{ResourceFact, Store};
-use xdscope_wire::event::{Kind, TypeUrl};
+use xdscope_wire::event::{Kind, TYPE_PREFIX, TypeUrl, foreign_type_url};
 use xdscope_wire::xdstp::glob_matches;
 
 use crate::cli::command::suggest;
@@ -26,7 +26,8 @@ pub(crate) fn join_names(words: &[String]) -> Vec<String> {
         let head = word.split_once('/').map_or(word.as_str(), |(head, _)| head);
         let is_type = crate::cli::read::nodes::is_word(word)
             || word.starts_with("xdstp:")
-            || word.starts_with(xdscope_wire::event::TYPE_PREFIX)
+            || word.starts_with(TYPE_PREFIX)
+            || (is_first_or_foreign(last_type) && foreign_type_url(word).is_some())
             || Kind::parse(head).is_some();
         match &mut last_type {
             Some((of, has_name)) if !is_type => {
@@ -37,7 +38,8 @@ pub(crate) fn join_names(words: &[String]) -> Vec<String> {
             }
             _ => {
                 joined.push(word.clone());
-                let is_bare = !word.contains('/') || Kind::parse(word).is_some();
+                let is_foreign = foreign_type_url(word).is_some_and(|(_, name)| name.is_none());
+                let is_bare = !word.contains('/') || Kind::parse(word).is_some() || is_foreign;
                 last_type = is_bare.then_some((word.as_str(), false));
             }
         }
@@ -45,33 +47,39 @@ pub(crate) fn join_names(words: &[String]) -> Vec<String> {
     joined
 }
 
+/// Whether a word after this type can be a type URL of another API: a name may look like one.
+fn is_first_or_foreign(last_type: Option<(&str, bool)>) -> bool {
+    last_type.is_none_or(|(of, _)| foreign_type_url(of).is_some())
+}
+
 /// `TYPE`, `TYPE/NAME`, or a structured name.
 #[derive(Clone)]
 pub(crate) struct GetTarget {
     pub text: String,
     pub kind: Option<Kind>,
-    /// Type as typed, for types without a short word.
+    /// Type as typed, for types without a short word: a message name, or a type URL of another API.
     pub(crate) type_text: String,
     pub name: Option<String>,
 }
 
 impl GetTarget {
     /// Parses WHAT, split at the first `/`, so that `xdstp://` names work. A type URL contains a
-    /// `/` of its own.
+    /// `/` of its own, and one of another API may contain two: `istio.io/debug/syncz`.
     pub(crate) fn parse(text: &str) -> GetTarget {
         if let Some((url, name)) = structured(text) {
             let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
             let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
             return GetTarget { text: text.to_owned(), kind, type_text, name: Some(name) };
         }
-        let (type_text, name) = match text.strip_prefix(xdscope_wire::event::TYPE_PREFIX) {
+        let (type_text, name) = match text.strip_prefix(TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
                 Some((message, name)) => (message, Some(name)),
                 None => (rest, None),
             },
-            None => match text.split_once('/') {
-                Some((word, name)) => (word, Some(name)),
-                None => (text, None),
+            None => match (foreign_type_url(text), text.split_once('/')) {
+                (Some((url, name)), _) => (url, name),
+                (None, Some((word, name))) => (word, Some(name)),
+                (None, None) => (text, None),
             },
         };
         GetTarget {
@@ -82,7 +90,19 @@ impl GetTarget {
         }
     }
 
+    /// Returns the URL of a type that has no short word; `None` if the typed word is no type.
+    pub(crate) fn url_of_other_type(&self) -> Option<TypeUrl> {
+        if foreign_type_url(&self.type_text).is_some() {
+            return Some(TypeUrl::new(self.type_text.clone()));
+        }
+        let is_message = self.type_text.contains('.');
+        is_message.then(|| TypeUrl::new(format!("{TYPE_PREFIX}{}", self.type_text)))
+    }
+
     pub(crate) fn is_type(&self, url: &TypeUrl) -> bool {
+        if self.type_text.contains('/') {
+            return url.as_str() == self.type_text;
+        }
         let message = url.as_str().rsplit('/').next().unwrap_or_default();
         match (self.kind, Kind::of_type_url(url.as_str())) {
             (Some(wanted), Some((have, _))) => wanted == have,
@@ -158,6 +178,26 @@ mod tests {
     }
 
     #[test]
+    fn type_urls_of_other_apis_are_types_as_typed() {
+        for (text, url, name) in [
+            ("istio.io/debug/syncz", "istio.io/debug/syncz", None),
+            ("istio.io/connections", "istio.io/connections", None),
+            ("istio.io/debug/config_dump/web.default", "istio.io/debug/config_dump", Some("web.default")),
+            ("networking.istio.io/v1alpha3/ServiceEntry", "networking.istio.io/v1alpha3/ServiceEntry", None),
+            ("acme.v1.Widget/w", "type.googleapis.com/acme.v1.Widget", Some("w")),
+            ("type.googleapis.com/acme.v1.Widget", "type.googleapis.com/acme.v1.Widget", None),
+        ] {
+            let what = GetTarget::parse(text);
+            let wanted = TypeUrl::new(url.to_owned());
+            assert_eq!(what.url_of_other_type().as_ref(), Some(&wanted), "{text}");
+            assert_eq!(what.name.as_deref(), name, "{text}");
+            assert!(what.is_type(&wanted) && what.kind.is_none(), "{text}");
+            assert_eq!(what.request(), text);
+        }
+        assert!(GetTarget::parse("cluster").url_of_other_type().is_none());
+    }
+
+    #[test]
     fn joins_types_with_the_names_after_them() {
         let join = |words: &str| {
             let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
@@ -172,6 +212,11 @@ mod tests {
             ("cds a/b", "cds/a/b"),
             ("acme.v1.Widget w", "acme.v1.Widget/w"),
             ("nodes", "nodes"),
+            ("lds example.com/a/b", "lds/example.com/a/b"),
+            ("istio.io/debug/syncz istio.io/debug/edsz", "istio.io/debug/syncz istio.io/debug/edsz"),
+            ("istio.io/debug/syncz", "istio.io/debug/syncz"),
+            ("istio.io/debug/syncz cds a", "istio.io/debug/syncz cds/a"),
+            ("istio.io/debug/config_dump web.default", "istio.io/debug/config_dump/web.default"),
             (
                 "cds xdstp://a/envoy.config.cluster.v3.Cluster/n",
                 "cds xdstp://a/envoy.config.cluster.v3.Cluster/n",

@@ -3,6 +3,26 @@ use super::TypeUrl;
 /// The prefix of every type URL in the published API (docs/protocol.md#a-01).
 pub const TYPE_PREFIX: &str = "type.googleapis.com/";
 
+/// Segments of a type URL of another API, with its domain.
+const FOREIGN_URL_SEGMENTS: usize = 3;
+
+/// Splits a type URL of another API, such as Istio's `istio.io/debug/syncz`, from the name of a
+/// resource after it. `None` if the text does not begin with a domain.
+///
+/// The URL has at most three segments. The last label of a domain is lowercase, the last part of a
+/// message name is not: `acme.v1.Widget/w` begins with a message name.
+pub fn foreign_type_url(text: &str) -> Option<(&str, Option<&str>)> {
+    let (domain, path) = text.split_once('/')?;
+    let label = domain.rsplit_once('.').map(|(_, label)| label)?;
+    let is_domain = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase());
+    if !is_domain || text.starts_with(TYPE_PREFIX) || path.is_empty() {
+        return None;
+    }
+    let end = text.match_indices('/').nth(FOREIGN_URL_SEGMENTS - 1).map_or(text.len(), |(at, _)| at);
+    let (url, name) = text.split_at(end);
+    Some((url, name.strip_prefix('/')))
+}
+
 /// The API version of a transport or of a resource type.
 ///
 /// The two are independent (docs/protocol.md#a-14).

@@ -7,7 +7,7 @@ use crate::input::command::Command;
 use xdscope_engine::hold::HoldCommand;
 use xdscope_engine::store::{StateFact, TypeState};
 use xdscope_present::json;
-use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
+use xdscope_wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl, foreign_type_url};
 use xdscope_wire::text::type_label;
 use xdscope_wire::xdstp::parse_subscription;
 
@@ -116,10 +116,15 @@ fn parse(word: &str) -> Result<ClientAction, SubscriptionError> {
         return Ok(subscription(type_url, input.to_owned(), wanted));
     }
     let rest = input.strip_prefix(TYPE_PREFIX).unwrap_or(input);
-    let (type_word, name) = rest.split_once('/').unwrap_or((rest, ""));
+    let foreign = foreign_type_url(input);
+    let (type_word, name) = match foreign {
+        Some((url, name)) => (url, name.unwrap_or_default()),
+        None => rest.split_once('/').unwrap_or((rest, "")),
+    };
     let kind = Kind::parse(type_word).or_else(|| Kind::of_message(type_word).map(|(kind, _)| kind));
     let type_url = match kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
         Some(url) => url,
+        None if foreign.is_some() => TypeUrl::new(type_word.to_owned()),
         None if type_word.contains('.') => TypeUrl::new(format!("{TYPE_PREFIX}{type_word}")),
         None => return Err(SubscriptionError::UnknownType(type_word.to_owned())),
     };
