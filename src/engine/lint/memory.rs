@@ -1,6 +1,7 @@
 //! The memory of rules: what refers to contents, and what ends with a stream.
 
 pub(super) mod content_changes;
+pub(super) mod exchange_loop;
 pub(super) mod note_request;
 pub(super) mod note_response;
 pub(super) mod on_demand;

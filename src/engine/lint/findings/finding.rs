@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::lint::rule::{Ending, Rule, Severity};
 use xdscope_wire::InterventionFacts;
-use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 /// The side that breaks the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,6 +27,15 @@ pub enum Blame {
 impl Blame {
     /// All sides.
     pub const ALL: [Blame; 4] = [Blame::Client, Blame::Server, Blame::Both, Blame::Xdscope];
+
+    /// Returns the side at fault; either, if it is not known.
+    pub(crate) fn of_side(side: Option<Side>) -> Blame {
+        match side {
+            Some(Side::Client) => Blame::Client,
+            Some(Side::Server) => Blame::Server,
+            None => Blame::Both,
+        }
+    }
 
     /// Returns the side as the command line and JSON spell it.
     pub fn word(self) -> &'static str {
@@ -107,13 +116,20 @@ impl Finding {
         self.severity > Severity::Info
     }
 
-    /// Occurrences per second, if the finding is a loop that lasts a second or more.
+    /// Occurrences per second, if the finding is a loop that lasts a second or more, or has many
+    /// occurrences.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.last.since(self.first).as_secs_f64();
-        (self.count > 2 && secs >= 1.0).then(|| (self.count - 1) as f64 / secs)
+        let is_loop = self.count > 2 && secs >= 1.0;
+        let is_fast = self.count >= MIN_FAST_OCCURRENCES && secs >= MIN_RATED_SECONDS;
+        (is_loop || is_fast).then(|| (self.count - 1) as f64 / secs)
     }
 }
 
+/// Occurrences of a loop that lasts less than a second.
+const MIN_FAST_OCCURRENCES: u64 = 10;
+/// Shortest time that has a rate.
+const MIN_RATED_SECONDS: f64 = 0.001;
 /// Names in a finding.
 const MAX_FINDING_NAMES: usize = 1000;
 /// Memory of a name besides its text, in bytes.

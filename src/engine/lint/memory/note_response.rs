@@ -11,6 +11,7 @@ use xdscope_wire::event::Sym;
 impl RuleContext<'_> {
     pub(crate) fn note_response(&mut self, response: &ResponseContext<'_>) {
         let Some(seq) = self.seq else { return };
+        self.note_echo(response);
         let (catalog, track, outcome) = (self.catalog(), response.track, response.outcome);
         let sent = SentResponse {
             seq,

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::exchange_loop::EchoRun;
 use super::references::ReferenceGraphs;
 use super::structured_contents::StructuredContents;
 use crate::lint::alarm::Alarm;
 use crate::lint::findings::failed_series::FailedSeriesByClient;
 use crate::lint::findings::lasting::LastingFindings;
-use crate::session::{SymMap, SymSet};
+use crate::session::{StreamKey, SymMap, SymSet};
 use xdscope_schema::Violation;
 use xdscope_wire::content::{BlobId, Catalog, List};
 use xdscope_wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
@@ -129,6 +130,8 @@ pub(crate) struct TrackState {
     pub(crate) reported_deadlines: SymMap<Time>,
     /// Times of recent repeated requests.
     pub(crate) recent_repeats: VecDeque<Time>,
+    /// Responses in a row that change nothing.
+    pub(crate) echoes: EchoRun,
     /// Names that the previous request, an ACK, left out.
     pub(crate) missing_from_ack: Option<(Seq, Time, SymSet)>,
     /// Resources by alias.
@@ -281,7 +284,7 @@ pub(crate) struct SessionResource {
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
 
-/// Ages at which a server ended its newest streams.
+/// Ages at which the newest streams of a client to one server ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamAges {
     pub(crate) ages: VecDeque<Duration>,
@@ -301,8 +304,8 @@ pub(crate) struct SourceState {
     pub(crate) structured_contents: StructuredContents,
     /// Contents of resources, with their control planes.
     pub(crate) plane_contents: HashMap<SessionResource, PlaneContents>,
-    /// Ages at which a server ended streams, by its address.
-    pub(crate) stream_ages: HashMap<String, StreamAges>,
+    /// Ages at which the streams of a client to a server ended.
+    pub(crate) stream_ages: HashMap<StreamKey, StreamAges>,
     /// Addresses of servers that sent delta resources without a version.
     pub(crate) servers_without_versions: HashSet<String>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.

@@ -3,6 +3,9 @@
 //! Why: Delta responses carry changes. A resource at the version that the client holds is needless
 //! load.
 //!
+//! Severity: `info`; `warn` if the server answers one ACK after the other with such resources, ten
+//! times in a row: an exchange that never ends.
+//!
 //! Example:
 //! ```text
 //! < n=1 [a@1]
@@ -10,7 +13,7 @@
 //! < n=2 [a@1]
 //! ```
 //!
-//! Advice: Track per stream which versions were sent.
+//! Advice: Track per stream which versions were sent. Treat an ACK as an answer, not as a request.
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
@@ -33,9 +36,15 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             || response.outcome.needed_again.contains(name)
     };
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
-    if !names.is_empty() {
-        let text = "sent again unrequested at an unchanged version".to_owned();
-        let cause = ctx.cause_in_parents();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).caused_by(cause.as_ref()));
+    if names.is_empty() {
+        return;
     }
+    let cause = ctx.cause_in_parents();
+    if let Some(run) = ctx.exchange_loop(response) {
+        let text = "sent again after each ACK, unrequested and at an unchanged version".to_owned();
+        let draft = FindingDraft::new(Blame::Server, text, &names);
+        return ctx.report_loop(&RULE, run, draft.caused_by(cause.as_ref()));
+    }
+    let text = "sent again unrequested at an unchanged version".to_owned();
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).caused_by(cause.as_ref()));
 }

@@ -31,6 +31,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.outcome.needed_again.is_empty() {
         return;
     }
+    // `empty-response-noop` covers loops of empty responses.
+    if super::empty_response_noop::is_empty(response) && ctx.exchange_loop(response).is_some() {
+        return;
+    }
     // `nack-resend-loop` covers what the client has refused.
     if ctx.state.rejected.back().is_some_and(|refused| refused.seq == before) {
         return;

@@ -2,6 +2,9 @@
 //!
 //! Why: Each new version makes the client check all resources again and answer.
 //!
+//! Severity: `info`; `warn` if the server answers one ACK after the other with a new version, ten
+//! times in a row: an exchange that never ends.
+//!
 //! Example:
 //! ```text
 //! < eds v=1 n=a [foo]
@@ -28,6 +31,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     if super::sotw_needless_update::same_content(ctx, response) && !response.view.resources.is_empty() {
+        if let Some(run) = ctx.exchange_loop(response) {
+            let text =
+                "each ACK is followed by another version without a change of contents or names".to_owned();
+            let draft = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
+            return ctx.report_loop(&RULE, run, draft);
+        }
         let text =
             format!("version {was} became {} without a change of contents or names", response.view.version);
         let evidence = [seq];
