@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::lint::Blame;
 use crate::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
-use xdscope_wire::event::{Side, StreamId, TypeUrl};
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 use super::cause::blame_xdscope;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
@@ -21,8 +21,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             urgency: if is_error && !failing.is_graceful { Urgency::Error } else { Urgency::Warning },
             blame: match failing.at_fault() {
                 _ if failing.caused_by.is_some() => Blame::Xdscope,
-                Side::Client => Blame::Client,
-                Side::Server => Blame::Server,
+                by => Blame::of_side(by),
             },
             since: failing.first,
             last: (failing.count > 1).then_some(failing.last),

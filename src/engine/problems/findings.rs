@@ -131,7 +131,7 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
     let mut at = 0;
     while let Some(problem) = problems.get(at) {
         let reset = match &problem.problem {
-            Problem::Failing(failing) if failing.at_fault() == Side::Client => failing.end.reset,
+            Problem::Failing(failing) if failing.at_fault() == Some(Side::Client) => failing.end.reset,
             _ => None,
         };
         let stream = problem.stream;

@@ -1,16 +1,21 @@
 //! Streams that end with an error, by client: counted when they close, never searched for.
 
+pub(super) mod end_kind;
 pub(super) mod end_series;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use xdscope_wire::event::{Code, Side, Time, Variant};
+use xdscope_wire::event::{Side, Time, Variant};
 use xdscope_wire::{End, Open};
 
+use super::Track;
 use super::stream::Stream;
+use crate::nack::ClientKind;
 use crate::session::track::condition::Limits;
-use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout};
+use end_kind::{EndKind, is_bare, is_ended_by_client, is_left_by_client, is_reset_by_client};
+use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause};
 
 /// Ends of streams that are compared with each other.
 const MAX_COMPARED_ENDS: usize = 8;
@@ -24,54 +29,11 @@ pub(crate) const MIN_PLANNED_AGE: Duration = Duration::from_secs(10);
 /// Age from which an end without a reason looks like a maximum connection age.
 const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
 
+/// The user agent of the client of xdscope.
+const OWN_USER_AGENT: &str = "xdscope";
+
 /// Oldest stream whose end with an error counts as one of a series.
 const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
-
-/// The note on a stream whose connection the server closed after announcing that.
-const PLANNED: &str = "GOAWAY NO_ERROR";
-
-/// How a stream ended, by the consequences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EndKind {
-    /// The client ended the stream, and nothing was wrong.
-    #[default]
-    Clean,
-    /// The server or a proxy ended the stream without an error, as at a maximum connection age.
-    Graceful,
-    /// A status, a reset or a broken connection.
-    Error,
-}
-
-impl EndKind {
-    /// Classifies an end.
-    pub(crate) fn of(end: &End) -> EndKind {
-        const CANCEL: u32 = 8;
-        let by_client = end.by == Some(Side::Client);
-        let note = end.note.as_deref().unwrap_or_default();
-        match (&end.status, end.reset) {
-            (Some((Code(0), _)), _) if by_client => EndKind::Clean,
-            (Some((Code(0), _)), _) => EndKind::Graceful,
-            (Some((Code(1), _)), _) if by_client => EndKind::Clean,
-            (Some((Code(14), text)), None) if is_drain(text) => EndKind::Graceful,
-            (Some(_), _) => EndKind::Error,
-            (None, Some(0 | CANCEL)) if by_client => EndKind::Clean,
-            (None, Some(0)) => EndKind::Graceful,
-            (None, Some(_)) => EndKind::Error,
-            (None, None) if note.starts_with(PLANNED) => EndKind::Graceful,
-            (None, None) if by_client && !is_keepalive_timeout(end.note.as_deref()) => EndKind::Clean,
-            (None, None) if end.by.is_none() && note.is_empty() => EndKind::Clean,
-            (None, None) => EndKind::Error,
-        }
-    }
-}
-
-/// Whether the text of a status announces a planned end.
-fn is_drain(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["max_age", "max connection age", "max age", "draining", "graceful"]
-        .iter()
-        .any(|word| text.contains(word))
-}
 
 /// The client, server and method whose streams are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -192,9 +154,11 @@ impl Cuts {
         }
     }
 
-    /// The age beyond which a stream has outlived those that were cut.
+    /// The age beyond which a stream has outlived those that were cut. Ages of less than
+    /// [`MIN_PLANNED_AGE`] vary with the moment of the cut.
     pub(crate) fn outlived_at(&self) -> Duration {
-        self.compared.iter().map(|cut| cut.age).max().unwrap_or_default() * 2
+        let longest = self.compared.iter().map(|cut| cut.age).max();
+        longest.map_or(Duration::ZERO, |longest| (longest * 2).max(MIN_PLANNED_AGE))
     }
 }
 
@@ -223,6 +187,12 @@ pub(crate) struct StreamEnds {
     pub(crate) answered: Option<usize>,
     /// Index of the newest closed stream with requests, unless a later stream was answered.
     pub(crate) unreplaced: Option<usize>,
+    /// Whether that stream was a query, after whose answer nothing is owed.
+    pub(crate) is_query: bool,
+    /// Index of the newest stream that the client ended while it owed an answer to a response.
+    pub(crate) hung_up: Option<usize>,
+    /// Whether the client has answered a response on a stream that has ended.
+    has_verdicts: bool,
 }
 
 impl StreamEnds {
@@ -234,29 +204,34 @@ impl StreamEnds {
     }
 
     fn close(&mut self, index: usize, closed: &ClosedStream<'_>) {
-        let &ClosedStream { stream, at, end, limits, .. } = closed;
+        let &ClosedStream { stream, at, end, .. } = closed;
         let kind = EndKind::of(end);
+        // A client that comes back and resets the next stream too is no tool.
+        let comes_back = end.reset.is_some() && self.aborts.is_some();
+        let is_own = is_own_query(closed);
+        let is_query = is_own || (!self.has_verdicts && !comes_back && is_single_query(stream, end));
+        self.has_verdicts |= stream.has_verdict();
         if !stream.tracks.is_empty() {
-            self.unreplaced = Some(index);
+            (self.unreplaced, self.is_query) = (Some(index), is_query);
+        }
+        if is_own {
+            return;
         }
         let age = at.since(stream.opened);
-        let is_served = stream.is_answered() || (limits.timed && self.is_settled(stream, at, limits));
+        let is_served = stream.is_answered() || self.has_been_settled(closed, kind);
         if is_served {
             self.cut(index, closed, kind);
             self.run = None;
         }
-        let is_left = kind == EndKind::Clean && end.by == Some(Side::Client);
-        let cut = stream.not_kept.cut_response();
-        if (is_left || is_reset_by_client(end)) && (stream.owes_verdict() || cut.is_some()) {
-            self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
-            if let Some(bytes) = cut {
-                self.cut_responses = CutResponses { count: self.cut_responses.count + 1, bytes };
-            }
-        } else if is_served {
-            (self.aborts, self.cut_responses) = (None, CutResponses::default());
+        if !is_query || end.reset.is_some() {
+            self.abort(index, closed, is_served);
         }
+        if stream.owes_verdict() && !is_query && is_ended_by_client(end) {
+            self.hung_up = Some(index);
+        }
+        let is_orderly = is_bare(end) && is_served && !has_debts(stream);
         let is_failure = match kind {
-            EndKind::Error => true,
+            EndKind::Error => !is_orderly,
             EndKind::Graceful => !is_served,
             EndKind::Clean => !is_served && end.by == Some(Side::Client) && stream.requests > 0,
         };
@@ -282,6 +257,34 @@ impl StreamEnds {
         run.rejected += u64::from(!is_served && !may_be_old);
         run.is_graceful &= kind != EndKind::Error;
         run.is_served = is_served;
+    }
+
+    /// Notes that the client ended a stream while it owed an answer, or in the middle of a response.
+    fn abort(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
+        let &ClosedStream { stream, at, end, .. } = closed;
+        let cut = stream.not_kept.cut_response();
+        if !is_ended_by_client(end) || !(stream.owes_verdict() || cut.is_some()) {
+            if is_served {
+                (self.aborts, self.cut_responses) = (None, CutResponses::default());
+            }
+            return;
+        }
+        let age = at.since(stream.opened);
+        self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
+        if let Some(bytes) = cut {
+            self.cut_responses = CutResponses { count: self.cut_responses.count + 1, bytes };
+        }
+    }
+
+    /// Whether a stream that has just closed without a response was healthy before. One that ends
+    /// with an error like those before has not outlived them until the time limit for an answer is
+    /// over.
+    fn has_been_settled(&self, closed: &ClosedStream<'_>, kind: EndKind) -> bool {
+        let &ClosedStream { stream, at, limits, .. } = closed;
+        let age = at.since(stream.opened);
+        let is_young = limits.resource_timeout.is_some_and(|limit| age < limit);
+        let goes_on = kind == EndKind::Error && is_young && self.run.is_some();
+        limits.timed && !goes_on && self.is_settled(stream, at, limits)
     }
 
     /// Whether a stream without a response is healthy: the server owes nothing, or only a part of
@@ -340,21 +343,34 @@ impl StreamEnds {
     }
 }
 
-/// Whether the client has ended the stream itself, with an error code.
-fn is_reset_by_client(end: &End) -> bool {
-    end.by == Some(Side::Client) && end.reset.is_some() && !is_keepalive_timeout(end.note.as_deref())
+/// Whether one side owed the other something at the end of a stream, or the client refused
+/// something.
+fn has_debts(stream: &Stream) -> bool {
+    let has_refusal = || stream.tracks_shown().any(|track| track.verdicts.refusal().is_some());
+    stream.is_owed() || stream.owes_verdict() || has_refusal()
 }
 
-/// Whether the end says no more than UNAVAILABLE, or that the connection was closed, as at a
-/// maximum connection age.
-fn is_bare(end: &End) -> bool {
-    const CLOSED: [&str; 2] = ["the connection was closed", "the server closed the connection"];
-    match (&end.status, &end.note) {
-        _ if end.reset.is_some() => false,
-        (Some((Code(14), text)), None) => text.is_empty(),
-        (None, Some(note)) => CLOSED.contains(&note.as_str()) || note.starts_with(PLANNED),
-        _ => false,
-    }
+/// Whether a client has read what it asked for and left, as tools do: it asked once for each type,
+/// stated no versions, got its answers, and ended the stream itself. Envoy and gRPC clients are no
+/// such tools.
+fn is_single_query(stream: &Stream, end: &End) -> bool {
+    let is_tool = || {
+        let agent = stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
+        ClientKind::of_user_agent(agent).is_none()
+    };
+    let is_query = |track: &Track| track.traffic.requests == 1 && !track.states_versions();
+    let is_cut = stream.not_kept.cut_response().is_some();
+    let is_whole = !stream.open.partial && !is_cut && stream.has_response && !stream.is_owed();
+    is_left_by_client(end) && is_whole && is_tool() && stream.tracks_shown().all(is_query)
+}
+
+/// Whether a verb of xdscope has ended its stream before the server was late with an answer.
+fn is_own_query(closed: &ClosedStream<'_>) -> bool {
+    let &ClosedStream { stream, at, end, limits, .. } = closed;
+    let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent == OWN_USER_AGENT);
+    let age = at.since(stream.opened);
+    let is_late = stream.is_owed() && limits.resource_timeout.is_some_and(|limit| age >= limit);
+    is_own && is_left_by_client(end) && !is_late
 }
 
 /// Whether the end of a stream by xdscope stays out of a series of ends by a peer, whose maker is
@@ -421,7 +437,8 @@ impl Failures {
         self.by_client.retain(|_, ends| {
             let run = ends.run.as_ref().map(|run| run.series.newest);
             let aborts = ends.aborts.as_ref().map(|series| series.newest);
-            let newest = [run, aborts, ends.answered, ends.unreplaced, Some(ends.cuts.newest)];
+            let cuts = Some(ends.cuts.newest);
+            let newest = [run, aborts, ends.answered, ends.unreplaced, ends.hung_up, cuts];
             ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
         });
         self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));

@@ -25,8 +25,9 @@ mod words;
 
 pub use content::pushed::PushedVersion;
 pub use events::{EventKind, MatchedVersion, TtlChange};
+pub use failing::CutResponses;
+pub use failing::end_kind::EndKind;
 pub use failing::end_series::EndCause;
-pub use failing::{CutResponses, EndKind};
 pub use interventions::divergence::Divergence;
 pub(crate) use interventions::divergence::{
     Agreement, Consequence, Losses, SettlingMessage, is_second_answer,
@@ -47,6 +48,7 @@ pub use content::semantics::{ResourceSemantics, SchemaSemantics, content_faults}
 pub(crate) use engine::Engine;
 pub(crate) use engine::memory::DroppedStreams;
 pub(crate) use events::{EventEntry, TtlRecord};
+pub(crate) use failing::end_kind::is_too_many_pings;
 pub(crate) use failing::end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
 pub(crate) use failing::{
     AttemptKey, Cuts, FailedAttempts, FailureRun, MIN_PLANNED_AGE, StreamEnds, StreamKey, is_counted,

@@ -213,6 +213,11 @@ impl Stream {
         self.tracks_shown().any(|track| track.responses.pending().next().is_some())
     }
 
+    /// Whether the client has answered a response, or may have before the recording.
+    pub(crate) fn has_verdict(&self) -> bool {
+        self.open.partial || self.tracks_shown().any(|track| track.verdicts.last_at.is_some())
+    }
+
     /// The host of the client.
     pub(crate) fn host(&self) -> Option<&str> {
         let peer = self.open.peer.as_deref()?;

@@ -11,7 +11,7 @@ pub use crate::session::{
     AbsentBy, ClaimOutcome, Divergence, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact,
     PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
-use crate::session::{EndKind, NotKept, is_keepalive_timeout};
+use crate::session::{EndKind, NotKept, is_keepalive_timeout, is_too_many_pings};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::xdstp::is_malformed;
 
@@ -349,6 +349,11 @@ impl EndFact {
     /// Whether the stream ended because a PING was not answered.
     pub fn is_keepalive_timeout(&self) -> bool {
         is_keepalive_timeout(self.note.as_deref())
+    }
+
+    /// Whether the server closed the connection because the client sent too many PINGs.
+    pub fn is_too_many_pings(&self) -> bool {
+        [&self.message, &self.note].into_iter().flatten().any(|text| is_too_many_pings(text))
     }
 }
 

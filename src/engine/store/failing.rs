@@ -91,17 +91,19 @@ impl FailingStream {
         self.cut_responses.count > 0 && self.cut_responses.count == self.count
     }
 
-    /// The side that ends the streams.
-    pub fn by(&self) -> Side {
-        self.end.by.unwrap_or(Side::Server)
+    /// The side that ends the streams, if the source says so.
+    pub fn by(&self) -> Option<Side> {
+        self.end.by
     }
 
-    /// The side at fault: the one that ends the streams, or does not answer PINGs.
-    pub fn at_fault(&self) -> Side {
-        match (self.end.is_keepalive_timeout(), self.by()) {
-            (true, Side::Client) => Side::Server,
-            (true, Side::Server) => Side::Client,
-            (false, by) => by,
+    /// The side at fault, if it is known: the one that ends the streams, or does not answer PINGs.
+    pub fn at_fault(&self) -> Option<Side> {
+        match self.by() {
+            // The client sends as many PINGs as it is told, and the server decides on the limit.
+            _ if self.end.is_too_many_pings() => None,
+            Some(Side::Client) if self.end.is_keepalive_timeout() => Some(Side::Server),
+            Some(Side::Server) if self.end.is_keepalive_timeout() => Some(Side::Client),
+            by => by,
         }
     }
 }
@@ -214,7 +216,13 @@ impl Store {
             let is_young = self.limits.timed && outlived_at.is_some_and(|outlived| age < outlived);
             ends.cut_responses.count > 0 && has_unanswered && is_young
         };
-        cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict() || is_in_response()))
+        // The client has not answered the response since on which it ended its stream.
+        let is_unsettled = || {
+            let hung_up = ends.hung_up.and_then(|index| self.engine.streams().get(index));
+            hung_up.is_some_and(|stream| self.verdicts_owed_since(stream, Some(healthy)).next().is_some())
+        };
+        let is_open = || healthy.owes_verdict() || is_in_response() || is_unsettled();
+        cut.or_else(|| self.aborted(ends).filter(|_| is_open()))
     }
 
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is

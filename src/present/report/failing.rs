@@ -9,32 +9,26 @@ use super::{end_words, listed_names};
 /// Answers owed at the end of a failing stream that its sentence lists.
 const MAX_LISTED_DEBTS: usize = 2;
 
+/// The remedy for a client that sends more PINGs than its server allows.
+const PINGS_REMEDY: &str = "raise the keepalive interval of the client, or lower the minimum that the server \
+                            enforces";
+
 /// Returns who ends the streams of a client, how often and why: `server rejects the stream: 240
 /// times since 14:02:08, every 250ms: UNAUTHENTICATED token expired; last request EDS #12`.
 pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
-    let who = side(fact, fact.at_fault());
-    let mut text = match fact.failure {
-        StreamFailure::Aborted => return aborted_streams(fact),
-        _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
-        StreamFailure::Rejected if fact.is_polling => "server fails every poll".to_owned(),
-        StreamFailure::Lost if fact.is_polling => {
-            format!("{who} failed a poll, and answered no later one")
-        }
-        StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
-        // Some of the streams were answered before.
-        StreamFailure::Rejected if fact.rejected > 0 && fact.rejected < fact.count => {
-            format!("{who} ends the stream with an error")
-        }
-        StreamFailure::Rejected => format!("{who} rejects the stream"),
-        StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
-        StreamFailure::Cut => format!("{who} cuts off each stream"),
+    if fact.failure == StreamFailure::Aborted {
+        return aborted_streams(fact);
+    }
+    let mut text = match ender(fact) {
+        Some(who) => ended_by(fact, &who),
+        None => ended(fact).to_owned(),
     };
     if fact.failure == StreamFailure::Cut {
         text.push_str(&format!(": {}", cut_point(fact)));
     } else if fact.count > 1 {
         text.push_str(&format!(": {} times since {}", count(fact.count), time_of_day(fact.first, clock)));
         text.push_str(&pace(fact));
-        if fact.rejected > 0 && fact.rejected < fact.count {
+        if is_partly_answered(fact) {
             text.push_str(&format!(", {} of them before a response", count(fact.rejected)));
         }
     }
@@ -42,15 +36,53 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
     text
 }
 
-/// Returns a side, and the address of a server if the client has streams to several: `server cp1`.
-fn side(fact: &FailingStream, side: Side) -> String {
-    match (side, fact.server.as_deref().filter(|_| fact.has_other_server)) {
-        // A fault has ended the stream itself. Otherwise a peer did because of one.
-        _ if fact.caused_by.is_some() && fact.end.by.is_none() => "xdscope".to_owned(),
+/// Whether some of the streams were answered before their ends.
+fn is_partly_answered(fact: &FailingStream) -> bool {
+    fact.rejected > 0 && fact.rejected < fact.count
+}
+
+/// Returns what a side does to the streams.
+fn ended_by(fact: &FailingStream, who: &str) -> String {
+    match fact.failure {
+        _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
+        StreamFailure::Rejected if fact.is_polling => "server fails every poll".to_owned(),
+        StreamFailure::Lost if fact.is_polling => {
+            format!("{who} failed a poll, and answered no later one")
+        }
+        StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
+        StreamFailure::Rejected if is_partly_answered(fact) => format!("{who} ends the stream with an error"),
+        StreamFailure::Rejected => format!("{who} rejects the stream"),
+        StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
+        StreamFailure::Cut | StreamFailure::Aborted => format!("{who} cuts off each stream"),
+    }
+}
+
+/// Returns what becomes of the streams, if the source does not say which side ends them.
+fn ended(fact: &FailingStream) -> &'static str {
+    match fact.failure {
+        _ if fact.end.is_keepalive_timeout() => "PINGs are not answered",
+        StreamFailure::Rejected if fact.is_polling => "every poll fails",
+        StreamFailure::Lost if fact.is_polling => "a poll failed, and no later one was answered",
+        StreamFailure::Rejected if is_partly_answered(fact) => "the stream ends with an error",
+        StreamFailure::Rejected => "the stream ends before a response",
+        StreamFailure::Lost => "the stream ended, and no later stream was answered",
+        StreamFailure::Cut | StreamFailure::Aborted => "each stream is cut off",
+    }
+}
+
+/// Returns the side that ends the streams or does not answer PINGs, if it is known: `server`, or
+/// `server cp1` if the client has streams to several.
+fn ender(fact: &FailingStream) -> Option<String> {
+    // A fault has ended the stream itself. Otherwise a peer did because of one.
+    if fact.caused_by.is_some() && fact.end.by.is_none() {
+        return Some("xdscope".to_owned());
+    }
+    let side = if fact.end.is_keepalive_timeout() { fact.at_fault() } else { fact.by() };
+    Some(match (side?, fact.server.as_deref().filter(|_| fact.has_other_server)) {
         (Side::Client, _) => "client".to_owned(),
         (Side::Server, None) => "server".to_owned(),
         (Side::Server, Some(server)) => format!("server {}", shown_name(server)),
-    }
+    })
 }
 
 /// `client ended 12 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS
@@ -98,6 +130,9 @@ fn ends(fact: &FailingStream) -> String {
         Some(causes) => text.push_str(&format!(": {causes}; last {end}")),
         None if end.is_empty() => {}
         None => text.push_str(&format!(": {end}")),
+    }
+    if fact.end.is_too_many_pings() {
+        text.push_str(&format!(": {PINGS_REMEDY}"));
     }
     if let Some((n, type_url)) = &fact.last_request {
         text.push_str(&format!("; last request {} #{}", type_label(type_url.as_str()), n.0));

@@ -1,7 +1,9 @@
-//! Streams end at the same age.
+//! Streams of a client end at the same age.
 //!
 //! Why: A server or proxy has a maximum connection age. Clients reconnect, so this is harmless.
-//! Streams that end with a reason, or before 10 s, are another rule: `stream-rejected`.
+//! Such ends have no status, OK, INTERNAL or UNAVAILABLE without a text, or a text that announces
+//! the end, such as `goaway received`. Streams that end with another reason, or before 10 s, are
+//! another rule: `stream-rejected`.
 //!
 //! Example:
 //! ```text
@@ -27,7 +29,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 use std::time::Duration;
 
 use crate::lint::findings::finding::Restated;
-use crate::session::{AGE_TOLERANCE, MIN_PLANNED_AGE};
+use crate::session::{AGE_TOLERANCE, MIN_PLANNED_AGE, StreamKey};
 use crate::store::StreamFailure;
 use xdscope_wire::event::Side;
 use xdscope_wire::text::{count, period};
@@ -41,12 +43,14 @@ const MIN_STREAMS: u64 = 3;
 fn check(ctx: &mut RuleContext<'_>) {
     let Some((at, end)) = ctx.stream.closed.as_ref().filter(|_| ctx.has_timestamps()) else { return };
     let by_server = end.by != Some(Side::Client) && !ctx.stream.open.partial;
-    let Some(server) = ctx.stream.open.server.clone().filter(|_| by_server) else { return };
+    if !by_server || ctx.stream.open.server.is_none() {
+        return;
+    }
     let age = at.since(ctx.stream.opened);
     if age < MIN_PLANNED_AGE || ctx.source_state.stream_ages.len() > 4096 {
         return;
     }
-    let known = ctx.source_state.stream_ages.entry(server).or_default();
+    let known = ctx.source_state.stream_ages.entry(StreamKey::of(ctx.stream)).or_default();
     known.ages.push_back(age);
     if known.ages.len() > MAX_AGES {
         known.ages.pop_front();

@@ -5,7 +5,8 @@
 //!
 //! Severity: `error` if streams end with an error before a response; `warn` if each stream is
 //! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
-//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. Three
+//! age of 10 s or more, without an error, are a maximum connection age: `regular-stream-age`. One
+//! end without a text is no failure if everything was answered and accepted. Three
 //! streams in a row are a fault at any ages below 60 s if the server closes their connections
 //! without a status and without a GOAWAY. A client that ends each stream after a push, without an
 //! answer, or in the middle of one, is at fault itself.
@@ -22,7 +23,9 @@
 //!
 //! Advice: Read the code and the text of the status. UNAUTHENTICATED and PERMISSION_DENIED: renew
 //! the token or certificate of the client. UNIMPLEMENTED: the server does not offer the method.
-//! UNAVAILABLE or a refused connection: the server or a proxy before the server is down. A cut
+//! UNAVAILABLE or a refused connection: the server or a proxy before the server is down. GOAWAY
+//! ENHANCE_YOUR_CALM or `too_many_pings`: the client sends keepalives more often than the server
+//! allows: raise the keepalive interval of the client, or lower the minimum of the server. A cut
 //! after a fixed silence is an idle timeout: raise the timeout of the proxy, or send keepalives. A
 //! client that ends each stream after a push cannot read the response: see the log of the client,
 //! and its limit on the size of messages.
@@ -74,10 +77,10 @@ fn check(ctx: &mut RuleContext<'_>) {
         return;
     }
     let by = failing.at_fault();
-    let is_warning = is_answered || failing.is_graceful || by == Side::Client;
+    let is_warning = is_answered || failing.is_graceful || by == Some(Side::Client);
     let evidence: Vec<_> = failing.last_request.iter().map(|(n, _)| *n).collect();
     let draft = FindingDraft {
-        blame: if by == Side::Client { Blame::Client } else { Blame::Server },
+        blame: Blame::of_side(by),
         evidence: &evidence,
         severity: is_warning.then_some(Severity::Warn),
         cause: Some(match failing.failure {
@@ -226,7 +229,9 @@ fn text(failing: &FailingStream, tense: Tense) -> String {
         }
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
         _ if failing.end.is_keepalive_timeout() => format!("{times} streams {end} with an unanswered PING"),
-        _ if failing.by() == Side::Client => format!("client {gives} up {times} streams without a response"),
+        _ if failing.by() == Some(Side::Client) => {
+            format!("client {gives} up {times} streams without a response")
+        }
         _ if failing.rejected > 0 && failing.rejected < failing.count => {
             format!("{times} streams {end} with an error, {} before a response", count(failing.rejected))
         }

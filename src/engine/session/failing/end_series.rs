@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use xdscope_wire::End;
 use xdscope_wire::event::{Code, Time};
-use xdscope_wire::h2::reset_words;
+use xdscope_wire::h2::{go_away_code, go_away_words, reset_words};
 
 /// Intervals between ends that are compared with each other.
 const MAX_COMPARED_GAPS: usize = 8;
@@ -27,6 +27,8 @@ pub enum EndCause {
     Status(Code),
     /// A reset with an HTTP/2 error code.
     Reset(u32),
+    /// A GOAWAY with an HTTP/2 error code.
+    GoAway(u32),
     /// An unanswered PING.
     Keepalive,
     /// An end without a code, such as a broken connection.
@@ -41,7 +43,10 @@ impl EndCause {
             _ if is_keepalive_timeout(end.note.as_deref()) => EndCause::Keepalive,
             (Some((code, _)), _) => EndCause::Status(*code),
             (None, Some(code)) => EndCause::Reset(code),
-            (None, None) => EndCause::NoCode,
+            (None, None) => {
+                let goaway = end.note.as_deref().and_then(go_away_code);
+                goaway.map_or(EndCause::NoCode, EndCause::GoAway)
+            }
         }
     }
 }
@@ -51,6 +56,7 @@ impl Display for EndCause {
         match self {
             EndCause::Status(code) => write!(f, "{code}"),
             EndCause::Reset(code) => f.write_str(&reset_words(*code)),
+            EndCause::GoAway(code) => f.write_str(&go_away_words(*code, "")),
             EndCause::Keepalive => f.write_str("keepalive timeout"),
             EndCause::NoCode => f.write_str("without a code"),
             EndCause::Other => f.write_str("with other codes"),

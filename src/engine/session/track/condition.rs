@@ -84,6 +84,12 @@ impl Track {
         self.subscription.wildcard_owed.is_some() || self.waiting.iter().any(is_new)
     }
 
+    /// Whether the client has begun with versions that it had before the stream.
+    pub(crate) fn states_versions(&self) -> bool {
+        let has_version = self.traffic.first_version.as_ref().is_some_and(|version| !version.is_empty());
+        has_version || !self.carried.claims.is_empty()
+    }
+
     /// Whether the server owes another version of a resource that the client has from an earlier
     /// stream (docs/protocol.md#f-17).
     pub(crate) fn is_owed_anew(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {

@@ -1,9 +1,9 @@
 //! Answers still owed when a stream closed, unless a later stream of the client was answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
+use crate::session::{PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted};
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 use crate::store::{EndFact, Store, TypeState, WarmingFact, WarmingUser};
@@ -59,11 +59,15 @@ pub enum Debt {
 
 impl Store {
     /// Returns the answers still owed on the newest closed stream of each client, unless a later
-    /// stream of the client was answered, or asks for the type again.
+    /// stream of the client was answered, or asks for the type again; and the answers that clients
+    /// owed when they ended a stream themselves, until a later stream settles them.
     pub fn owed_at_end(&self) -> Vec<OwedAtEnd> {
         let open = self.newest_open_streams();
-        let mut out = Vec::new();
-        for stream in self.unreplaced_streams() {
+        let hung_up = self.hung_up_streams();
+        let mut out = self.owed_after_hang_up(&hung_up, &open);
+        let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
+        let is_query = |stream: &&Stream| self.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
+        for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
             let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
             let is_restated = |track: &&Track| {
                 let restated = later.and_then(|later| later.find(&track.type_url));
@@ -71,13 +75,76 @@ impl Store {
             };
             for track in stream.tracks_shown().filter(|track| !is_restated(track)) {
                 let warming = self.warming_owed(stream, track);
-                let is_withheld = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld);
+                let is_told = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld)
+                    || hung_up.contains(&stream.id);
                 out.extend(warming.and_then(|(owed, _)| owed));
-                out.extend(self.verdict_owed(stream, track).filter(|_| !is_withheld));
+                out.extend(self.verdict_owed(stream, track).filter(|_| !is_told));
                 out.extend(self.resources_owed(stream, track));
             }
         }
+        out.sort_by_key(|owed| owed.stream);
         out
+    }
+
+    /// Returns the newest stream of each client that the client ended while it owed an answer,
+    /// unless another server has replaced the stream.
+    fn hung_up_streams(&self) -> Vec<(&StreamKey, &StreamEnds, &Stream)> {
+        let mut out = Vec::new();
+        for (key, ends) in self.engine.failures().clients() {
+            let stream = ends.hung_up.and_then(|index| self.engine.streams().get(index));
+            out.extend(stream.map(|stream| (key, ends, stream)));
+        }
+        if !out.is_empty() {
+            let servers = self.servers();
+            out.retain(|(_, _, stream)| {
+                let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
+                !servers.has_replaced(&self.catalog, stream, closed)
+            });
+        }
+        out
+    }
+
+    /// Returns the verdicts that clients owed when they ended their streams, as one does that
+    /// crashes on a response.
+    fn owed_after_hang_up(
+        &self,
+        hung_up: &[(&StreamKey, &StreamEnds, &Stream)],
+        open: &HashMap<StreamKey, &Stream>,
+    ) -> Vec<OwedAtEnd> {
+        let mut out = Vec::new();
+        for (key, ends, stream) in hung_up {
+            let later = ends.answered.max(ends.unreplaced).filter(|later| Some(*later) > ends.hung_up);
+            let later = later.and_then(|later| self.engine.streams().get(later));
+            let later = open.get(*key).copied().filter(|open| open.opened >= stream.opened).or(later);
+            out.extend(self.verdicts_owed_since(stream, later));
+        }
+        out
+    }
+
+    /// Returns the verdicts that a client owed when it ended a stream, and that no later stream has
+    /// settled. `later`: the newest stream of the client since.
+    pub(crate) fn verdicts_owed_since<'a>(
+        &'a self,
+        stream: &'a Stream,
+        later: Option<&'a Stream>,
+    ) -> impl Iterator<Item = OwedAtEnd> + 'a {
+        let is_open = move |track: &&Track| {
+            let is_over = self.is_settled_later(stream, track)
+                || later.is_some_and(|later| self.does_without(later, &track.type_url));
+            let is_withheld = || self.warming_owed(stream, track).is_some_and(|(_, withheld)| withheld);
+            track.responses.pending().next().is_some() && !is_over && !is_withheld()
+        };
+        let tracks = stream.tracks_shown().filter(is_open);
+        tracks.filter_map(|track| self.verdict_owed(stream, track))
+    }
+
+    /// Whether a stream has been answered for so long that its client does without a type for which
+    /// it has not asked.
+    fn does_without(&self, stream: &Stream, type_url: &TypeUrl) -> bool {
+        let has_asked = stream.find(type_url).is_some_and(|track| track.traffic.requests > 0);
+        let age = stream.clock(self.now).since(stream.opened);
+        let is_settled = self.limits.resource_timeout.is_none_or(|limit| age >= limit);
+        stream.is_answered() && is_settled && !has_asked
     }
 
     /// Returns the newest open stream of each client.

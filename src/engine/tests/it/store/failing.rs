@@ -54,7 +54,7 @@ fn resets_by_the_client_are_not_counted_with_ends_by_the_server() {
     let failing = with_errors_of_client(&text);
     assert_eq!(failing.len(), 1, "{failing:#?}");
     let fact = &failing[0];
-    assert_eq!((fact.count, fact.stream, fact.at_fault()), (2, StreamId(2), Side::Server));
+    assert_eq!((fact.count, fact.stream, fact.at_fault()), (2, StreamId(2), Some(Side::Server)));
     let answered =
         |n| format!("+{n}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n{n} reset client\n");
     let text = format!("node edge\n{}", (1..=5).map(answered).collect::<String>());
@@ -168,7 +168,8 @@ fn a_stream_to_another_server_replaces_the_one_that_ended() {
 #[test]
 fn a_client_owes_no_answer_if_the_server_cuts_the_stream_at_once() {
     let owed = |wait: u32, end: &str| {
-        let text = format!("node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\nadvance {wait}s\n1 {end}");
+        let answered = "node edge\nstream 1 ads\n> lds\n< lds v=1 n=z [l]\n> lds v=1 n=z\n";
+        let text = format!("{answered}> cds\n< cds v=1 n=a [A]\nadvance {wait}s\n1 {end}");
         replay(&text).owed_at_end().len()
     };
     assert_eq!(owed(1, "close status=14 \"bye\""), 0);
@@ -207,7 +208,7 @@ fn client_that_ends_each_stream_after_a_push_fails() {
     assert!(replay(&text(2, "reset client")).failing_streams().is_empty());
     let failing = text(5, "reset client");
     let fact = one(&failing);
-    assert_eq!((fact.failure, fact.count, fact.at_fault()), (StreamFailure::Aborted, 5, Side::Client));
+    assert_eq!((fact.failure, fact.count, fact.at_fault()), (StreamFailure::Aborted, 5, Some(Side::Client)));
     assert_eq!(
         sentence(&fact),
         "client ended 5 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS #9; \
@@ -280,7 +281,7 @@ fn server_that_closes_young_connections_cuts_streams_off_at_any_ages() {
     let failing = abandoned(&[4, 1, 7], CLOSED);
     assert_eq!(failing.len(), 1, "{failing:#?}");
     assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Cut, 3));
-    assert_eq!(failing[0].at_fault(), Side::Server);
+    assert_eq!(failing[0].at_fault(), Some(Side::Server));
     let is_cut = |ages: &[u64], note: &str| {
         let failing = abandoned(ages, note);
         failing.iter().any(|failing| failing.failure == StreamFailure::Cut)
@@ -371,7 +372,7 @@ fn side_that_does_not_answer_a_ping_is_at_fault() {
     let mut fact = one(&rejected(4, "reset server"));
     fact.end.note = Some("keepalive: no answer to a PING in 20s".to_owned());
     (fact.end.by, fact.end.reset) = (Some(Side::Client), None);
-    assert_eq!((fact.by(), fact.at_fault()), (Side::Client, Side::Server));
+    assert_eq!((fact.by(), fact.at_fault()), (Some(Side::Client), Some(Side::Server)));
     assert!(sentence(&fact).starts_with("server does not answer PINGs: 4 times since +0.3s, every 250ms:"));
 }
 
@@ -404,4 +405,102 @@ fn failed_polls_fail_until_one_is_answered() {
     );
     let unchanged = format!("node edge\n{polls}{}", poll(5, "< http=304"));
     assert_eq!(replay(&unchanged).failing_streams().len(), 0, "answered without a message");
+}
+
+/// Returns the answers owed, and the failing streams, after streams of a client that asks once,
+/// reads the answer and ends each stream.
+fn after_queries(node: &str, times: u32, end: &str) -> (usize, usize) {
+    let stream =
+        |n: u32| format!("+{0}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n+{0}.1s {n} {end}\n", n * 10);
+    let store = replay(&format!("node {node}\n{}", (1..=times).map(stream).collect::<String>()));
+    (store.owed_at_end().len(), store.failing_streams().len())
+}
+
+#[test]
+fn client_that_reads_an_answer_and_leaves_owes_nothing() {
+    assert_eq!(after_queries("tool", 1, "close"), (0, 0));
+    assert_eq!(after_queries("tool", 5, "close"), (0, 0), "a tool comes again");
+    assert_eq!(after_queries("tool", 1, "reset client"), (0, 0));
+    assert_eq!(after_queries("tool", 3, "reset client"), (1, 1), "a client that comes back");
+    assert_eq!(after_queries("x agent=\"xdscope/1\"", 5, "reset client"), (0, 0), "a verb of xdscope");
+    assert_eq!(after_queries("edge agent=\"envoy/1.40.0\"", 1, "close"), (1, 0), "Envoy is no tool");
+}
+
+#[test]
+fn verdict_is_owed_after_a_hang_up_until_a_later_stream_settles_it() {
+    let hung_up = "node edge
+        stream 1 ads
+        > lds
+        < lds v=4 n=a [l]
+        > lds v=4 n=a
+        > rds names=[r]
+        < rds v=5-bad n=b [r]
+        +1s 1 close
+        ";
+    let back = format!("{hung_up}+2s stream 2 ads\n2 > lds v=4\n2 < lds v=4 n=c [l]\n2 > lds v=4 n=c\n");
+    let owed = |text: &str| {
+        let owed = replay(text).owed_at_end();
+        owed.iter().map(xdscope_present::report::owed_at_end).collect::<Vec<_>>()
+    };
+    let answer = ["client owed an answer to RDS 5-bad (#5) when the stream closed"];
+    assert_eq!(owed(hung_up), answer);
+    assert_eq!(owed(&back), answer, "another type was answered");
+    let again = format!("{back}2 > rds names=[r]\n2 < rds v=5-bad n=d [r]\n");
+    assert_eq!(owed(&again), answer, "the client has not answered since");
+    assert!(owed(&format!("{again}2 > rds v=5-bad n=d names=[r]\n")).is_empty());
+    assert!(owed(&format!("{back}advance 20s")).is_empty(), "the client does without routes");
+}
+
+#[test]
+fn failure_of_an_unknown_side_names_no_side() {
+    let hide_side = |what: &mut FramePayload| {
+        if let FramePayload::End(end) = what {
+            end.by = None;
+        }
+    };
+    let words = |text: &str| {
+        let failing = replay_edited(text, hide_side).failing_streams();
+        failing.iter().map(sentence).collect::<Vec<_>>().join("; ")
+    };
+    for text in [rejected(4, "close status=16 \"token expired\""), LOST.to_owned(), cut("reset server")] {
+        let words = words(&text);
+        assert!(!words.is_empty() && !words.contains("server"), "{words}");
+    }
+}
+
+#[test]
+fn one_end_in_order_is_no_failure() {
+    let ended = |end: &str| {
+        let text = format!("node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n+90s 1 {end}");
+        replay(&text).failing_streams().len()
+    };
+    for end in ["close status=13", "close status=14", "close status=13 \"goaway received\"", "close status=0"]
+    {
+        assert_eq!(ended(end), 0, "{end}");
+    }
+    for end in ["close status=16", "close status=14 \"no route\"", "reset server"] {
+        assert_eq!(ended(end), 1, "{end}");
+    }
+}
+
+#[test]
+fn stream_that_ends_like_those_before_has_not_outlived_them() {
+    let stream = |(n, age): (u64, u64)| {
+        let at = n * 300;
+        format!("+{at}ms stream {n} ads\n> cds v=1\n+{}ms {n} close status=16 \"no\"\n", at + age)
+    };
+    let ages = [40, 50, 45, 140, 30, 50, 45, 250, 40];
+    let text: String = (1..).zip(ages).map(stream).collect();
+    let fact = one(&format!("node edge\n{text}"));
+    assert_eq!((fact.failure, fact.count), (StreamFailure::Rejected, 9));
+}
+
+#[test]
+fn too_many_pings_have_a_remedy() {
+    let mut fact = one(&rejected(4, "reset server"));
+    (fact.end.reset, fact.end.note) = (None, Some("GOAWAY ENHANCE_YOUR_CALM (too_many_pings)".to_owned()));
+    assert_eq!((fact.by(), fact.at_fault()), (Some(Side::Server), None));
+    let words = sentence(&fact);
+    assert!(words.starts_with("server rejects the stream: 4 times"), "{words}");
+    assert!(words.contains("(too_many_pings): raise the keepalive interval of the client"), "{words}");
 }
