@@ -47,6 +47,7 @@ use xdscope_engine::store::{
 use xdscope_schema::Schema;
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Clock, Dir, Kind, Time, TypeUrl};
+use xdscope_wire::h2::go_away_code;
 
 pub use change::{ChangeOf, change};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
@@ -309,6 +310,7 @@ fn end(end: &EndFact, ended_by: Option<&InterventionFacts>) -> Value {
     out.some("code", end.code.map(|code| code.0));
     out.some("message", end.message.as_deref());
     out.some("reset", end.reset);
+    out.some("goaway", end.note.as_deref().and_then(go_away_code));
     out.some("note", end.note.as_deref());
     out.some("text", Some(report::end_words(end)).filter(|text| !text.is_empty()));
     out.some("caused_by", ended_by.map(|facts| &*facts.by));

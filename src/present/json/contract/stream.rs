@@ -106,6 +106,7 @@ pub(super) const END: &[Field] = &[
     field(Maybe, "code", Integer, "gRPC code"),
     field(Maybe, "message", Text, "gRPC message"),
     field(Maybe, "reset", Count, "HTTP/2 error code"),
+    field(Maybe, "goaway", Count, "HTTP/2 error code of the GOAWAY that ended it"),
     field(Maybe, "note", Text, "other facts, such as a GOAWAY or a broken connection"),
     field(Maybe, "text", Text, "code, message, reset and note in words"),
     field(Maybe, "caused_by", Text, "fault of xdscope that ended it"),
