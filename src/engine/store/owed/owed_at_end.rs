@@ -135,7 +135,7 @@ impl Store {
             track.responses.pending().next().is_some() && !is_over && !is_withheld()
         };
         let tracks = stream.tracks_shown().filter(is_open);
-        tracks.filter_map(|track| self.verdict_owed(stream, track))
+        tracks.filter_map(move |track| self.verdict_owed(stream, track))
     }
 
     /// Whether a stream has been answered for so long that its client does without a type for which
