@@ -10,7 +10,7 @@ use xdscope_engine::store::{
     EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact, Wildcard,
 };
 use xdscope_wire::Tls;
-use xdscope_wire::event::{Code, Seq, StreamId, Variant};
+use xdscope_wire::event::{Code, Seq, Side, StreamId, Variant};
 
 const UNDATED: Clock = Clock { epoch: None, untimed: false };
 
@@ -91,6 +91,23 @@ fn open_and_close_rows_have_no_message_fields() {
         fact
     };
     assert_eq!(keys(&message(&fact, &UNDATED)), "schema object time stream node kind partial");
+}
+
+#[test]
+fn close_row_states_code_text_and_side() {
+    let closed = |end: EndFact| {
+        let mut fact = message_fact(None);
+        (fact.row.kind, fact.row.note) = (MessageKind::Close, Some(Arc::new(RowNote::Closed(end))));
+        message(&fact, &UNDATED)["end"].clone()
+    };
+    let by = Some(Side::Server);
+    let status = EndFact { by, code: Some(Code(14)), message: Some("gone".into()), ..EndFact::default() };
+    let words = json!({ "by": "server", "code": 14, "message": "gone", "text": "UNAVAILABLE gone" });
+    assert_eq!(closed(status), words);
+    let note = Some("GOAWAY ENHANCE_YOUR_CALM (too_many_pings)".to_owned());
+    let goaway = closed(EndFact { by, note: note.clone(), ..EndFact::default() });
+    assert_eq!(goaway, json!({ "by": "server", "goaway": 11, "note": note, "text": note }));
+    assert_eq!(closed(EndFact::default()), json!({ "by": null }));
 }
 
 fn state_fact() -> StateFact {
