@@ -423,7 +423,7 @@ fn client_that_reads_an_answer_and_leaves_owes_nothing() {
     assert_eq!(after_queries("tool", 1, "reset client"), (0, 0));
     assert_eq!(after_queries("tool", 3, "reset client"), (1, 1), "a client that comes back");
     assert_eq!(after_queries("x agent=\"xdscope/1\"", 5, "reset client"), (0, 0), "a verb of xdscope");
-    assert_eq!(after_queries("edge agent=\"envoy/1.40.0\"", 1, "close"), (1, 0), "Envoy is no tool");
+    assert_eq!(after_queries("edge agent=\"envoy/1.40.0\"", 1, "close"), (1, 0), "Envoy is not a tool");
 }
 
 #[test]
