@@ -370,7 +370,9 @@ fn is_own_query(closed: &ClosedStream<'_>) -> bool {
     let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent == OWN_USER_AGENT);
     let age = at.since(stream.opened);
     let is_late = stream.is_owed() && limits.resource_timeout.is_some_and(|limit| age >= limit);
-    is_own && is_left_by_client(end) && !is_late
+    // A client that cannot read a response says so.
+    let has_reason = end.reset.is_none() && !is_bare(end);
+    is_own && is_left_by_client(end) && !has_reason && !is_late
 }
 
 /// Whether the end of a stream by xdscope stays out of a series of ends by a peer, whose maker is
