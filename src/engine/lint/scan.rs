@@ -59,7 +59,10 @@ impl ResponseScan {
         let Some(list) = message.resources() else { return scan };
         let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
         let is_delta = matches!(message.body, MessageBody::DeltaResponse(_));
-        let own = catalog.strings().find(track.type_url.as_str());
+        // A response may state another type than that of its method.
+        let stated = message.type_url();
+        let own = if stated.is_empty() { &track.type_url } else { &stated };
+        let own = catalog.strings().find(own.as_str());
         for (at, id) in list.blobs().iter().enumerate() {
             if clean_ids.get(at) != Some(id) {
                 scan.entry(catalog, track, own, is_delta, *id);
@@ -100,7 +103,7 @@ impl ResponseScan {
         }
     }
 
-    /// Adds an entry to the lists that it belongs to. `own` is the type URL of the track.
+    /// Adds an entry to the lists that it belongs to. `own` is the type URL of the response.
     fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
         let entry = catalog.entry(id);
         if !is_delta && entry.name == Sym::EMPTY && is_delta_resource(catalog, track, id) {

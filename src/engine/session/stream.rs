@@ -237,21 +237,15 @@ impl Stream {
         !self.is_aggregated() || !message.type_url().is_empty()
     }
 
-    /// Returns the type of a message: as stated, else by the method, else by the earlier messages
-    /// of a stream of one type, else by the names (docs/protocol.md#i-02).
+    /// Returns the type of a message: that of the method, else as stated, else by the earlier
+    /// messages of a stream of one type, else by the names (docs/protocol.md#i-02).
     pub(crate) fn type_of(&self, message: &Message, texts: impl Fn(Sym) -> Option<TypeUrl>) -> TypeUrl {
         let stated = message.type_url();
+        if let Some(fixed) = self.type_of_method(message, &stated) {
+            return fixed;
+        }
         if !stated.is_empty() {
             return stated;
-        }
-        let implied = self.method.as_ref().and_then(Method::implied_type);
-        if let Some(implied) = implied {
-            // A v3 method can carry the v2 type and leave it out later (docs/protocol.md#a-14).
-            let kind = self.method.as_ref().and_then(|method| method.kind);
-            return self
-                .known_tracks()
-                .find(|track| track.kind == kind)
-                .map_or(implied, |track| track.type_url.clone());
         }
         if let Some(first) = self.tracks.first().filter(|_| !self.is_aggregated()) {
             return first.type_url.clone();
@@ -261,6 +255,36 @@ impl Stream {
             _ => None,
         };
         names.and_then(|name| texts(*name)).unwrap_or_default()
+    }
+
+    /// Returns the type of a message on a method of one type: both sides may state the v2 or the v3
+    /// form (docs/protocol.md#a-14), and a response with another type answers the requests of the
+    /// method, as do the verdicts on the response.
+    fn type_of_method(&self, message: &Message, stated: &TypeUrl) -> Option<TypeUrl> {
+        let method = self.method.as_ref()?;
+        let kind = method.kind?;
+        let is_of_kind = |url: &str| Kind::of_type_url(url).is_some_and(|(of, _)| of == kind);
+        // A collection uses the method of its members (docs/protocol.md#a-13). A file has no method.
+        let is_collection = stated.as_str().strip_suffix("Collection").is_some_and(is_of_kind);
+        let is_in_file = method.variant == Variant::File && !stated.is_empty();
+        if is_collection || is_in_file {
+            return Some(stated.clone());
+        }
+        let known = self.known_tracks().find(|track| track.kind == Some(kind));
+        if !stated.is_empty() && !is_of_kind(stated.as_str()) && self.is_of_stated(message, stated, known) {
+            return Some(stated.clone());
+        }
+        let own = || Some(stated.clone()).filter(|url| is_of_kind(url.as_str()));
+        known.map(|track| track.type_url.clone()).or_else(own).or_else(|| method.implied_type())
+    }
+
+    /// Whether a message on a method of another type is of the type that it states: the client asks
+    /// for that type, or has asked for it. `known`: the track of the method.
+    fn is_of_stated(&self, message: &Message, stated: &TypeUrl, known: Option<&Track>) -> bool {
+        match message.request() {
+            Some(request) => known.is_none_or(|track| track.responses.find(request.response_nonce).is_none()),
+            None => self.find(stated).is_some_and(|track| track.traffic.requests > 0),
+        }
     }
 
     /// Returns the index of the track of a type, and creates the track if there is none.

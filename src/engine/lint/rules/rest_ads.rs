@@ -18,18 +18,22 @@ pub(super) static RULE: Rule = Rule::new(Severity::Error, "rest-ads", "D-05", in
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
+use crate::session::Track;
+use xdscope_wire::event::{Kind, TypeUrl};
+
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    check(ctx, request.track, Blame::Client);
+    check(ctx, request.track, &request.message.type_url(), Blame::Client);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    check(ctx, response.track, Blame::Server);
+    check(ctx, response.track, response.view.type_url, Blame::Server);
 }
 
-fn check(ctx: &mut RuleContext<'_>, track: &crate::session::Track, blame: Blame) {
+fn check(ctx: &mut RuleContext<'_>, track: &Track, stated: &TypeUrl, blame: Blame) {
     let Some(path) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
-    if track.polled && !track.type_url.is_empty() && track.kind != Some(path) {
-        let text = format!("type {} on the REST path of {}", track.type_url, path.label());
+    let kind = Kind::of_type_url(stated.as_str()).map(|(kind, _)| kind);
+    if track.polled && !stated.is_empty() && kind != Some(path) {
+        let text = format!("type {stated} on the REST path of {}", path.label());
         ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }
 }

@@ -20,20 +20,22 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
+use xdscope_wire::event::{Kind, TypeUrl};
+
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    check(ctx, request.track, Blame::Client);
+    check(ctx, &request.message.type_url(), Blame::Client);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    check(ctx, response.track, Blame::Server);
+    check(ctx, response.view.type_url, Blame::Server);
 }
 
-fn check(ctx: &mut RuleContext<'_>, track: &crate::session::Track, blame: Blame) {
+fn check(ctx: &mut RuleContext<'_>, stated: &TypeUrl, blame: Blame) {
     let Some(method) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
-    let url = track.type_url.as_str();
+    let url = stated.as_str();
     // A collection uses the method of its members: docs/protocol.md#a-13
     let base = url.strip_suffix("Collection").unwrap_or(url);
-    let kind = xdscope_wire::event::Kind::of_type_url(base).map(|(kind, _)| kind);
+    let kind = Kind::of_type_url(base).map(|(kind, _)| kind);
     if ctx.is_grpc() && kind != Some(method) && !url.is_empty() {
         let text = format!("type {url} on the method of {}", method.label());
         ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });

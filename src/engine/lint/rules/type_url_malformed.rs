@@ -20,16 +20,18 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
+use xdscope_wire::event::Kind;
+
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    check(ctx, Blame::Client, request.track.type_url.as_str(), request.track.kind.is_some());
+    check(ctx, Blame::Client, request.message.type_url().as_str());
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    check(ctx, Blame::Server, response.track.type_url.as_str(), response.track.kind.is_some());
+    check(ctx, Blame::Server, response.view.type_url.as_str());
 }
 
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, url: &str, known: bool) {
-    if !known && is_malformed(url) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, url: &str) {
+    if Kind::of_type_url(url).is_none() && is_malformed(url) {
         let text = format!("not a type URL: `{url}`; use type.googleapis.com/ and a full message name");
         ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }

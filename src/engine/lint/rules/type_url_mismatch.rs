@@ -39,6 +39,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(first) = other.first() else { return };
     let names: Vec<_> = other.iter().map(|id| crate::session::key(catalog, *id)).collect();
     let inner = catalog.text(catalog.entry(*first).type_url);
-    let text = format!("{inner} in a response of {}", response.track.type_url);
+    let stated = Some(response.view.type_url).filter(|url| !url.is_empty());
+    let text = format!("{inner} in a response of {}", stated.unwrap_or(&response.track.type_url));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }
