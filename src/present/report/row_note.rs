@@ -89,6 +89,9 @@ fn nonce_note(note: &NonceNote) -> String {
         NonceNote::Missing => "no nonce, after one was used".to_owned(),
         NonceNote::Unknown => "nonce never issued".to_owned(),
         NonceNote::NotRecorded => "nonce of no recorded response".to_owned(),
+        NonceNote::OfOtherType { response, type_url } if type_url.is_empty() => {
+            format!("nonce of #{}, which has no type URL", response.0)
+        }
         NonceNote::OfOtherType { response, type_url } => {
             format!("nonce of #{}, which is of {}", response.0, type_label(type_url.as_str()))
         }

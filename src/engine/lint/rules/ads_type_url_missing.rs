@@ -20,6 +20,9 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
+use crate::session::Track;
+use xdscope_wire::event::{Seq, TypeUrl};
+use xdscope_wire::text::shown_name;
 use xdscope_wire::{Message, MessageBody};
 
 fn check(ctx: &mut RuleContext<'_>, message: &Message) {
@@ -36,15 +39,41 @@ fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     };
     let severity = has_structured_names.then_some(Severity::Info);
     let cause = has_structured_names.then_some("structured-names");
-    let text = "ADS message without a type URL".to_owned();
+    let blame = super::support::sender(message);
+    let (text, evidence) = text_and_evidence(ctx, message);
+    let evidence: Vec<Seq> = evidence.into_iter().collect();
     ctx.report(
         &RULE,
-        FindingDraft {
-            blame: super::support::sender(message),
-            text,
-            severity,
-            cause,
-            ..FindingDraft::default()
-        },
+        FindingDraft { blame, text, severity, cause, evidence: &evidence, ..FindingDraft::default() },
     );
+}
+
+/// Returns the sentence, with the type that the message likely means: that of the response with the
+/// nonce, or of the resources. The response is evidence.
+fn text_and_evidence(ctx: &RuleContext<'_>, message: &Message) -> (String, Option<Seq>) {
+    let text = "ADS message without a type URL";
+    if let Some(request) = message.request() {
+        let find = |track: &Track| {
+            let response = track.responses.get(track.responses.find(request.response_nonce)?)?;
+            Some((response.seq, track.type_url.clone()))
+        };
+        let mut typed = ctx.stream.tracks.iter().filter(|track| !track.type_url.is_empty());
+        return match typed.find_map(find) {
+            Some((seq, url)) => {
+                let label = super::support::type_label(&url);
+                let nonce = shown_name(request.response_nonce.as_str());
+                (format!("{text}; its nonce {nonce} is that of {label} (#{})", seq.0), Some(seq))
+            }
+            None => (text.to_owned(), None),
+        };
+    }
+    let blobs = message.resources().map_or(&[][..], |list| list.blobs());
+    let mut types = blobs.iter().map(|id| ctx.text(ctx.catalog().entry(*id).type_url));
+    match types.find(|url| !url.is_empty()) {
+        Some(url) => {
+            let url = TypeUrl::from(url);
+            (format!("{text}; its resources are of {}", super::support::type_label(&url)), None)
+        }
+        None => (text.to_owned(), None),
+    }
 }

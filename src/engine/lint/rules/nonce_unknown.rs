@@ -3,7 +3,8 @@
 //! Why: A nonce is valid on its own stream, and on ADS for its own type. Causes: `other-type`
 //! (issued for another type), `old-stream` (issued on an earlier stream), `never`. A nonce that may
 //! be of a response before the recording, or in a gap of it, is no finding: on a delta stream the
-//! verdicts on such responses may come at any time.
+//! verdicts on such responses may come at any time. Neither is the nonce of an ADS response without
+//! a type URL, because the server has left the type out.
 //!
 //! Example:
 //! ```text
@@ -23,8 +24,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::session::RequestClass;
-use xdscope_wire::event::Nonce;
+use crate::session::{RequestClass, Stream, Track};
+use xdscope_wire::event::{Nonce, TypeUrl};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let class = match request.outcome.class {
@@ -37,15 +38,21 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let nonce = Nonce::from(request.nonce());
-    let issued = |track: &&crate::session::Track| track.responses.find(&nonce).is_some();
-    let mut others = ctx.stream.tracks.iter().filter(|track| track.type_url != request.track.type_url);
-    let mut before = ctx.store.engine().before(ctx.stream).filter_map(|s| s.find(&request.track.type_url));
-    let (cause, text) = if let Some(other) = others.find(issued) {
+    let issued = |track: &&Track| track.responses.find(&nonce).is_some();
+    let others = ctx.stream.tracks.iter().filter(|track| track.type_url != request.track.type_url);
+    let of_type = |stream: &Stream| is_issued(stream, &request.track.type_url, &nonce);
+    let mut before = ctx.store.engine().before(ctx.stream);
+    let other = others.filter(|track| !track.type_url.is_empty()).find(issued);
+    // The server has left the type out of the response: `ads-type-url-missing`.
+    if other.is_none() && is_issued(ctx.stream, &TypeUrl::default(), &nonce) {
+        return;
+    }
+    let (cause, text) = if let Some(other) = other {
         (
             "other-type",
             format!("nonce {nonce} was issued for {}", super::support::type_label(&other.type_url)),
         )
-    } else if before.any(|track| issued(&track)) {
+    } else if before.any(|stream| of_type(stream) || is_issued(stream, &TypeUrl::default(), &nonce)) {
         // A failed poll ends the track, but not the session of the client.
         if request.track.polled {
             return;
@@ -57,4 +64,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         ("never", format!("nonce {nonce} was never issued"))
     };
     ctx.report(&RULE, FindingDraft { text, cause: Some(cause), ..FindingDraft::default() });
+}
+
+/// Whether a response of a type on a stream has the nonce.
+fn is_issued(stream: &Stream, type_url: &TypeUrl, nonce: &Nonce) -> bool {
+    stream.find(type_url).is_some_and(|track| track.responses.find(nonce).is_some())
 }

@@ -50,7 +50,11 @@ fn crossed(stream: &Stream, own: usize, message: &Message) -> NonceNote {
     let issued =
         |track: &Track| track.responses.get(track.responses.find(nonce?)?).map(|response| response.seq);
     let others = stream.tracks.iter().enumerate().filter(|(index, _)| *index != own);
-    let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.clone()))).next();
+    let mut found: Vec<_> =
+        others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.clone()))).collect();
+    // A response without a type may be of any type.
+    found.sort_by_key(|(_, type_url)| type_url.is_empty());
+    let found = found.into_iter().next();
     match found {
         Some((response, type_url)) => NonceNote::OfOtherType { response, type_url },
         None if stream.tracks.get(own).is_some_and(|track| track.has_lost) => NonceNote::NotRecorded,

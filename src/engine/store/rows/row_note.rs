@@ -50,7 +50,7 @@ pub enum NonceNote {
     OfOtherType {
         /// The response with the nonce.
         response: Seq,
-        /// The type of the response.
+        /// The type of the response; empty if the response states none.
         type_url: TypeUrl,
     },
     /// Issued by this response, before one that the client has answered.
