@@ -13,7 +13,7 @@ pub(super) mod sotw;
 mod ttl;
 mod verdict;
 
-pub(crate) use parts::{Carried, ReportedError, Subscription, Traffic};
+pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;

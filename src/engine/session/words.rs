@@ -392,6 +392,8 @@ pub struct NackFact {
     pub message: Arc<str>,
     /// The request carries an older version, but no `error_detail`.
     pub implied: bool,
+    /// SotW: the version that the client keeps, if it is known. Some clients state another one.
+    pub keeps: Option<Arc<str>>,
     /// Delta: the first few resources of the refused response, each with its own version.
     pub resources: Vec<RefusedVersion>,
 }

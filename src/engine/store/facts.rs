@@ -62,6 +62,8 @@ pub struct RowFact {
     pub size: u64,
     /// `error_detail` of a request.
     pub error: Option<(Code, Arc<str>)>,
+    /// SotW NACK: the version that the client keeps, if it is known.
+    pub keeps: Option<Arc<str>>,
     /// Whether the start of the stream is missing.
     pub partial: bool,
     /// Fates of the versions that a request states in `initial_resource_versions`.

@@ -63,6 +63,7 @@ impl Store {
             count: 0,
             size: 0,
             error: None,
+            keeps: None,
             partial: stream.open.partial,
             stated: stated(stream, row),
             note: None,
@@ -91,6 +92,9 @@ impl Store {
         fact.count = line.count;
         fact.size = line.size;
         fact.error = line.error.map(|(code, message)| (Code(code), message));
+        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
+        let nack = row.n().filter(|_| fact.kind == MessageKind::Nack).zip(track);
+        fact.keeps = nack.and_then(|(n, track)| track.verdicts.nack(n)?.keeps.clone());
         fact.other_reading = line.remark.other_reading;
         fact.note = line.remark.note;
         if !self.history.has_message(row) {

@@ -100,8 +100,11 @@ pub fn arrow_text(line: &LineFact) -> String {
         (Some(_), MessageKind::Gap) => vec![MessageKind::Gap.word().into(), size(line.size)],
         (None, kind) => vec![kind.word().into(), line.note.as_deref().map(row_note).unwrap_or_default()],
         (Some(Dir::Resp), _) => vec![label, version, nonce, resources(line), size(line.size)],
-        (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
-        (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],
+        (_, MessageKind::Nack) => {
+            let kept = line.keeps.as_deref().filter(|kept| !kept.is_empty());
+            let kept = kept.map_or_else(String::new, |kept| format!("keeps {kept}"));
+            vec![label, "NACK".into(), nonce, kept]
+        }
         (_, MessageKind::Ack) => vec![label, "ack".into(), version, nonce, changes],
         (_, kind) => vec![label, kind.word().into(), resources(line), changes],
     };

@@ -26,7 +26,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     };
     let accepted =
-        ctx.state.acked_versions.contains(version) || ctx.state.stated_version.as_ref() == Some(version);
+        ctx.state.acked_versions.contains(version) || request.track.version_in_force() == Some(version);
     let before =
         ctx.previous_track(&request.track.type_url).and_then(|before| before.verdicts.in_force.as_ref());
     if !accepted && before.is_none_or(|known| known.version != *version) {

@@ -2,7 +2,8 @@
 //!
 //! Why: The first request of a later stream carries the newest version that the client has seen. An
 //! older version shows that the client has lost an update. A version that was never sent comes from
-//! another server, or from a cache of the client.
+//! another server, or from a cache of the client. A server believes that a client has the version
+//! that it states, also if the client has refused that version, and does not send it again.
 //!
 //! Example:
 //! ```text
@@ -33,9 +34,15 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
+use xdscope_wire::event::Sym;
+use xdscope_wire::text::shown_name;
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.outcome.first || !ctx.is_grpc() {
         return;
+    }
+    if let Some(refused) = request.track.carried.refused {
+        return check_refused(ctx, request, refused);
     }
     let Some(stated) = request.track.carried.outdated else { return };
     let Some(prior) = ctx.previous_track(&request.track.type_url) else { return };
@@ -45,10 +52,25 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let kind = if sent.is_some() { "an older version" } else { "a version that was not sent" };
     let text = format!(
         "reconnected with {}, {kind}, but acknowledged {} before",
-        xdscope_wire::text::shown_name(stated),
-        xdscope_wire::text::shown_name(known)
+        shown_name(stated),
+        shown_name(known)
     );
     let acked = prior.verdicts.in_force.as_ref().map(|known| known.n);
     let evidence: Vec<_> = sent.into_iter().chain(acked).collect();
     ctx.report(&RULE, FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() });
+}
+
+/// Reports a version that the client has refused on an earlier stream.
+fn check_refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, stated: Sym) {
+    let stated = ctx.catalog().text(stated);
+    let in_force = match request.track.version_in_force() {
+        Some(version) => format!("{} is in force", shown_name(version.as_str())),
+        None => "no version is in force".to_owned(),
+    };
+    let text = format!(
+        "reconnected with {}, which it has refused: {in_force}, and the server need not send {} again",
+        shown_name(stated),
+        shown_name(stated)
+    );
+    ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
 }

@@ -35,6 +35,13 @@ pub(crate) struct Response {
     pub(crate) body: Option<Body>,
 }
 
+impl Response {
+    /// Whether the client has refused the response, with an error or by version.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.status, Status::Nacked | Status::NackedByVersion)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) list: Arc<List>,
@@ -250,9 +257,8 @@ impl Responses {
 
     /// The refused responses after `order` that are remembered.
     pub(crate) fn refused_after(&self, order: Option<Order>) -> impl Iterator<Item = &Response> {
-        let is_refused = |of: &&Response| matches!(of.status, Status::Nacked | Status::NackedByVersion);
         let skipped = order.map_or(0, |order| (order + 1).saturating_sub(self.first));
-        self.items.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).filter(is_refused)
+        self.items.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).filter(|of| of.is_refused())
     }
 
     /// Whether the client has skipped a response after `after` and before `before`.

@@ -11,7 +11,7 @@ use crate::session::Context;
 use crate::session::content::compare::key;
 use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::resource_set::{Presence, ResourceEntry};
-use crate::session::content::responses::{Response, Status};
+use crate::session::content::responses::Response;
 use crate::session::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
 use crate::session::interventions::divergence::Divergence;
 use crate::session::stream::Stream;
@@ -58,19 +58,21 @@ impl Engine {
         let stream = self.streams().get(index)?;
         let own = self.predecessor(catalog, stream, type_url, message);
         let predecessor = own.map(|(before, _)| before.id);
-        let prior = match (own, &message.body) {
-            (Some((before, found)), _) => self.prior(catalog, before, found),
-            (None, MessageBody::SotwRequest(request)) => {
-                let other = self.at_other_server(stream, type_url, &request.version_info);
-                // Refusals at one server say nothing about another one.
-                other.and_then(|(before, found)| self.prior(catalog, before, found)).map(|prior| Prior {
-                    nacks: None,
-                    diverged: None,
-                    ..prior
-                })
-            }
-            _ => None,
+        let stated = match &message.body {
+            MessageBody::SotwRequest(request) => request.version_info.clone(),
+            _ => VersionInfo::default(),
         };
+        let prior =
+            match own {
+                Some((before, found)) => Some(self.prior(catalog, before, found, &stated)),
+                None => {
+                    let other = self.at_other_server(stream, type_url, &stated);
+                    // Refusals at one server say nothing about another one.
+                    other
+                        .map(|(before, found)| self.prior(catalog, before, found, &stated))
+                        .map(|prior| Prior { nacks: None, diverged: None, ..prior })
+                }
+            };
         self.take_over((index, type_url), predecessor, at);
         prior
     }
@@ -138,34 +140,37 @@ impl Engine {
         let (newest, found) = newest.max_by_key(|(index, _)| **index)?;
         let other = self.streams.get(*newest)?;
         let newest = found.responses.last().map(|response| &response.version);
-        let is_known = [found.stated_version(), newest].into_iter().flatten().any(|known| known == version);
+        let is_known = [found.version_in_force(), newest].into_iter().flatten().any(|known| known == version);
         is_known.then_some((other, found))
     }
 
-    /// Returns what the client had of a type at the end of a stream.
-    fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track) -> Option<Prior> {
-        if found.accepted.count() == 0
-            && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
-        {
-            // The client has resources from before the recording.
-            return None;
+    /// Returns what the client had of a type at the end of a stream. `stated`: the version that the
+    /// first SotW request of the next stream states.
+    fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track, stated: &VersionInfo) -> Prior {
+        let accepted_version = found.version_in_force().filter(|_| !found.partial).cloned();
+        let claims_refused = found.is_refused_version(catalog, stated);
+        let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
+        let has_unseen = found.verdicts.has_unseen || found.may_have_unseen();
+        if has_unseen && found.accepted.count() == 0 {
+            return Prior { has_unseen, claims_refused, accepted_version, nacks, ..Prior::default() };
         }
         let newest = found.responses.last();
         let is_delta = before.variant().is_some_and(Variant::is_delta);
         let (owed, owes_all) = found.owed_at_other_versions(catalog, is_delta);
-        let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
         let still_warms = before.closed.is_some() && !found.warming.is_empty();
         let before = self.index(before.id).filter(|_| still_warms);
-        let is_accepted = |status| !matches!(status, Status::Nacked | Status::NackedByVersion);
-        Some(Prior {
+        Prior {
+            has_unseen: false,
+            claims_refused,
             accepted: found.accepted.clone(),
             sent: found.sent.clone(),
             deadlines: found.deadlines.clone(),
             ttls: found.ttls.clone(),
             unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },
             refused: if is_delta { found.refused.names().collect() } else { SymSet::default() },
-            accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
-            newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
+            refused_versions: if is_delta { found.refused_versions(catalog) } else { SymMap::default() },
+            accepted_version,
+            newest_version: newest.filter(|of| !of.is_refused()).map(|of| of.version.clone()),
             has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_owed.is_none(),
             owed,
             owes_all,
@@ -175,7 +180,7 @@ impl Engine {
             ended: found.ended,
             batches: found.warming.clone(),
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
-        })
+        }
     }
 
     /// Records that a stream takes over a type from an earlier one, if that has ended.
@@ -223,6 +228,35 @@ impl RequestedNames<'_> {
 }
 
 impl Track {
+    /// Whether the client has refused a version, and has not accepted it on this stream or before.
+    fn is_refused_version(&self, catalog: &Catalog, version: &VersionInfo) -> bool {
+        if version.is_empty() || self.version_in_force() == Some(version) {
+            return false;
+        }
+        let was_refused = self.carried.refused.is_some_and(|of| catalog.text(of) == version.as_str());
+        match self.responses.newest_with_version(version.as_str()) {
+            Some(newest) => newest.is_refused(),
+            None => was_refused,
+        }
+    }
+
+    /// Delta: returns the versions of resources that the client has refused and does not use.
+    fn refused_versions(&self, catalog: &Catalog) -> SymMap<Sym> {
+        let refusals = self.refused.names().filter_map(|name| Some((name, self.refused.get(name)?)));
+        let mut versions: SymMap<Sym> =
+            refusals.filter(|(_, of)| of.is_unused()).map(|(name, of)| (name, of.version)).collect();
+        if self.carried.has_refused_claims {
+            let is_kept = |(_, slot): &(Sym, ResourceEntry)| slot.state == Presence::Kept;
+            for (name, slot) in self.sent.slots(catalog).into_iter().filter(is_kept) {
+                let accepted = self.accepted.get(catalog, name).filter(ResourceEntry::is_present);
+                if accepted.is_none_or(|accepted| accepted.version != slot.version) {
+                    versions.insert(name, slot.version);
+                }
+            }
+        }
+        versions
+    }
+
     /// Returns the resources of which the server owes another version than the client has, and
     /// whether it owes all resources of the type: SotW responses that the client has refused or not
     /// answered, whose version is not in force, and what an earlier stream owed already.

@@ -61,7 +61,10 @@ impl Track {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
+        } else if let Some(since) = self.refuses_since() {
+            (TypeState::Nack, since)
         } else if !self.subscribed.is_empty()
+            && self.carried.stray.is_none()
             && (self.accepted.count() > 0 || self.carried.claimed_version.is_some() || self.carried.is_empty)
         {
             // The client has everything that it asks for from an earlier stream

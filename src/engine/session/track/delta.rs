@@ -34,6 +34,7 @@ impl Track {
             let carried = prior.diverged.clone();
             self.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
         }
+        let prior = prior.filter(|prior| !prior.has_unseen);
         let starts = self.starts_with_delta(request);
         if starts {
             self.starts_here();
@@ -72,6 +73,10 @@ impl Track {
             && !self.has_lost
         {
             outcome.skipped = self.responses.skip_sent_before(first, ctx.seq);
+        }
+        if first {
+            self.carried.stray =
+                self.stray_answer(starts, outcome.answers, &request.response_nonce, has_error);
         }
         let was = self.subscribed.is_wildcard();
         let request = first_spellings(ctx, request);
@@ -254,6 +259,9 @@ impl Track {
         self.note_claims(ctx, request, prior.as_ref());
         if !claims.is_empty() {
             self.subscription.wildcard_owed = None;
+            // Nothing shows that the client has what a stray answer states.
+            let is_proved = prior.is_some() || self.carried.stray.is_none();
+            self.carried.is_unproved = !is_proved;
             self.claim(ctx, request, prior.unwrap_or_default());
         }
         let owed = self.owed_claims(ctx.catalog);
@@ -380,8 +388,16 @@ impl Track {
             let blob = known.filter_map(|slot| slot.blob).next();
             let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            if accepted.is_none_or(|accepted| accepted.state == Presence::Kept && accepted.blob.is_none()) {
-                self.accepted.put(ctx.catalog, *name, slot);
+            let is_refused = has_accepted.is_none() && prior.refused_versions.get(name) == Some(version);
+            self.carried.has_refused_claims |= is_refused;
+            let used = match is_refused {
+                true => prior.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present),
+                false => Some(slot).filter(|_| !self.carried.is_unproved),
+            };
+            let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
+            if let Some(used) = used.filter(|_| accepted.is_none_or(is_unknown)) {
+                let used = ResourceEntry { state: Presence::Kept, order: 0, ..used };
+                self.accepted.put(ctx.catalog, *name, used);
             }
             // Responses of this stream count more.
             let held = self.sent.get(ctx.catalog, *name);

@@ -1,40 +1,87 @@
 //! Resources of a track that the client uses.
 
+use std::sync::Arc;
+
 use crate::session::content::names::SymSet;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::content::responses::Response;
 use crate::session::track::condition::Limits;
 use crate::session::{Refusal, ResourceState};
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Sym, Time, VersionInfo};
+use xdscope_wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
 
-use super::Track;
+use super::{StrayAnswer, Track};
 
 impl Track {
-    /// Returns the version that the client uses: the one that it has accepted last, or that a SotW
-    /// client states in its requests (docs/protocol.md#e-20).
+    /// Returns the version that the client uses: the one that it has accepted last on the stream,
+    /// else the one that it had before (docs/protocol.md#e-20).
     pub(crate) fn version_in_force(&self) -> Option<&VersionInfo> {
-        let is_accepted = self.verdicts.in_force.is_some();
-        self.stated_version().filter(|version| is_accepted || self.can_have(version))
-    }
-
-    /// Returns the version that the client uses, or states although no response had it.
-    pub(crate) fn stated_version(&self) -> Option<&VersionInfo> {
         let accepted = self.verdicts.in_force.as_ref().map(|known| &known.version);
-        let refused = self.verdicts.nacks.back().filter(|_| self.verdicts.is_refusing());
-        // Some clients state the version that they refuse.
-        let is_in_use = |version: &&VersionInfo| {
-            !version.is_empty() && refused.is_none_or(|nack| *nack.version != *version.as_str())
-        };
-        accepted.or_else(|| self.traffic.stated_version.as_ref().filter(is_in_use))
+        accepted.or(self.verdicts.stated.as_ref())
     }
 
-    /// Whether the client can have a version that it states: from before the first message of the
-    /// stream that is known, or from a response.
-    fn can_have(&self, version: &VersionInfo) -> bool {
-        self.has_lost
-            || self.start_unseen
-            || self.traffic.first_version.as_ref() == Some(version)
-            || self.responses.newest_with_version(version.as_str()).is_some()
+    /// SotW: records the version that a request states as the one in use.
+    ///
+    /// A client cannot have a version that it has only refused, nor one that neither a response nor
+    /// an earlier stream had: such a version changes nothing. Some clients state the version that
+    /// they refuse.
+    pub(super) fn note_stated_version(&mut self, version: &VersionInfo) {
+        if self.verdicts.in_force.is_some() || self.verdicts.stated.as_ref() == Some(version) {
+            return;
+        }
+        let is_first = self.traffic.requests == 0;
+        let newest = self.responses.newest_with_version(version.as_str());
+        let is_refused = newest.is_some_and(Response::is_refused);
+        let is_known = is_first || self.has_lost || self.start_unseen || newest.is_some();
+        if !version.is_empty() && is_known && !is_refused {
+            self.verdicts.stated = Some(version.clone());
+        }
+    }
+
+    /// SotW: records with a NACK which version the client keeps.
+    pub(super) fn note_kept_version(&mut self, n: Seq) {
+        if self.verdicts.nacks.back().is_none_or(|nack| nack.n != n) {
+            return;
+        }
+        let kept = self.version_in_force().map(|version| Arc::from(version.as_str()));
+        if let Some(nack) = self.verdicts.nacks.back_mut() {
+            nack.keeps = kept;
+        }
+    }
+
+    /// Returns the answer of a first request to a response that the stream does not have. `answers`:
+    /// the response that the request settles.
+    pub(super) fn stray_answer(
+        &self,
+        starts: bool,
+        answers: Option<Seq>,
+        nonce: &Nonce,
+        has_error: bool,
+    ) -> Option<StrayAnswer> {
+        // The request of a poll answers the poll before, perhaps on another connection.
+        if !starts || self.polled || answers.is_some() {
+            return None;
+        }
+        let is_unknown = !nonce.is_empty() && self.responses.find(nonce).is_none();
+        match (has_error, is_unknown) {
+            (true, _) => Some(StrayAnswer::Refusal),
+            (false, true) => Some(StrayAnswer::Nonce),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether the client may have resources of streams that are not known, because its first
+    /// request states a version.
+    pub(crate) fn may_have_unseen(&self) -> bool {
+        self.carried.claimed_version.is_some() || self.carried.is_unproved
+    }
+
+    /// Returns since when the client refuses what an earlier stream has sent, if its first request
+    /// says so again, or claims a version that it has refused. The server may not send that again.
+    pub(super) fn refuses_since(&self) -> Option<Time> {
+        let is_claimed = self.carried.refused.is_some() || self.carried.has_refused_claims;
+        let refuses = is_claimed || self.carried.stray == Some(StrayAnswer::Refusal);
+        self.verdicts.earlier.as_ref().filter(|_| refuses).map(|earlier| earlier.since)
     }
 
     /// Returns the resource that the client uses under a name: accepted, or taken over from a

@@ -74,13 +74,8 @@ pub(crate) struct Traffic {
     /// Requests that are not a mere ACK or NACK: a verdict restates names without asking for them.
     pub(crate) askings: u32,
     pub(crate) last_asking: Option<Seq>,
-    /// SotW: the `version_info` of the first request.
-    pub(crate) first_version: Option<VersionInfo>,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
-    /// SotW: the newest of these with a nonce of the type, or without one. A request with another
-    /// nonce may state a version of another type (docs/protocol.md#e-11).
-    pub(crate) stated_version: Option<VersionInfo>,
     /// REST: the longest time from a response to the poll that answered it.
     pub(crate) longest_poll_wait: Option<Duration>,
     /// The last request that asked for something new, until a response comes.
@@ -93,6 +88,16 @@ pub(crate) struct Traffic {
     pub(crate) bytes_resent: u64,
     /// Messages that may have changed which names were sent, are wanted or are waited for.
     pub(crate) name_changes: u64,
+}
+
+/// The answer in a first request to a response that its stream does not have: of another stream, or
+/// of another client. The server may ignore the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StrayAnswer {
+    /// The request has a nonce.
+    Nonce,
+    /// The request has an error.
+    Refusal,
 }
 
 /// Resources that the client brought along from before the stream.
@@ -116,6 +121,14 @@ pub(crate) struct Carried {
     pub(crate) outdated: Option<Sym>,
     /// Whether the server owes another version of something that the client has.
     pub(crate) owes_newer: bool,
+    /// SotW: the version that the client claims in its first request although it has refused it.
+    pub(crate) refused: Option<Sym>,
+    /// Delta: whether the client claims a version that it has refused.
+    pub(crate) has_refused_claims: bool,
+    /// The answer in the first request to a response that the stream does not have.
+    pub(crate) stray: Option<StrayAnswer>,
+    /// Whether the client claims resources of an unknown stream in such a request.
+    pub(crate) is_unproved: bool,
     /// SotW: whether the request that claims a version may follow others, from before the
     /// recording: it need not be that of a reconnect.
     pub(crate) may_follow_others: bool,
@@ -126,7 +139,7 @@ impl Carried {
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.claims.mark(used);
         used.run(&self.left);
-        used.names(self.claimed_version.iter().chain(&self.outdated));
+        used.names(self.claimed_version.iter().chain(&self.outdated).chain(&self.refused));
     }
 
     /// SotW: counts the resources of the stream before. The client did not request `left` of them

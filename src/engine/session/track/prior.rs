@@ -14,6 +14,10 @@ use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
 /// Resources of a type at the end of the previous stream of the session.
 #[derive(Default)]
 pub(crate) struct Prior {
+    /// The client has resources from before the recording: none are known.
+    pub(crate) has_unseen: bool,
+    /// SotW: the first request of the next stream states a version that the client has refused.
+    pub(crate) claims_refused: bool,
     /// Resources that the client had accepted.
     pub(crate) accepted: ResourceSet,
     /// Resources that the server had sent.
@@ -26,6 +30,8 @@ pub(crate) struct Prior {
     pub(crate) unrequested: SymSet,
     /// Delta: resources whose newest content the client had refused.
     pub(crate) refused: SymSet,
+    /// Delta: the versions of resources that the client had refused, and does not use.
+    pub(crate) refused_versions: SymMap<Sym>,
     /// SotW: the version in force, unless newer messages of the stream may be missing.
     pub(crate) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.

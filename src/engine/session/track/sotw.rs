@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use xdscope_wire::SotwRequest;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, VersionInfo};
 
 use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
@@ -40,6 +40,7 @@ impl Track {
         prior: Option<Prior>,
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
+        let has_error = request.error_detail.is_some();
         if let Some(prior) = &prior {
             self.verdicts.earlier.clone_from(&prior.nacks);
         }
@@ -80,11 +81,17 @@ impl Track {
             request.error_detail.as_deref(),
             &mut outcome,
         );
-        self.traffic.first_version.get_or_insert_with(|| request.version_info.clone());
         self.traffic.reported_version = Some(request.version_info.clone());
-        if class != Some(RequestClass::UnknownNonce) {
-            self.traffic.stated_version = Some(request.version_info.clone());
+        if first {
+            self.carried.stray =
+                self.stray_answer(starts, outcome.answers, &request.response_nonce, has_error);
         }
+        // A request with a nonce of another type may state a version of that type
+        // (docs/protocol.md#e-11).
+        if class != Some(RequestClass::UnknownNonce) && !(first && self.carried.stray.is_some()) {
+            self.note_stated_version(&request.version_info);
+        }
+        self.note_kept_version(ctx.seq);
         let stale = matches!(
             class,
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
@@ -99,7 +106,7 @@ impl Track {
         self.give_up_refused(ctx.catalog, &outcome.removed, is_wildcard_lost);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
-        let nacks = request.error_detail.is_some() && answer.can_be_nack(outcome.referenced);
+        let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, (news && !stale) || self.polled, outcome.kind);
@@ -204,48 +211,23 @@ impl Track {
         // A verdict states the version of the response, which is not from an earlier stream.
         let is_verdict = self.responses.find(&request.response_nonce).is_some();
         let claims = !request.version_info.is_empty() && !is_verdict;
+        if let Some(prior) = prior.as_ref().filter(|_| claims) {
+            self.take_version(ctx.catalog, &request.version_info, prior);
+        }
         let mut name_request = self.name_request(ctx);
         // The server may have sent the resources before the recording began.
         name_request.has_resource = !starts && !request.version_info.is_empty();
         let mut owed = SymSet::default();
         let mut waiting = SymMap::default();
-        if let Some(mut prior) = prior {
-            if prior.is_continued(ctx) {
-                waiting = std::mem::take(&mut prior.waiting);
-            }
-            let is_stated = starts && claims;
-            let is_behind = is_stated && prior.is_behind(&request.version_info);
-            let is_outdated = is_stated && prior.is_outdated(&request.version_info);
-            let is_empty = is_stated && prior.is_empty_at(&request.version_info);
-            let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
-            let kept = self.kept_of(ctx, known, &prior);
-            self.leave_behind(ctx, known, kept.count(), (claims, &prior));
-            if claims {
-                // A response with full state replaces all resources (docs/protocol.md#e-44).
-                let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
-                let kept = match is_outdated {
-                    true => self.claim_version(ctx, request, &kept),
-                    false => kept,
-                };
-                let owes_all = is_outdated || (is_behind && prior.owes_all);
-                if (kept.count() > 0 || is_empty) && !owes_all {
-                    self.subscription.wildcard_owed = None;
-                    self.carried.is_empty = is_empty;
-                }
-                if is_behind {
-                    owed = prior.owed.clone();
-                }
-                self.count_owed(ctx.catalog, &kept, (&owed, owes_all));
-                let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
-                self.bring(ctx, sent, kept);
-                self.carry_ttls(ctx, &prior);
-                self.bring_warming(ctx, &prior);
-            }
+        if let Some(prior) = prior.filter(|prior| !prior.has_unseen) {
+            (owed, waiting) = self.go_on(ctx, request, prior, (starts, claims));
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
             name_request.has_resource = true;
             self.subscription.wildcard_owed = None;
-            self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
+            self.carried.claimed_version =
+                self.verdicts.stated.as_ref().map(|of| ctx.catalog.intern(of.as_str()));
+            self.carried.is_unproved = self.carried.stray.is_some();
             self.carried.claim_unseen(self.subscribed.names.len());
             self.carried.may_follow_others = !starts;
         }
@@ -264,6 +246,70 @@ impl Track {
             _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
         };
         self.wait_for_first(ctx, waited, name_request, &waiting);
+    }
+
+    /// Goes on with the resources of the previous stream. Returns those of which the server owes
+    /// another version, and since when the client waits for those that are missing.
+    fn go_on(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        mut prior: Prior,
+        (starts, claims): (bool, bool),
+    ) -> (SymSet, SymMap<(Time, Seq)>) {
+        let is_refused = claims && prior.claims_refused;
+        let mut owed = SymSet::default();
+        let mut waiting = SymMap::default();
+        if prior.is_continued(ctx) {
+            waiting = std::mem::take(&mut prior.waiting);
+        }
+        // The server may ignore a stray answer, and what it owes is not known.
+        let is_open = is_refused || self.carried.stray.is_some();
+        let is_stated = starts && claims && !is_open;
+        let is_behind = is_stated && prior.is_behind(&request.version_info);
+        let is_outdated = is_stated && prior.is_outdated(&request.version_info);
+        let is_empty = is_stated && prior.is_empty_at(&request.version_info);
+        let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
+        let kept = self.kept_of(ctx, known, &prior);
+        self.leave_behind(ctx, known, kept.count(), (claims, &prior));
+        if claims {
+            // A response with full state replaces all resources (docs/protocol.md#e-44).
+            let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
+            let kept = match is_outdated {
+                true => self.claim_version(ctx, request, &kept),
+                false => kept,
+            };
+            let owes_all = is_outdated || (is_behind && prior.owes_all);
+            if (kept.count() > 0 || is_empty || is_open) && !owes_all {
+                self.subscription.wildcard_owed = None;
+                self.carried.is_empty = is_empty;
+            }
+            if is_behind {
+                owed = prior.owed.clone();
+            }
+            self.count_owed(ctx.catalog, &kept, (&owed, owes_all));
+            let sent = match is_refused {
+                _ if is_replaced => ResourceSet::default(),
+                // The server does not send again what the client states to have.
+                true => self.kept_of(ctx, &prior.sent, &prior),
+                false => kept.clone(),
+            };
+            self.bring(ctx, sent, kept);
+            self.carry_ttls(ctx, &prior);
+            self.bring_warming(ctx, &prior);
+        }
+        (owed, waiting)
+    }
+
+    /// Takes over the version in force of the stream before, if that is not the one that the first
+    /// request states: the client has refused that, or nothing shows that the client has it.
+    fn take_version(&mut self, catalog: &mut Catalog, stated: &VersionInfo, prior: &Prior) {
+        if prior.claims_refused {
+            self.carried.refused = Some(catalog.intern(stated.as_str()));
+        }
+        if prior.claims_refused || self.carried.stray.is_some() {
+            self.verdicts.stated = prior.accepted_version.clone().filter(|version| !version.is_empty());
+        }
     }
 
     /// Returns resources of the previous stream at the version that the client states instead of

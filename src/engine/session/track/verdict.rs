@@ -31,6 +31,9 @@ const MAX_LATENCIES: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdicts {
     pub(crate) in_force: Option<InForce>,
+    /// SotW: the version that the client had before the first response that it has accepted on the
+    /// stream, as it states.
+    pub(super) stated: Option<VersionInfo>,
     /// Whether the client has accepted a response from before the recording: a version is in force,
     /// but not known.
     pub(crate) has_unseen: bool,
@@ -87,7 +90,7 @@ pub(crate) struct OpenNack {
 pub(crate) struct EarlierNacks {
     version: Arc<str>,
     resources: Vec<RefusedVersion>,
-    since: Time,
+    pub(super) since: Time,
     times: u64,
 }
 
@@ -134,11 +137,6 @@ impl Verdicts {
     /// Whether a request was a NACK by version, until the response had another verdict.
     pub(crate) fn is_taken_back(&self, n: Seq) -> bool {
         self.taken_back.contains(&n)
-    }
-
-    /// Whether the client has accepted a response later than the refused ones.
-    pub(super) fn is_refusing(&self) -> bool {
-        !self.open_nacks.is_empty()
     }
 
     /// Ends the NACKs of responses whose names the client has given up. `newest` is the newest
@@ -284,6 +282,7 @@ impl Track {
             code: Code(code),
             message,
             implied,
+            keeps: None,
             resources,
         });
         if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
@@ -359,6 +358,7 @@ impl Track {
             code: Code(nack.code),
             message: nack.message.clone(),
             implied: false,
+            keeps: None,
             resources: Vec::new(),
         });
         // The refused response was sent before the first one that is recorded since the gap.

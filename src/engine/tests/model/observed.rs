@@ -93,7 +93,7 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
         names: wanted.names,
         effective: track.subscription.effective.as_ref().map(|want| wants(catalog, want)),
         pending: track.responses.pending().map(|response| seq(response.seq)).collect(),
-        in_force: track.verdicts.in_force.as_ref().map(|known| pooled(known.version.as_str())),
+        in_force: track.version_in_force().map(|version| pooled(version.as_str())),
         owed,
         resources: resources(catalog, track, now, limits),
         present: usize::try_from(track.present(catalog, time(now), limits)).expect("few"),

@@ -3,7 +3,7 @@
 use crate::session::{AbsentBy, ResourceState, TypeState, Wildcard};
 
 use super::script::Text;
-use super::track::{Fate, Known, Owed, Status, Track, Wants};
+use super::track::{Fate, Known, Owed, Status, Stray, Track, Wants};
 
 /// Milliseconds after which a name counts as missing (docs/protocol.md#e-46).
 pub(super) const MISSING_AFTER: u64 = 15_000;
@@ -57,7 +57,6 @@ impl Wants {
 impl Track {
     pub(super) fn facts(&self, now: u64) -> TrackFacts {
         let pending = self.responses.iter().filter(|response| response.status == Status::Pending);
-        let newest_accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
         let resources = self.resources(now);
         TrackFacts {
             state: self.state(now),
@@ -65,7 +64,7 @@ impl Track {
             names: sorted(self.wants.names.clone()),
             effective: self.effective.as_ref().map(Wants::sorted),
             pending: pending.map(|response| response.seq).collect(),
-            in_force: newest_accepted.map(|response| response.push.version),
+            in_force: self.version_in_force(),
             owed: sorted(self.owed.iter().map(|owed| (owed.name, owed.since, owed.held)).collect()),
             owed_again: sorted(self.owed_again()),
             present: resources.iter().filter(|fact| self.uses(fact)).count(),
@@ -121,7 +120,10 @@ impl Track {
             TypeState::Idle
         } else if self.accepted_unseen || self.responses.iter().any(|other| is_accepted(other.status)) {
             TypeState::Synced
+        } else if self.refused_before && self.says_it_refuses() {
+            TypeState::Nack
         } else if wants_something
+            && self.stray.is_none()
             && (!self.accepted().is_empty() || self.claimed.is_some() || self.has_empty_version)
         {
             // docs/protocol.md#e-19
@@ -129,6 +131,25 @@ impl Track {
         } else {
             TypeState::Idle
         }
+    }
+
+    /// SotW: the version that the client has accepted last, or that it had before.
+    pub(super) fn version_in_force(&self) -> Option<Text> {
+        let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
+        let had = Some(self.had).filter(|had| !had.is_empty());
+        accepted.map(|response| response.push.version).or(had)
+    }
+
+    /// Whether the first request goes on with a refusal of the stream before.
+    fn says_it_refuses(&self) -> bool {
+        self.refused_claim.is_some() || self.has_refused_claims || self.stray == Some(Stray::Refusal)
+    }
+
+    /// Whether the client refuses something that was sent on this stream, or before it without a
+    /// version accepted since.
+    pub(super) fn is_refusing(&self) -> bool {
+        let is_accepted = self.responses.iter().any(|response| response.status == Status::Acked);
+        self.open_nacks().0 > 0 || (self.refused_before && !is_accepted)
     }
 
     /// Resources at an older version than the newest one (docs/protocol.md#f-17), and those that

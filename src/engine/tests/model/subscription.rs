@@ -4,6 +4,7 @@ use crate::session::Wildcard;
 
 use super::script::{Ask, Text};
 use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
+use super::views::unique;
 
 const STAR: Text = "*";
 
@@ -133,10 +134,17 @@ impl Track {
         let mut held = !starts && !ask.version.is_empty();
         let mut is_outdated = false;
         let mut older: Vec<Text> = Vec::new();
+        let is_refused = claims && prior.is_some_and(|prior| prior.has_only_refused(ask.version));
+        if let Some(prior) = prior.filter(|_| claims && (is_refused || self.stray.is_some())) {
+            self.had = prior.last_version().unwrap_or_default();
+        }
+        self.refused_claim = is_refused.then_some(ask.version);
         if claims {
-            match prior {
+            match prior.filter(|prior| prior.is_known_at_end()) {
                 Some(prior) => {
-                    let known = match starts {
+                    let is_open = is_refused || self.stray.is_some();
+                    let is_stated = starts && !is_open;
+                    let known = match is_stated {
                         true => prior.at_version(ask.version),
                         false => prior.accepted(),
                     };
@@ -144,8 +152,10 @@ impl Track {
                     let was_wanted = |name: Text| !prior.names_known || prior.wants.covers(name);
                     let is_kept = |known: &Known| self.wants.covers(known.name) && was_wanted(known.name);
                     let mut kept: Vec<Known> = known.into_iter().filter(is_kept).collect();
-                    is_outdated = starts && prior.is_other(ask.version);
-                    let is_in_force = starts && prior.last_version() == Some(ask.version);
+                    let sent = prior.known.iter().copied().filter(Known::is_present).filter(is_kept);
+                    let sent: Vec<Known> = sent.collect();
+                    is_outdated = is_stated && prior.is_other(ask.version);
+                    let is_in_force = is_stated && prior.last_version() == Some(ask.version);
                     let owed = kept.iter().filter(|known| is_in_force && prior.owes_newer(known.name));
                     older.extend(owed.map(|known| known.name));
                     let owes_all = is_outdated || (is_in_force && prior.owes_all());
@@ -154,24 +164,28 @@ impl Track {
                         kept.iter_mut()
                             .for_each(|known| (known.version, known.content) = (ask.version, None));
                     }
-                    let is_empty = starts && prior.is_empty_at(ask.version);
-                    if (!kept.is_empty() || is_empty) && !owes_all {
+                    let is_empty = is_stated && prior.is_empty_at(ask.version);
+                    if (!kept.is_empty() || is_empty || is_open) && !owes_all {
                         self.wildcard_owed = None;
                         self.has_empty_version = is_empty;
                     }
                     // Responses of this stream say more than those of the stream before.
                     let is_replaced = !self.responses.is_empty() && self.is_full_state();
-                    for known in kept {
+                    // The server does not send a version again that the client states.
+                    for known in if is_refused { sent } else { kept.clone() } {
                         if !is_replaced && self.find(known.name).is_none() {
                             self.put(Known { fate: Fate::Kept, ..known });
                         }
+                    }
+                    for known in kept {
                         self.carried.push(Known { fate: Fate::Kept, ..known });
                     }
                 }
                 None => {
                     held = true;
                     self.wildcard_owed = None;
-                    self.claimed = Some(ask.version);
+                    self.claimed = Some(self.had).filter(|had| !had.is_empty());
+                    self.is_unproved = self.stray.is_some();
                 }
             }
         }
@@ -187,22 +201,18 @@ impl Track {
 
     /// The version in force at the end of a stream, if it is known.
     fn last_version(&self) -> Option<Text> {
-        let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
-        let stated = if self.refused_version() == Some(self.stated) { "" } else { self.stated };
-        let version = accepted.map_or(stated, |response| response.push.version);
-        let is_known = self.nonces_known && (accepted.is_some() || !version.is_empty());
-        is_known.then_some(version)
+        self.version_in_force().filter(|_| self.nonces_known)
     }
 
-    /// The version that the client refuses at the end of a stream. Some clients state it.
-    fn refused_version(&self) -> Option<Text> {
-        let (order, at) = self.nacked().max_by_key(|(_, at)| *at)?;
-        let is_newest = self.unseen_nacks.iter().all(|nack| nack.at <= at);
-        let is_acked = |response: &Response| response.status == Status::Acked;
-        let newest_ack = self.responses.iter().rposition(is_acked);
-        let is_open = self.nacked().any(|(order, _)| newest_ack.is_none_or(|ack| ack < order))
-            || self.unseen_nacks.iter().any(|nack| newest_ack.is_none_or(|ack| ack < nack.before));
-        (is_newest && is_open).then(|| self.responses[order].push.version)
+    /// Whether the client has refused a version, and has it neither from this stream nor from
+    /// before.
+    fn has_only_refused(&self, version: Text) -> bool {
+        let newest = self.responses.iter().rev().find(|response| response.push.version == version);
+        let is_refused = match newest {
+            Some(newest) => matches!(newest.status, Status::Nacked { .. }),
+            None => self.refused_claim == Some(version),
+        };
+        is_refused && self.version_in_force() != Some(version)
     }
 
     /// The version of the newest response, unless the client has refused it.
@@ -372,8 +382,10 @@ impl Track {
     /// The names of a first delta request, with the versions that the client has
     /// (docs/protocol.md#f-15, docs/protocol.md#f-17).
     fn begin_delta(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>, fresh: &[Text]) {
+        let prior = prior.filter(|prior| prior.is_known_at_end());
         if !ask.claims.is_empty() {
             self.wildcard_owed = None;
+            self.is_unproved = prior.is_none() && self.stray.is_some();
         }
         let mut owed = Vec::new();
         for (name, version) in &ask.claims {
@@ -388,7 +400,16 @@ impl Track {
             let of_version: Vec<Known> = accepted.iter().chain(&sent).filter(same).copied().collect();
             let has_content = of_version.iter().find(|known| known.content.is_some());
             let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
-            self.carried.push(Known { fate: Fate::Kept, ..claimed });
+            let before = accepted.iter().find(|known| known.name == *name);
+            let is_accepted = before.is_some_and(|known| known.version == *version);
+            let has_refused =
+                prior.is_some_and(|prior| prior.refused_versions().contains(&(*name, *version)));
+            let used = match has_refused && !is_accepted {
+                true => before.copied(),
+                false => Some(claimed).filter(|_| !self.is_unproved),
+            };
+            self.has_refused_claims |= has_refused && !is_accepted;
+            self.carried.extend(used.map(|used| Known { fate: Fate::Kept, ..used }));
             // Responses of this stream count more.
             if self.find(name).is_some() {
                 continue;
@@ -415,6 +436,26 @@ impl Track {
         // The server has another version, or none, which it owes (docs/protocol.md#f-17).
         self.late |= !owed.is_empty();
         owed.into_iter().for_each(|name| self.owe(stamp, name, false));
+    }
+
+    /// Delta: the versions of resources that the client has refused, on this stream or before.
+    fn refused_versions(&self) -> Vec<(Text, Text)> {
+        let accepted = self.accepted();
+        let is_used = |known: &Known| {
+            accepted.iter().any(|other| other.name == known.name && other.version == known.version)
+        };
+        let mut versions = Vec::new();
+        for name in self.refused() {
+            let refused = self.responses.iter().rev().filter(|response| response.refused.contains(&name));
+            let mut refused = refused.filter(|response| matches!(response.status, Status::Nacked { .. }));
+            let entries = refused.next().map(|response| unique(&response.push)).unwrap_or_default();
+            versions.extend(entries.iter().filter(|of| of.name == name).map(|of| (name, of.version)));
+        }
+        if self.has_refused_claims {
+            let kept = self.known.iter().filter(|known| known.fate == Fate::Kept && !is_used(known));
+            versions.extend(kept.map(|known| (known.name, known.version)));
+        }
+        versions
     }
 
     /// Whether the client has the resource from an earlier stream, and not at the newest version.

@@ -100,9 +100,21 @@ pub(super) struct Track {
     pub(super) partial: bool,
     /// All names to which the client subscribes are known.
     pub(super) names_known: bool,
-    /// SotW: the version in the newest request, unless its nonce is certainly not of this type
-    /// (docs/protocol.md#e-11).
-    pub(super) stated: Text,
+    /// Messages are missing, and the client has not started anew since.
+    pub(super) has_lost: bool,
+    /// SotW: the version that the client had before the first response that it accepts, as its
+    /// requests show. A version that it has only refused shows nothing.
+    pub(super) had: Text,
+    /// The version that the first request states although the client has refused it.
+    pub(super) refused_claim: Option<Text>,
+    /// Delta: the first request states such versions.
+    pub(super) has_refused_claims: bool,
+    /// The first request answers a response that the stream does not have.
+    pub(super) stray: Option<Stray>,
+    /// The resources that such a request states are not known to be those of the client.
+    pub(super) is_unproved: bool,
+    /// The client refused something up to the end of the stream before.
+    pub(super) refused_before: bool,
     pub(super) requests: usize,
     pub(super) first_request: Option<u64>,
     pub(super) responses: Vec<Response>,
@@ -146,6 +158,13 @@ pub(super) struct Track {
     pub(super) ended: Option<u64>,
 }
 
+/// An answer to a response of another stream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stray {
+    Nonce,
+    Refusal,
+}
+
 /// The facts of one request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestFacts {
@@ -175,7 +194,13 @@ impl Track {
             delta,
             partial,
             names_known: !partial,
-            stated: "",
+            has_lost: partial,
+            had: "",
+            refused_claim: None,
+            has_refused_claims: false,
+            stray: None,
+            is_unproved: false,
+            refused_before: false,
             requests: 0,
             first_request: None,
             responses: Vec::new(),
@@ -211,6 +236,7 @@ impl Track {
         self.gap = self.responses.len();
         self.nonces_known = false;
         self.names_known = false;
+        self.has_lost = true;
         if self.requests == 0 {
             self.partial = true;
             self.wants.wildcard = Wildcard::Unknown;
@@ -229,6 +255,28 @@ impl Track {
         let says_nothing = ask.names.is_empty() && ask.unsubscribe.is_empty() && !ask.error;
         let looks_first = ask.nonce.is_empty() && (!self.delta || says_nothing || !ask.claims.is_empty());
         !self.partial || (self.responses.is_empty() && self.gap == 0 && looks_first)
+    }
+
+    /// The answer of a first request to a response of another stream (docs/protocol.md#e-11).
+    fn stray_answer(&self, ask: &Ask, starts: bool, facts: &RequestFacts) -> Option<Stray> {
+        if !starts || facts.answers.is_some() {
+            return None;
+        }
+        let is_known = self.responses.iter().any(|response| response.push.nonce == ask.nonce);
+        match ask.error {
+            true => Some(Stray::Refusal),
+            false => (!ask.nonce.is_empty() && !is_known).then_some(Stray::Nonce),
+        }
+    }
+
+    /// A request shows the version that the client has (docs/protocol.md#e-23).
+    fn note_version(&mut self, version: Text) {
+        let newest = self.responses.iter().rev().find(|response| response.push.version == version);
+        let is_refused = newest.is_some_and(|newest| matches!(newest.status, Status::Nacked { .. }));
+        let can_have = self.requests == 0 || self.has_lost || self.partial || newest.is_some();
+        if !version.is_empty() && can_have && !is_refused {
+            self.had = version;
+        }
     }
 
     pub(super) fn request(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>) -> RequestFacts {
@@ -251,6 +299,11 @@ impl Track {
         self.use_nonce(stamp, ask, &reading, &mut facts);
         self.settle(stamp, ask, &reading, &mut facts);
         self.drop_unrequested(stamp, &mut facts);
+        self.has_lost &= !starts;
+        if self.requests == 0 {
+            self.stray = self.stray_answer(ask, starts, &facts);
+            self.refused_before = prior.is_some_and(|prior| prior.ended.is_some() && prior.is_refusing());
+        }
         let before = self.wants.clone();
         let stale = matches!(
             reading.class,
@@ -263,8 +316,9 @@ impl Track {
         if self.delta {
             self.change_delta_names(stamp, ask, prior, &mut facts);
         } else {
-            if reading.class != Some(RequestClass::UnknownNonce) {
-                self.stated = ask.version;
+            let is_stray = self.requests == 0 && self.stray.is_some();
+            if reading.class != Some(RequestClass::UnknownNonce) && !is_stray {
+                self.note_version(ask.version);
             }
             self.replace_names(stamp, ask, stale, prior, &mut facts);
         }

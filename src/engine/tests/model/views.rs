@@ -16,7 +16,7 @@ pub(super) struct ResponseFacts {
 }
 
 /// The entries of a response without those that repeat a name (docs/protocol.md#e-43).
-fn unique(push: &Push) -> Vec<Entry> {
+pub(super) fn unique(push: &Push) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
     for entry in &push.entries {
         match out.iter_mut().find(|other| other.name == entry.name) {

@@ -77,7 +77,6 @@ impl World {
                 if let Some(before) = before.filter(|at| self.streams[*at].closed) {
                     self.streams[before].track(*kind).replaced = true;
                 }
-                let prior = prior.filter(Track::is_known_at_end);
                 let track = self.streams[step.stream].track(*kind);
                 MessageFacts::Request(track.request(stamp, ask, prior.as_ref()))
             }
@@ -125,8 +124,8 @@ impl Track {
     }
 
     /// Whether the resources of the client at the end of the stream are known.
-    fn is_known_at_end(&self) -> bool {
-        let has_unknown = self.accepted_unseen || self.claimed.is_some();
+    pub(super) fn is_known_at_end(&self) -> bool {
+        let has_unknown = self.accepted_unseen || self.claimed.is_some() || self.is_unproved;
         !self.accepted().is_empty() || !has_unknown
     }
 }

@@ -205,6 +205,7 @@ impl WireContents {
                 count: self.count(),
                 size: self.bytes.len() as u64,
                 error: self.error.clone(),
+                keeps: None,
                 partial: false,
                 stated: None,
                 note: None,

@@ -98,3 +98,17 @@ fn delta_removals_of_partly_used_pushes_take_effect() {
     assert_eq!(["a", "b", "c"].map(|name| described(&store, name)), ["1 named", "1 named", "1 not used"]);
     assert_eq!(counts(&store), (3, 2, 0));
 }
+
+#[test]
+fn nack_keeps_the_version_in_force_whatever_it_states() {
+    let start = "node n\nstream 1 sotw cds\n> cds\n< v=5 n=1 [a]\n> v=5 n=1\n< v=6 n=2 [a~2]\n";
+    for stated in ["5", "6", ""] {
+        let store = replay(&format!("{start}> v={stated} n=2 nack=\"bad\""));
+        let state = &store.states()[0];
+        assert_eq!(state.in_force.as_deref(), Some("5"), "{stated}");
+        assert_eq!(state.nacks[0].keeps.as_deref(), Some("5"), "{stated}");
+    }
+    let store = replay("node n\nstream 1 sotw cds\n> cds\n< v=6 n=2 [a]\n> v=6 n=2 nack=\"bad\"");
+    let state = &store.states()[0];
+    assert_eq!((&state.in_force, &state.nacks[0].keeps), (&None, &None));
+}

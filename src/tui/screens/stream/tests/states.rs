@@ -61,6 +61,7 @@ fn nack(n: u64, refused: u64, nonce: &str, time: &str) -> NackFact {
         code: Code(13),
         message: Arc::from(ERROR),
         implied: false,
+        keeps: None,
         resources: Vec::new(),
     }
 }
