@@ -69,6 +69,7 @@ fn state() -> StateFact {
         effective: None,
         missing: arcs(&["ledger-v2"]),
         owed_again: vec![],
+        errors: 0,
         overdue: 0,
         malformed: 0,
         absent: vec![],

@@ -9,7 +9,7 @@ use crate::store::{
     ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
 };
 use xdscope_wire::InterventionFacts;
-use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{Code, Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -224,6 +224,8 @@ pub enum Problem {
     Warming(WarmingResources),
     /// The server has not sent resources that the client asked for.
     Owed(OwedResources),
+    /// The server reports errors in place of resources that the client asked for.
+    Reported(ReportedErrors),
     /// Connections to a server, or of a client, end before there is a stream.
     Unreachable(UnreachablePeer),
     /// Streams of a client end with an error, without a healthy one since.
@@ -329,6 +331,22 @@ pub struct OwedResources {
     pub newest_request: Option<Seq>,
     /// Whether the client may not mean the wildcard (docs/protocol.md#f-21).
     pub is_guess: bool,
+}
+
+/// Resources that the server does not send, for the reason that it states
+/// (docs/protocol.md#m-14).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedErrors {
+    /// The first names.
+    pub names: Vec<Arc<str>>,
+    /// How many more names there are.
+    pub more: usize,
+    /// The gRPC code.
+    pub code: Code,
+    /// The text of the server.
+    pub message: Arc<str>,
+    /// Whether the client keeps an earlier version of the first resource.
+    pub is_kept: bool,
 }
 
 /// Accepted resources that a dump of the client lacks, refuses, or has with other content.

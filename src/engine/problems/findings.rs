@@ -270,7 +270,7 @@ impl Causes {
                 Problem::StillRefused(refused) => {
                     causes.by_message.entry((refused.response, fact.type_url.clone())).or_insert(at);
                 }
-                Problem::NotApplied(_) | Problem::Broken(_) => {}
+                Problem::Reported(_) | Problem::NotApplied(_) | Problem::Broken(_) => {}
             }
         }
         causes

@@ -17,7 +17,7 @@ mod states;
 
 pub use fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
-    UnappliedResources, Urgency, WarmingResources,
+    ReportedErrors, UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};

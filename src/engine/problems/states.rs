@@ -1,18 +1,24 @@
 //! Problems of open streams and of connections: unanswered, warming and missing resources.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lint::Blame;
-use crate::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
+use crate::session::{NameRequest, ReportedError, RequestSpan, Stream, Track, Wildcard};
 use crate::store::{Store, TypeState, WarmingFact};
-use xdscope_wire::event::{Seq, Sym, Time, TypeUrl};
+use xdscope_wire::event::{Code, Seq, Sym, Time, TypeUrl};
 
 use super::cause::blame_xdscope;
-use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, Urgency, WarmingResources};
+use super::fact::{
+    OwedResources, Problem, ProblemFact, ProblemKind, ReportedErrors, Urgency, WarmingResources,
+};
 use super::{MAX_EVIDENCE, refusals};
 
 /// Names that a problem lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
+/// Reasons of a server for not sending resources of a type that are problems of their own.
+const MAX_ERRORS: usize = 8;
 
 /// Returns the servers and clients that cannot be reached.
 pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
@@ -71,6 +77,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         }
         out.extend(used_without(store, stream, track));
         out.extend(owed(store, stream, track));
+        out.extend(reported(store, stream, track));
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
     out
@@ -150,6 +157,45 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let start = Start { state, at: first.since, n: first.began_with() };
     let owed = fact(stream, track, start, Problem::Owed(owed));
     Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
+}
+
+/// Returns the problems of resources that the server does not send for a reason that it states, one
+/// for each reason. The server owes nothing.
+fn reported(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
+    let mut reasons: Vec<Vec<(Sym, &ReportedError)>> = Vec::new();
+    let mut places: HashMap<(i32, &Arc<str>), usize> = HashMap::new();
+    for (name, error) in track.reported_errors(store.catalog()) {
+        // Names with further reasons are counted with the last one.
+        let last = reasons.len().min(MAX_ERRORS - 1);
+        let place = *places.entry((error.code, &error.message)).or_insert(last);
+        match reasons.get_mut(place) {
+            Some(names) => names.push((name, error)),
+            None => reasons.push(vec![(name, error)]),
+        }
+    }
+    reasons.iter().filter_map(|names| reported_for_reason(store, stream, track, names)).collect()
+}
+
+fn reported_for_reason(
+    store: &Store,
+    stream: &Stream,
+    track: &Track,
+    names: &[(Sym, &ReportedError)],
+) -> Option<ProblemFact> {
+    let (first, error) = names.first()?;
+    let listed = names.iter().take(MAX_LISTED_NAMES).map(|(name, _)| store.text(*name));
+    let messages = names.iter().map(|(_, error)| error.n).collect();
+    let problem = Problem::Reported(ReportedErrors {
+        names: listed.collect(),
+        more: names.len().saturating_sub(MAX_LISTED_NAMES),
+        code: Code(error.code),
+        message: error.message.clone(),
+        is_kept: store.used_by_client(track, *first).is_some(),
+    });
+    let start = Start { state: TypeState::Miss, at: error.at, n: error.n };
+    let messages: Vec<Seq> = sorted(messages).into_iter().take(MAX_EVIDENCE).collect();
+    // The server may be right to refuse the client.
+    Some(ProblemFact { blame: Blame::Both, messages, ..fact(stream, track, start, problem) })
 }
 
 /// Returns the problems of resources that warm for more than missing resources, which are problems

@@ -8,12 +8,14 @@ mod in_force;
 mod parts;
 pub(super) mod polls;
 pub(super) mod prior;
+mod reported;
 mod response;
 pub(super) mod sotw;
 mod ttl;
 mod verdict;
 
 pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
+pub(crate) use reported::ReportedNames;
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;
@@ -103,6 +105,8 @@ pub(crate) struct Track {
     pub(crate) counted: Cell<Option<(u64, u64)>>,
     /// The result of [`Track::in_use`], cached likewise.
     pub(super) counted_in_use: Cell<Option<(u64, u64)>>,
+    /// The result of [`Track::reported_names`], cached likewise.
+    counted_errors: Cell<Option<(u64, ReportedNames)>>,
 }
 
 impl Track {
@@ -143,6 +147,7 @@ impl Track {
         // Whether the client ignores a resource depends on the names that are known.
         self.counted = Cell::default();
         self.counted_in_use = Cell::default();
+        self.counted_errors = Cell::default();
         if self.traffic.requests == 0 {
             self.start_unseen = true;
             self.subscribed.wildcard = Wildcard::Unknown;

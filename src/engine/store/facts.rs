@@ -202,6 +202,9 @@ pub struct StateFact {
     pub overdue: u64,
     /// Names of resources that the client has, and the server owes again.
     pub owed_again: Vec<Arc<str>>,
+    /// Number of requested names that the server does not send, because of an error that it
+    /// reports. A name that does not exist is absent.
+    pub errors: u64,
     /// Requested names that no resource can have (docs/protocol.md#k-02).
     pub malformed: u64,
     /// Requested names that the server has removed or reported as missing.
@@ -576,6 +579,9 @@ pub struct SummaryFact {
     pub overdue: u64,
     /// Resources that the client has, and the server owes again.
     pub owed_again: u64,
+    /// Requested names that the server does not send, because of an error that it reports. A name
+    /// that does not exist is absent.
+    pub errors: u64,
     /// Requested names that no resource can have (docs/protocol.md#k-02).
     pub malformed: u64,
     /// Number of subscribed names.

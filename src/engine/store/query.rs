@@ -146,7 +146,7 @@ impl Store {
 
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
-        self.with_warming(stream, track, track.condition(at, self.limits))
+        self.with_warming(stream, track, track.condition(&self.catalog, at, self.limits))
     }
 
     /// Returns the state of a track.
@@ -175,6 +175,7 @@ impl Store {
             missing: owed.names,
             overdue: owed.overdue,
             owed_again: owed.again,
+            errors: track.reported_names(&self.catalog).count,
             malformed: owed.malformed,
             names: track.subscribed.names.len() as u64,
             resources: track.in_use(&self.catalog, self.now, self.limits),
@@ -220,6 +221,7 @@ impl Store {
             missing,
             overdue: owed.overdue,
             owed_again,
+            errors: track.reported_names(&self.catalog).count,
             malformed: owed.malformed,
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),

@@ -133,6 +133,7 @@ fn state_fact() -> StateFact {
         missing: Vec::new(),
         overdue: 0,
         owed_again: vec![],
+        errors: 0,
         malformed: 0,
         absent: Vec::new(),
         resources: 0,

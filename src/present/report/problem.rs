@@ -8,15 +8,16 @@ use jiff::tz::TimeZone;
 use crate::text::shell_word;
 use xdscope_engine::lint::{Blame, Finding, Severity};
 use xdscope_engine::problems::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
-    Urgency, WarmingResources, count_wrong,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, ReportedErrors,
+    UnappliedResources, Urgency, WarmingResources, count_wrong,
 };
 use xdscope_engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
 use xdscope_wire::event::{ApiVersion, Clock, Kind, Time};
 use xdscope_wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
 use super::{
-    Role, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by, state_word,
+    Role, brief_error, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by,
+    state_word,
 };
 
 /// The word for a file whose last update is not valid.
@@ -127,6 +128,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         }
         Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed, fact.blame),
+        Problem::Reported(reported) => reported_errors(&label, reported),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
         Problem::Failing(failing) => failing_stream(failing, clock),
         Problem::OwedAtEnd(owed) => owed_at_end(owed),
@@ -190,7 +192,10 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
         Problem::Refused(_) | Problem::StillRefused(_) => {
             format!("xdscope log {source} {node} --filter 'kind:nack' --body")
         }
-        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) | Problem::NotApplied(_) => log_of_type(),
+        Problem::Unanswered { .. }
+        | Problem::OwedAtEnd(_)
+        | Problem::NotApplied(_)
+        | Problem::Reported(_) => log_of_type(),
         Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
         Problem::Owed(_) => {
             let word = match Kind::of_type_url(fact.type_url.as_str()) {
@@ -382,6 +387,20 @@ fn needed_by(user: &WarmingUser) -> String {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
+}
+
+/// `LDS audit:80 is not sent, "tenant pay may not see audit" (PERMISSION_DENIED)`.
+fn reported_errors(label: &str, reported: &ReportedErrors) -> String {
+    let is_one = reported.names.len() + reported.more == 1;
+    let verb = if is_one { "is" } else { "are" };
+    let message = brief_error(&reported.message);
+    let reason = match message.is_empty() {
+        true => String::new(),
+        false => format!(", \"{message}\""),
+    };
+    let kept = if reported.is_kept { "; the client keeps what it has" } else { "" };
+    let names = listed_names(&reported.names, reported.more as u64);
+    format!("{label} {names} {verb} not sent{reason} ({}){kept}", reported.code)
 }
 
 /// `client accepted CDS ledger, mint and 2 more: 3 missing, 1 with different content`.

@@ -29,7 +29,7 @@ pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Stale, "pushed, no answer for --stale-after"),
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Wait, "requested, nothing sent yet"),
-    (TypeState::Miss, "requested, not sent within --resource-timeout"),
+    (TypeState::Miss, "requested, not sent within --resource-timeout, or the server reports an error"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
     (TypeState::Idle, "not subscribed, or only to names that no resource can have"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
@@ -100,7 +100,8 @@ pub(super) const LOST_SEVERITY: u8 = 2;
 pub struct Counts {
     /// Rejected responses that no later ACK supersedes.
     pub open_nacks: u64,
-    /// Requested names whose resources are overdue, and that the client does not have.
+    /// Requested names whose resources are overdue, or not sent because of an error, and that the
+    /// client does not have.
     pub missing: u64,
     /// Resources that the client has, and the server owes again.
     pub owed_again: u64,
@@ -113,14 +114,14 @@ pub struct Counts {
 impl From<&SummaryFact> for Counts {
     fn from(fact: &SummaryFact) -> Counts {
         let file = fact.variant == Variant::File;
-        let (missing, owed_again) = (fact.overdue, fact.owed_again);
+        let (missing, owed_again) = (fact.overdue + fact.errors, fact.owed_again);
         Counts { open_nacks: fact.open_nacks, missing, owed_again, names: fact.names, file }
     }
 }
 
 impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
-        let (missing, owed_again) = (fact.overdue, fact.owed_again.len() as u64);
+        let (missing, owed_again) = (fact.overdue + fact.errors, fact.owed_again.len() as u64);
         let (names, file) = (fact.names.len() as u64, fact.variant == Variant::File);
         Counts { open_nacks: fact.open_nacks, missing, owed_again, names, file }
     }
@@ -140,6 +141,7 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
         // The client has all resources, some of them at an older version.
         TypeState::Miss if counts.missing == 0 && counts.owed_again > 0 => word.to_owned(),
         TypeState::Miss if counts.missing == 0 => format!("{word} *"),
+        TypeState::Miss if counts.missing > counts.names => format!("{word} {}", count(counts.missing)),
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
     }

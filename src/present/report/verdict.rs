@@ -228,6 +228,11 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
             }
             None => format!("waits for {label}"),
         },
+        Problem::Reported(reported) => {
+            let others = reported.names.len().saturating_sub(1) + reported.more;
+            let first = reported.names.first().map_or("", |name| &**name);
+            format!("{label} {}{} not sent ({})", shown_name(first), more(others), reported.code)
+        }
         Problem::Unreachable(peer) => peer.reason.to_string(),
         Problem::Failing(failing) => end_words(&failing.end),
         Problem::OwedAtEnd(_) => "an answer was owed at the end".to_owned(),

@@ -37,7 +37,7 @@ pub(crate) struct Condition {
 
 impl Track {
     /// Returns the state of the track at `now`: the worst of those that apply.
-    pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
+    pub(crate) fn condition(&self, catalog: &Catalog, now: Time, limits: Limits) -> Condition {
         let pending = self.responses.pending().next().map(|response| response.at);
         let due_for = |at: Time| now.since(self.verdict_due_from(at));
         let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
@@ -52,6 +52,8 @@ impl Track {
         } else if let Some(at) = pending.filter(stale) {
             (TypeState::Stale, at)
         } else if let Some(at) = owed_since.filter(late) {
+            (TypeState::Miss, at)
+        } else if let Some(at) = self.reported_names(catalog).since {
             (TypeState::Miss, at)
         } else if let Some(at) = pending {
             (TypeState::Sent, at)

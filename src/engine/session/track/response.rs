@@ -175,6 +175,7 @@ impl Track {
         }
         for name in push.removed {
             let canonical = self.canonical(ctx.catalog, *name);
+            self.errors.remove(&canonical);
             if self.is_unknown(ctx.catalog, canonical) {
                 unknown_removals.push(*name);
                 // The client ignores the removal (docs/protocol.md#f-27).

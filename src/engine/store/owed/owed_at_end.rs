@@ -196,7 +196,7 @@ impl Store {
     /// with a verdict about the type, or because the server owes nothing of the type.
     pub(crate) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
         let is_settled = |(later, of): (&Stream, &Track)| {
-            let state = || of.condition(later.clock(self.now), self.limits).state;
+            let state = || of.condition(&self.catalog, later.clock(self.now), self.limits).state;
             of.traffic.requests > 0
                 && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
         };

@@ -50,6 +50,7 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
     let mark = theme::state_mark(cell.state, glyphs);
     let age = pad(&age(common, cell), AGE_WIDTH);
     let words = report::state_text(cell.state, cell, glyphs.times);
+    let missing = cell.overdue + cell.errors;
     let text = match (cell.state, with_age) {
         // Green is quiet.
         (TypeState::Synced, _) => return marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
@@ -58,8 +59,8 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
             let word = if report::is_problem(last) { report::state_word(last).0 } else { "" };
             return span(format!("{} {word}", mark.symbol), Role::Muted);
         }
-        (TypeState::Miss, false) if cell.overdue > 0 && cell.overdue <= cell.names => {
-            format!("{} {}/{}", mark.symbol, count(cell.overdue), count(cell.names))
+        (TypeState::Miss, false) if missing > 0 && missing <= cell.names => {
+            format!("{} {}/{}", mark.symbol, count(missing), count(cell.names))
         }
         (_, false) => format!("{} {words}", mark.symbol),
         (_, true) => format!("{} {words} {age}", mark.symbol),

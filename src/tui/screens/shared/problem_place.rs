@@ -26,6 +26,7 @@ pub(crate) fn of(fact: &ProblemFact) -> Destination {
         (Problem::Owed(owed), Some(type_url)) => {
             Destination::Subscription { stream, type_url, name: owed.names.first().cloned() }
         }
+        (Problem::Reported(_), _) => messages(fact.at),
         (Problem::Failing(_) | Problem::Unreachable(_), _) => Destination::Streams { stream },
         (_, type_url) => Destination::Stream { stream, type_url },
     }

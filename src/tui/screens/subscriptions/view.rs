@@ -56,10 +56,13 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     };
     let of = screen.of_type().map(|of| &of.fact);
     let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
-    let again = of.map_or(0, |of| of.owed_again);
+    let (again, errors) = of.map_or((0, 0), |of| (of.owed_again, of.errors));
     if owed + again + malformed == 0 {
         let state = screen.of_type().map(|of| of.fact.state);
         return match state {
+            Some(TypeState::Miss) if errors > 0 => {
+                format!("{shown}, {} not sent because of an error", count(errors))
+            }
             Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
             _ => format!("{shown}, none waits for the server"),
         };

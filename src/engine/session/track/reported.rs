@@ -1,0 +1,48 @@
+//! Errors that a server reports in place of resources (docs/protocol.md#m-14).
+
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Sym, Time};
+
+use super::{ReportedError, Track};
+
+/// Resources of a track that the server does not send for another reason than that they do not
+/// exist.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReportedNames {
+    /// When the oldest error was reported.
+    pub(crate) since: Option<Time>,
+    /// Number of names.
+    pub(crate) count: u64,
+}
+
+impl Track {
+    /// Returns the errors of resources that the client wants, oldest first, without those of
+    /// resources that do not exist. A name that the client has requested again has no answer yet.
+    pub(crate) fn reported_errors(&self, catalog: &Catalog) -> Vec<(Sym, &ReportedError)> {
+        let is_standing = |name: Sym| {
+            let slot = self.sent.get(catalog, name);
+            self.waiting.get(name).is_none() && self.covers(catalog, name, slot.as_ref())
+        };
+        let errors = self.errors.iter().map(|(name, error)| (*name, error));
+        let mut standing: Vec<_> =
+            errors.filter(|(name, error)| !error.is_not_found() && is_standing(*name)).collect();
+        standing.sort_unstable_by_key(|(name, error)| (error.n, *name));
+        standing
+    }
+
+    /// Returns the number of these errors, and since when there are any.
+    pub(crate) fn reported_names(&self, catalog: &Catalog) -> ReportedNames {
+        if self.errors.is_empty() {
+            return ReportedNames::default();
+        }
+        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        if let Some((_, names)) = self.counted_errors.get().filter(|(at, _)| *at == messages) {
+            return names;
+        }
+        let errors = self.reported_errors(catalog);
+        let since = errors.iter().map(|(_, error)| error.at).min();
+        let names = ReportedNames { since, count: errors.len() as u64 };
+        self.counted_errors.set(Some((messages, names)));
+        names
+    }
+}
