@@ -52,6 +52,12 @@ fn denies(rejection: &DumpRefusal, fact: &ResourceFact) -> bool {
     is_accepted && version.is_none_or(|version| Some(version) == fact.version.as_ref())
 }
 
+/// Whether a refused push keeps the newest content of a resource out of use: the client has refused
+/// the resource, or the whole push because of another one.
+fn is_kept_out(fact: &ResourceFact) -> bool {
+    fact.refused || fact.is_in_unused_push()
+}
+
 impl AppliedDiff {
     /// Whether an accepted resource is not in use for no known reason.
     pub fn is_problem(&self) -> bool {
@@ -175,7 +181,9 @@ impl AppliedState {
             let mut others = others.filter_map(|id| store.resource(*id, &fact.type_url, &fact.name));
             active.is_some_and(|content| others.any(|fact| self.is_newest(content, &fact, store)))
         };
-        if is_own(active) {
+        if is_own(active) && self.is_only_received(fact) {
+            diff.refused.push(name);
+        } else if is_own(active) {
             diff.applied += 1;
             if fact.refused {
                 diff.despite_nack.push(name);
@@ -184,7 +192,7 @@ impl AppliedState {
             diff.warming.push(name);
         } else if is_of_another() {
             diff.applied += 1;
-        } else if fact.refused || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
+        } else if is_kept_out(fact) || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
             diff.refused.push(name);
         } else if let Some(rejection) = rejection {
             diff.refused_accepted.push((name.clone(), rejection.text.as_str().into()));
@@ -194,6 +202,16 @@ impl AppliedState {
         } else {
             diff.missing.push(name);
         }
+    }
+
+    /// Whether an Envoy lists a content that was never in use: its dump has the first extension
+    /// configuration that it was sent, also if it has refused the configuration.
+    fn is_only_received(&self, fact: &ResourceFact) -> bool {
+        let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+        self.dump.origin == DumpOrigin::ConfigDump
+            && kind == Some(Kind::Ecds)
+            && fact.refused
+            && fact.in_force.is_none()
     }
 
     /// Whether a content equals the newest one that was sent.

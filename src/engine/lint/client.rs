@@ -72,7 +72,8 @@ impl<'a> RuleContext<'a> {
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
     /// cluster from the route, so the route comes first. A cluster that the client refuses, and
-    /// does not have, counts as sent unless `is_in_use`.
+    /// does not have, counts as sent unless `is_in_use`. One that is out of use because the client
+    /// refuses its response for another cluster is part of that refusal.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
@@ -81,7 +82,8 @@ impl<'a> RuleContext<'a> {
         }
         let catalog = self.catalog();
         let is_unused = |track: &Track, name: Sym| {
-            is_in_use && track.refused.contains(name) && track.in_force(catalog, name).is_none()
+            let is_refused = track.refused.get(name).is_some_and(|refusal| refusal.is_named);
+            is_in_use && is_refused && track.in_force(catalog, name).is_none()
         };
         let has = |track: &Track, name: Sym| {
             let name = track.canonical(catalog, name);

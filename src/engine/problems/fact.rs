@@ -271,6 +271,10 @@ pub struct RefusedPush {
     pub is_guess: bool,
     /// The newest response with the refused version, while the client has not answered it.
     pub unanswered: Option<Seq>,
+    /// Delta: number of other clusters or listeners in the response that are not used either.
+    pub unused: usize,
+    /// The listeners, or other resources, that refer to the refused extension configuration.
+    pub users: Vec<Arc<str>>,
 }
 
 /// Resources that stay refused after a later response was accepted.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lint::Blame;
-use crate::nack::is_name_in;
+use crate::nack::{RestUse, is_name_in};
 use crate::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
 use crate::store::{RefusedBy, Store, TypeState};
-use xdscope_wire::event::{Seq, Time, Variant};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 use xdscope_wire::xdstp::named;
 
 use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
@@ -129,6 +129,8 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
         unanswered,
+        unused: unused_others(stream, track, nack),
+        users: users_of_extension(store, stream, track, nack),
     };
     let start = Start { state: TypeState::Nack, at: series.since, n: nack.n };
     let mut times: Vec<Time> = series.nacks.iter().map(|nack| nack.at).collect();
@@ -143,6 +145,42 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         messages: sorted(evidence.take(MAX_EVIDENCE).collect()),
         ..fact(stream, track, start, Problem::Refused(refused))
     })
+}
+
+/// Delta: returns the number of clusters or listeners that a NACK does not name, and that the
+/// client does not use because they came with a refused one.
+fn unused_others(stream: &Stream, track: &Track, nack: &NackFact) -> usize {
+    let is_delta = stream.variant().is_some_and(Variant::is_delta);
+    if !is_delta || !matches!(track.kind, Some(Kind::Cds | Kind::Lds)) {
+        return 0;
+    }
+    let refusals = track.refused.names().filter_map(|name| track.refused.get(name));
+    refusals.filter(|of| of.nack == nack.n && !of.is_named && of.rest == RestUse::NotUsed).count()
+}
+
+/// Returns the listeners of the client that wait for an extension configuration which a NACK
+/// refuses.
+fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &NackFact) -> Vec<Arc<str>> {
+    if track.kind != Some(Kind::Ecds) {
+        return Vec::new();
+    }
+    let (engine, catalog) = (store.engine(), store.catalog());
+    let is_refused = |name: Sym| track.refused.get(name).is_some_and(|of| of.nack == nack.n && of.is_named);
+    let mut users = Vec::new();
+    for (_, other) in engine.open_of_kind(stream, Kind::Lds) {
+        for listeners in other.known_tracks().filter(|of| of.kind == Some(Kind::Lds)) {
+            for (name, slot) in listeners.sent.slots(catalog) {
+                let needs = engine.needs().of(catalog, slot.blob);
+                let mut needs = needs.iter().filter(|need| need.kind == Kind::Ecds);
+                if slot.is_present() && needs.any(|need| is_refused(need.name)) {
+                    users.push(store.text(name));
+                }
+            }
+        }
+    }
+    users.sort_unstable();
+    users.dedup();
+    users
 }
 
 /// Returns the version that a NACK refuses, and the one that the client keeps.

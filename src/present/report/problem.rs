@@ -36,6 +36,9 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("over", "a rule was broken, and the consequence has ended"),
 ];
 
+/// Resources that the sentence about a refused extension configuration lists.
+const MAX_USERS: usize = 3;
+
 /// Clients that the sentence about a problem lists.
 const MAX_CLIENTS: usize = 8;
 
@@ -273,6 +276,13 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         None if refused.version == PushedVersion::Empty || !refused.knows_in_force => {}
         Some(version) => text.push_str(&format!("; {}", in_force(version))),
         None => text.push_str("; none in force"),
+    }
+    if refused.unused > 0 {
+        let others = if refused.unused == 1 { "other resource" } else { "other resources" };
+        text.push_str(&format!("; {} {others} in the response not used", count(refused.unused as u64)));
+    }
+    if !refused.users.is_empty() {
+        text.push_str(&format!("; affects {}", super::names(&refused.users, MAX_USERS)));
     }
     text
 }

@@ -50,7 +50,6 @@ fn compares_with_all_open_streams_of_a_client() {
         section("SecretsConfigDump", json!({"dynamic_active_secrets": active})),
     ]);
     let applied = AppliedState::new(has, Schema::builtin());
-    let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
     let diffs = |store: &Store| -> Vec<Option<AppliedDiff>> {
         store.states().iter().map(|state| applied.compare(state, store)).collect()
     };
@@ -97,4 +96,42 @@ fn rejection_of_an_accepted_resource_is_a_difference() {
     );
     assert!(accepted.refused.iter().map(|name| &**name).eq(["a"]), "{:?}", accepted.refused);
     assert_eq!((other.refused.len(), other.refused_accepted.len(), other.is_problem()), (1, 0, false));
+}
+
+fn names(names: &[&str]) -> Vec<Arc<str>> {
+    names.iter().map(|name| Arc::from(*name)).collect()
+}
+
+#[test]
+fn response_that_an_envoy_refuses_whole_is_not_missing() {
+    let nack = "goo.gle/debugstr  \\nname: \\\"bad\\\"\\n: Proto constraint validation failed (X)";
+    let store = sent(&format!(
+        "node n1 agent=\"envoy/1.40.0\"\nstream 1 delta cds\n> sub=[*]\n< n=1 [bad@1 a@1 b@1]\n> n=1 nack=\"{nack}\"\n"
+    ));
+    let dump = dump(&[section("ClustersConfigDump", json!({"version_info": ""}))]);
+    let applied = AppliedState::new(dump, Schema::builtin());
+    let diff = applied.compare(&store.states()[0], &store).expect("a comparison");
+    let mut refused = diff.refused.clone();
+    refused.sort();
+    assert_eq!((diff.missing.len(), refused, diff.is_problem()), (0, names(&["a", "b", "bad"]), false));
+}
+
+#[test]
+fn first_extension_configuration_that_an_envoy_refuses_is_not_in_use() {
+    let extension = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
+    let empty = json!({"@type": "type.googleapis.com/google.protobuf.Empty"});
+    let filter = json!({"@type": extension, "name": "f", "typed_config": empty});
+    let filter = json!({"version_info": "1", "ecds_filter": filter});
+    let dump = || dump(&[section("EcdsConfigDump", json!({"ecds_filters": [filter.clone()]}))]);
+    let compare = |script: &str| {
+        let store = sent(script);
+        AppliedState::new(dump(), Schema::builtin())
+            .compare(&store.states()[0], &store)
+            .expect("a comparison")
+    };
+    let start = "node n1 agent=\"envoy/1.40.0\"\nstream 1 sotw ecds\n> names=[f]\n< v=1 n=1 [f]\n";
+    let refused = compare(&format!("{start}> v= n=1 names=[f] nack=\"unknown filter\"\n"));
+    assert_eq!((refused.refused, refused.despite_nack), (names(&["f"]), Vec::new()));
+    let accepted = compare(&format!("{start}> v=1 n=1 names=[f]\n"));
+    assert_eq!((accepted.applied, accepted.refused), (1, Vec::new()));
 }

@@ -90,6 +90,8 @@ fn escapes_hostile_text() {
             is_file: false,
             is_guess: false,
             unanswered: None,
+            unused: 0,
+            users: Vec::new(),
         });
         problem.node = Some(evil.into());
     }

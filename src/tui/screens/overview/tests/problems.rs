@@ -52,6 +52,8 @@ pub fn problems() -> Vec<ProblemFact> {
         is_file: false,
         is_guess: false,
         unanswered: None,
+        unused: 0,
+        users: Vec::new(),
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {
