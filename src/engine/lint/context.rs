@@ -11,7 +11,7 @@ use crate::lint::rule::options::Options;
 use crate::session::{Consequence, Stream, Track};
 use crate::store::Store;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::{InterventionFacts, Profile};
 
 /// One frame or timer on one stream, mostly about one type.
@@ -184,6 +184,18 @@ impl<'a> RuleContext<'a> {
         };
         let mut parents = self.stream.tracks.iter().filter(|track| track.kind == Some(parent));
         parents.find_map(|track| track.caused_by(&Consequence::default())).cloned()
+    }
+
+    /// Returns the intervention of xdscope in a type of the client because of which resources of the
+    /// type may be missing.
+    pub(super) fn cause_in_kind(&self, kind: Kind, names: &[Sym]) -> Option<Arc<InterventionFacts>> {
+        let tracks: Vec<&Track> = self.tracks_of(kind).into_iter().map(|(_, track)| track).collect();
+        let mut changed =
+            tracks.into_iter().filter(|track| track.caused_by(&Consequence::default()).is_some());
+        let track = changed.next()?;
+        let names: Vec<Arc<str>> = names.iter().map(|name| self.store.text(*name)).collect();
+        let what = Consequence { names: &names, dir: Some(Dir::Resp), ..Consequence::default() };
+        track.caused_by(&what).cloned()
     }
 
     /// Reports a series of streams as one finding on the first of them.

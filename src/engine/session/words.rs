@@ -172,7 +172,7 @@ pub enum TypeState {
     /// A cluster or listener waits for resources that it refers to, and the client withholds its
     /// verdict or keeps the earlier version until the server has sent them.
     Warming,
-    /// A response waits for its verdict.
+    /// A response waits for its verdict, perhaps because xdscope still keeps the response back.
     Sent,
     /// A requested resource was not sent, and the time limit is not over.
     Wait,

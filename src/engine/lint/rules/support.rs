@@ -182,7 +182,8 @@ pub(super) fn report_unknown_clusters(
     let verb = if users.starts_with(nouns) { "point" } else { "points" };
     let text = format!("{users} {verb} to {clusters}, which the client does not have");
     let draft = gap_draft(&text, &names, streams.contains(&ctx.stream_index));
-    let draft = FindingDraft { guess: true, ..draft };
+    let cause = ctx.cause_in_kind(Kind::Cds, &names);
+    let draft = FindingDraft { guess: true, ..draft }.caused_by(cause.as_ref());
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
 }

@@ -346,6 +346,13 @@ impl Divergence {
         (!self.settle(None)).then_some(self)
     }
 
+    /// Returns since when the two sides differ, if the server has sent a push that xdscope still keeps
+    /// back.
+    pub(crate) fn keeps_push_since(&self) -> Option<Time> {
+        let is_kept = |of: &Cause| of.is_postponed && of.facts.dir == Dir::Resp;
+        self.causes.iter().any(is_kept).then_some(self.since)
+    }
+
     /// Whether a push is to come that xdscope has changed.
     pub(crate) fn awaits_changed_push(&self) -> bool {
         self.causes.iter().any(Cause::awaits_changed_push)

@@ -5,6 +5,7 @@ use xdscope_wire::event::{Sym, Time};
 
 use crate::session::content::compare::nameless;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::interventions::divergence::Divergence;
 use crate::session::subscription::{NameRequest, Owed};
 use crate::session::track::Track;
 use crate::session::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
@@ -61,6 +62,8 @@ impl Track {
             (TypeState::Wait, at)
         } else if self.is_unsubscribed() {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
+        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
+            (TypeState::Sent, at)
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
         } else if let Some(since) = self.refuses_since() {

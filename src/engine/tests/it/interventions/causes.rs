@@ -3,6 +3,7 @@
 use super::*;
 use xdscope_engine::lint::{Blame, Severity};
 use xdscope_engine::recovery::recoveries;
+use xdscope_engine::store::TypeState;
 use xdscope_present::report;
 
 use Interference as I;
@@ -272,5 +273,25 @@ fn server_whose_push_was_withheld_does_not_reject_the_stream() {
         let problems = xdscope_engine::problems::problems(&store, &findings);
         let text = report::problem(&problems[0], &store.clock());
         assert!(text.starts_with(&format!("server {word} the stream")), "{text}");
+    }
+}
+
+/// The push of clusters that xdscope keeps back after a reconnect would bring the cluster.
+#[test]
+fn cluster_in_a_held_push_is_not_missing_because_of_the_server() {
+    let text = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n1 close\n\
+                stream 2 ads\n> cds v=1\n> rds names=[r]\n< rds v=1 n=b [r{to: [B]}]\n\
+                > rds v=1 n=b names=[r]\n";
+    for (hold, blame, state) in [(4, Blame::Xdscope, TypeState::Sent), (0, Blame::Server, TypeState::Synced)]
+    {
+        let acts = [(hold, facts_by(1, I::Held, (Dir::Resp, Kind::Cds, "c")))];
+        let (store, findings) = analyse_armed(text, &acts);
+        let unknown = findings.iter().find(|finding| finding.rule.id == "route-unknown-cluster");
+        assert_eq!(unknown.map(|finding| finding.blame), Some(blame), "{findings:?}");
+        let problems = xdscope_engine::problems::problems(&store, &findings);
+        assert_eq!(problems.iter().any(|problem| problem.blame == Blame::Server), hold == 0, "{problems:?}");
+        let states = store.states();
+        let clusters = states.iter().find(|of| of.stream == StreamId(2) && of.type_url.as_str() == CDS);
+        assert_eq!(clusters.map(|of| of.state), Some(state));
     }
 }
