@@ -83,6 +83,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         is_unrequested: false,
         given_up: None,
         is_elsewhere: false,
+        is_cached: false,
         is_absent: false,
         absent: None,
         is_error: false,

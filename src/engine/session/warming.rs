@@ -5,6 +5,7 @@
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
 pub(super) mod batches;
+mod cached_endpoints;
 pub(super) mod content;
 pub(super) mod needs;
 pub(super) mod track;
@@ -69,6 +70,8 @@ pub(crate) struct MissingNeed {
     pub(crate) given_up: Option<Seq>,
     /// The client asks for the resource on another stream than that of the warming one.
     pub(crate) is_elsewhere: bool,
+    /// The client goes on with the resource that it has, once it stops waiting.
+    pub(crate) is_cached: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -99,6 +102,7 @@ impl MissingNeed {
             is_unrequested: false,
             given_up: None,
             is_elsewhere: false,
+            is_cached: false,
         }
     }
 }
@@ -267,8 +271,12 @@ impl WarmingView<'_> {
         if refusal.is_some() && missing.iter().all(is_early) {
             return BatchState::Over;
         }
+        let has_stopped_waiting = batch.is_given_up && self.may_be_envoy();
+        if has_stopped_waiting {
+            missing.retain(|need| !need.is_cached);
+        }
         match (missing.is_empty(), absent.is_empty()) {
-            (false, _) if batch.is_given_up && self.may_be_envoy() => BatchState::UsedWithout(missing),
+            (false, _) if has_stopped_waiting => BatchState::UsedWithout(missing),
             (false, _) => BatchState::Warming(missing),
             (true, _) if !is_over => BatchState::Unasked,
             (true, false) => BatchState::UsedWithout(absent),
@@ -525,7 +533,8 @@ impl WarmingView<'_> {
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
         let is_elsewhere = self.is_elsewhere(covering);
-        let need = MissingNeed { is_absent, absent, is_error, ..need };
+        let is_cached = is_resend && self.has_cached_endpoints(key, batch);
+        let need = MissingNeed { is_absent, absent, is_error, is_cached, ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, is_elsewhere, ..need })
     }
 

@@ -77,6 +77,8 @@ pub struct NeededResource {
     pub given_up: Option<Seq>,
     /// Whether the client asks for the resource on another stream than that of the warming one.
     pub is_elsewhere: bool,
+    /// Whether the client goes on with the resource that it has, once it stops waiting.
+    pub is_cached: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -136,6 +138,28 @@ impl WarmingFact {
     /// client that has not requested that does not wait for the server.
     pub(crate) fn explains_silence(&self) -> bool {
         self.withheld.is_some() && !self.is_owed_by_client()
+    }
+}
+
+impl NeededResource {
+    /// A resource that the client has requested and does not have.
+    fn requested(kind: Kind, name: Arc<str>, since: Time) -> NeededResource {
+        NeededResource {
+            kind,
+            name,
+            since,
+            asked: None,
+            is_resend: false,
+            is_owed: false,
+            is_malformed: false,
+            is_absent: false,
+            absent: None,
+            is_error: false,
+            is_unrequested: false,
+            given_up: None,
+            is_elsewhere: false,
+            is_cached: false,
+        }
     }
 }
 
@@ -347,12 +371,16 @@ impl Store {
             is_unrequested: need.is_unrequested,
             given_up: need.given_up,
             is_elsewhere: need.is_elsewhere,
+            is_cached: need.is_cached,
         }
     }
 
     /// Replaces the state of a type whose resources warm, if the state would blame the client for
     /// its withheld verdict, or would hide that a resource is not in use yet.
     pub(super) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+        if stream.is_dump() {
+            return Condition { state: of_dump::state_of_dump(track, condition.state), ..condition };
+        }
         let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
         if track.warming.is_empty() || !can_hide {
             return condition;

@@ -72,6 +72,9 @@ pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     if let Some(withheld) = fact.withheld {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
+    if !fact.is_used_without && fact.needs.iter().any(|need| need.is_cached) {
+        text.push_str("; Envoy goes on with the old endpoints after its timeout");
+    }
     text
 }
 

@@ -164,6 +164,31 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
+fn updated_cluster_goes_on_with_cached_endpoints_over_ads() {
+    cached_endpoints("updated_cluster_goes_on_with_cached_endpoints_over_ads", Variant::Ads);
+}
+
+#[test]
+fn updated_cluster_goes_on_with_cached_endpoints_over_delta_ads() {
+    cached_endpoints("updated_cluster_goes_on_with_cached_endpoints_over_delta_ads", Variant::DeltaAds);
+}
+
+/// An Envoy goes on with the endpoints that it has after its timeout: docs/protocol.md#h-05.
+fn cached_endpoints(test: &str, variant: Variant) {
+    let Some(mut scene) = Scene::open(test, variant) else { return };
+    let mut next = cluster("echo", "2s", variant);
+    next["eds_cluster_config"]["eds_config"]["initial_fetch_timeout"] = json!("6s");
+    scene.set(CLUSTER, "2", vec![next]);
+    scene.wait_for_warming("cds", "warming", &["echo"]);
+    let (_, recording) = scene.wait_for_warming("cds", "synced", &[]);
+    let stats = scene.envoy.get("/stats?filter=assignment_use_cached");
+    assert!(stats.contains("cluster.echo.assignment_use_cached: 1"), "{stats}");
+    let status = recording.text("status", &[]);
+    assert!(status.starts_with("no problems") && !status.contains("without"), "{status}");
+    scene.end_in_sync();
+}
+
+#[test]
 fn updated_cluster_waits_for_endpoints_over_ads() {
     updated_cluster("updated_cluster_waits_for_endpoints_over_ads", Variant::Ads);
 }

@@ -383,6 +383,10 @@ impl RuleContext<'_> {
             names.extend(&outcome.added);
             // A refused cluster does not warm, nor one whose update was skipped and taken back.
             names.extend((request.is_nack() || !outcome.skipped.is_empty()).then_some(Sym::EMPTY));
+            // A cluster whose endpoints were waited for goes on with those that the client has.
+            let is_ack_of_clusters =
+                outcome.kind == MessageKind::Ack && request.track.kind == Some(Kind::Cds);
+            names.extend(is_ack_of_clusters.then_some(Sym::EMPTY));
             // The first request for scopes may name none.
             names.extend(outcome.first.then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);

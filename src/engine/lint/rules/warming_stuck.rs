@@ -2,10 +2,16 @@
 //!
 //! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
 //! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
-//! updated cluster again, even if they have not changed. A client that follows references and
-//! never requests the endpoints of a cluster on its ADS stream waits for nothing. The order of
-//! separate streams is uncertain: there the finding is info, although the missing resource is a
-//! problem.
+//! updated cluster again, even if they have not changed. After its timeout (15 s, unless
+//! `initial_fetch_timeout` says otherwise), an Envoy from version 1.32 on goes on with the endpoints
+//! that it has from an ADS stream, and the wait is over. An earlier Envoy, or one that gets endpoints
+//! from another stream, uses the cluster without endpoints then. An Envoy requests listeners once its
+//! clusters are ready: one that has clusters for more than 30 s and has never requested listeners
+//! likely waits for the secrets of its clusters, if these come from a server that is not visible.
+//! Without such secrets the finding is info: all listeners may be in the bootstrap. A client that
+//! follows references and never requests the endpoints of a cluster on its ADS stream waits for
+//! nothing. The order of separate streams is uncertain: there the finding is info, although the
+//! missing resource is a problem.
 //!
 //! Example:
 //! ```text
@@ -132,9 +138,15 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
 
 /// Returns why Envoy waits for endpoints that it has.
 fn note(facts: &[WarmingFact]) -> &'static str {
-    let is_resend =
-        facts.iter().any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
-    if is_resend { "; Envoy needs them again after an update" } else { "" }
+    let is_resend = |need: &&NeededResource| need.kind == Kind::Eds && need.is_resend;
+    let resent: Vec<_> = facts.iter().flat_map(|fact| &fact.needs).filter(is_resend).collect();
+    if resent.is_empty() {
+        ""
+    } else if resent.iter().all(|need| need.is_cached) {
+        "; Envoy needs them again after an update, and goes on with the old ones after its timeout"
+    } else {
+        "; Envoy needs them again after an update"
+    }
 }
 
 /// Describes the resources that are waited for: `endpoints and secrets`.
