@@ -17,7 +17,7 @@ use xdscope_wire::content::Redact;
 use xdscope_wire::event::{Kind, StreamId, TypeUrl};
 
 use super::client_streams::{ClientStreams, SentResources, is_present};
-use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};
+use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};
 
 /// The resources of one type on a stream, by their state at the client. Names are in order of
 /// appearance.

@@ -165,6 +165,16 @@ pub(super) fn section(name: &str, value: &Value, client: &mut DumpClient, reader
     }
 }
 
+/// Whether Envoy has requested a resource of a dump and not received it: Envoy lists such a secret
+/// with a version of its own, and such an extension without version and configuration.
+fn has_never_come(kind: Kind, version: Option<&str>, resource: &Value) -> bool {
+    let is_empty = || field(resource, "typed_config").is_null();
+    match kind {
+        Kind::Ecds => version.is_none() && is_empty(),
+        _ => version == Some(UNINITIALIZED),
+    }
+}
+
 fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let refused = reader.refused(field(item, "error_state"));
     let absence = match field(item, "client_status").as_str() {
@@ -188,7 +198,7 @@ fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, rea
             let Some(name) = own_name.or_else(|| name.clone()) else { continue };
             let content = Some(DumpContent { version: version.clone(), any });
             let mut entry = DumpEntry::new(type_url, name);
-            if version.as_deref() == Some(UNINITIALIZED) {
+            if has_never_come(kind, version.as_deref(), resource) {
                 entry.absence = Some(Absence::Requested);
             } else {
                 match usage {

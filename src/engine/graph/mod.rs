@@ -196,6 +196,8 @@ pub struct Graph {
     fetching: HashSet<NodeId>,
     /// Whether the client may have clusters from before the recording.
     has_unseen_clusters: bool,
+    /// Whether the graph is of the dump of a client, which has no requests.
+    is_dump: bool,
     /// Nodes to which an update without a verdict refers: they are no orphans.
     awaited: HashSet<NodeId>,
     /// The warming resources, until the nodes have them.
@@ -400,8 +402,9 @@ impl Graph {
     }
 
     fn find_or_add(&mut self, link: &Link) -> NodeId {
+        let state = if self.is_dump { NodeState::NotDumped } else { NodeState::NotAsked };
         self.find_referenced(link.kind, &link.name)
-            .unwrap_or_else(|| self.add_bare(link.kind, &link.name, NodeState::NotAsked))
+            .unwrap_or_else(|| self.add_bare(link.kind, &link.name, state))
     }
 
     /// Returns the id of the resource that a reference names, maybe in another spelling or by an

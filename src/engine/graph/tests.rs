@@ -101,6 +101,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         earlier: None,
         withheld: None,
         needs: vec![need],
+        is_dumped: false,
         caused_by: None,
     }
 }

@@ -335,6 +335,8 @@ pub struct OwedResources {
     pub newest_request: Option<Seq>,
     /// Whether the client may not mean the wildcard (docs/protocol.md#f-21).
     pub is_guess: bool,
+    /// Whether a dump of the client lists the resources as requested and not received.
+    pub is_dumped: bool,
 }
 
 /// Resources that the server does not send, for the reason that it states

@@ -125,6 +125,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             broken: Vec::new(),
             newest_request: None,
             is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
+            is_dumped: false,
         };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
@@ -151,6 +152,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         broken: Vec::new(),
         newest_request: newest.filter(|newest| *newest > first.first),
         is_guess: false,
+        is_dumped: stream.is_dump(),
     };
     let messages =
         owed.requests.map_or_else(Vec::new, |span| sorted(vec![first.began_with(), span.first, span.last]));
@@ -201,23 +203,55 @@ fn reported_for_reason(
 /// Returns the problems of resources that warm for more than missing resources, which are problems
 /// of their own: those for which the server owes something, and those for which the client does.
 fn warming(store: &Store, stream: &Stream, track: &Track) -> [Option<ProblemFact>; 2] {
+    let warming = store.warming_of_track(stream, track);
+    let (in_time, mut of_server): (Vec<_>, Vec<_>) =
+        warming.into_iter().partition(WarmingFact::is_owed_by_client);
+    of_server.retain(|fact| !fact.is_told_by_needs());
     let limits = Limits { store };
-    let mut of_server = store.warming_of_track(stream, track);
-    of_server.retain(|fact| !fact.is_told_by_needs() && !fact.is_owed_by_client());
-    // The client has time to request what its resources refer to.
-    let limit = store.limits().resource_timeout;
-    let of_client = limit.map(|limit| store.unrequested_of_track(stream, track, (store.now(), limit)));
-    let of_client = of_client.unwrap_or_default();
-    let problem = |mut warming: Vec<WarmingFact>, blame| {
-        let more = warming.len().checked_sub(1)?;
-        let first = warming.swap_remove(0);
-        let start = Start { state: TypeState::Warming, at: first.since, n: first.response };
-        let limit = limits.left(first.since);
-        let urgency = if limit.is_some() { Urgency::Pending } else { Urgency::Warning };
-        let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
-        Some(ProblemFact { urgency, blame, ..fact(stream, track, start, problem) })
+    let is_in_time = |fact: &WarmingFact| stream.is_dump() || limits.left(fact.since).is_some();
+    let urgency = match of_server.first().is_some_and(is_in_time) {
+        true => Urgency::Pending,
+        false => Urgency::Warning,
     };
-    [problem(of_server, Blame::Server), problem(of_client, Blame::Client)]
+    let of_server = warming_problem(store, (stream, track), of_server, (Blame::Server, urgency));
+    [of_server, warming_of_client(store, (stream, track), in_time)]
+}
+
+/// Returns the problem of resources that warm until the client requests what they refer to: those
+/// of which the request is overdue, else those `waiting` of which it is still in time.
+fn warming_of_client(
+    store: &Store,
+    (stream, track): (&Stream, &Track),
+    mut waiting: Vec<WarmingFact>,
+) -> Option<ProblemFact> {
+    let limit = store.limits().resource_timeout;
+    let overdue = limit.map(|limit| store.unrequested_of_track(stream, track, (store.now(), limit)));
+    let overdue = overdue.filter(|overdue| !overdue.is_empty());
+    if let Some(overdue) = overdue {
+        return warming_problem(store, (stream, track), overdue, (Blame::Client, Urgency::Warning));
+    }
+    // A client that owes its verdict on the resources too has a problem of its own.
+    let is_in_time = |fact: &WarmingFact| {
+        let since = fact.client_owes_since().max(stream.opened);
+        limit.is_none_or(|limit| store.now().since(since) < limit)
+    };
+    waiting.retain(is_in_time);
+    warming_problem(store, (stream, track), waiting, (Blame::Client, Urgency::Pending))
+}
+
+/// Returns the problem of warming resources, the first of which stands for all; `None` without any.
+fn warming_problem(
+    store: &Store,
+    (stream, track): (&Stream, &Track),
+    mut warming: Vec<WarmingFact>,
+    (blame, urgency): (Blame, Urgency),
+) -> Option<ProblemFact> {
+    let more = warming.len().checked_sub(1)?;
+    let first = warming.swap_remove(0);
+    let start = Start { state: TypeState::Warming, at: first.since, n: first.response };
+    let limit = Limits { store }.left(first.since);
+    let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
+    Some(ProblemFact { urgency, blame, ..fact(stream, track, start, problem) })
 }
 
 /// Returns the problem of resources that the client uses without others that the server owes, and

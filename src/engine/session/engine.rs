@@ -512,14 +512,16 @@ impl Engine {
         when: (Seq, Time),
     ) {
         let has_redirects = self.has_structured_names();
-        let Some(track) = self.streams.get_mut(index).and_then(|stream| stream.tracks.get_mut(track)) else {
-            return;
-        };
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        // The dump of a client lists itself what warms.
+        let is_dump = stream.is_dump();
+        let Some(track) = stream.tracks.get_mut(track) else { return };
         let kind = track.kind;
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind)) {
+        if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind) && !is_dump) {
             track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
         }
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| passes_needs_on(kind)) {
+        let reads_needs = passes_needs_on(kind) || (can_warm(kind) && is_dump);
+        if let Some(semantics) = self.semantics.as_deref().filter(|_| reads_needs) {
             track.read_needs(catalog, (&self.needs, semantics), response);
         }
         if has_redirects && is_needed(kind) {

@@ -228,6 +228,11 @@ impl Stream {
         self.variant().is_some_and(Variant::is_aggregated)
     }
 
+    /// Whether the stream is the dump of a client, which has no messages.
+    pub(crate) fn is_dump(&self) -> bool {
+        self.variant() == Some(Variant::Dump)
+    }
+
     pub(crate) fn is_unary(&self) -> bool {
         self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
     }

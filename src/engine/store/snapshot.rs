@@ -60,6 +60,11 @@ impl StreamsSnapshot {
         tracks.map(|track| (&track.type_url, track.subscribed.wildcard))
     }
 
+    /// Whether all streams are dumps of clients.
+    pub(crate) fn is_dump(&self) -> bool {
+        self.streams.iter().all(Stream::is_dump)
+    }
+
     /// Returns the types and the newest version offered of each.
     pub fn offered(&self) -> impl Iterator<Item = (&TypeUrl, &str)> {
         let tracks = self.streams.iter().flat_map(Stream::tracks_in_order);
@@ -85,7 +90,8 @@ impl StreamsSnapshot {
             });
             let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
                 let fact = store.fact_without_hash((stream, track), name, slot.as_ref(), self.now);
-                let requested = track.waiting.get(name).map(|request| PendingRequest {
+                let request = track.waiting.get(name).filter(|_| !stream.is_dump());
+                let requested = request.map(|request| PendingRequest {
                     at: track.requested(&request),
                     n: request.first,
                     ended: track.ended,

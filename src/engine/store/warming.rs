@@ -41,8 +41,11 @@ pub struct WarmingFact {
     pub earlier: Option<BlobId>,
     /// The response without a verdict that the client withholds until the warming is over.
     pub withheld: Option<Seq>,
-    /// The resources that are waited for, the longest wait first. At least one.
+    /// The resources that are waited for, the longest wait first. At least one, except in a dump.
     pub needs: Vec<NeededResource>,
+    /// Whether a dump of the client lists the resource as warming. A dump does not say which side
+    /// owes what the resource waits for.
+    pub is_dumped: bool,
     /// The intervention of xdscope because of which it warms.
     pub caused_by: Option<Arc<InterventionFacts>>,
 }
@@ -97,12 +100,12 @@ pub struct WarmingUser {
 impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
-        self.needs.iter().all(|need| need.is_owed || need.is_malformed)
+        !self.is_dumped && self.needs.iter().all(|need| need.is_owed || need.is_malformed)
     }
 
     /// Whether the resource waits only for names that no resource can have.
     pub fn is_in_vain(&self) -> bool {
-        self.needs.iter().all(|need| need.is_malformed)
+        !self.is_dumped && self.needs.iter().all(|need| need.is_malformed)
     }
 
     /// Whether the order of the resource and of what it waits for is uncertain: the client asks for
@@ -114,7 +117,7 @@ impl WarmingFact {
     /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
     /// the resources.
     pub fn is_owed_by_client(&self) -> bool {
-        self.needs.iter().all(|need| need.is_unrequested)
+        !self.is_dumped && self.needs.iter().all(|need| need.is_unrequested)
     }
 
     /// Since when the client owes its request: from the start of the wait on, or since it gave up
@@ -192,6 +195,9 @@ impl Store {
 
     /// Returns the warming resources of a track, those for which the server owes something first.
     pub(crate) fn warming_of_track(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
+        if stream.is_dump() {
+            return self.warming_of_dump(stream, track);
+        }
         if track.warming.is_empty() {
             return Vec::new();
         }
@@ -261,6 +267,7 @@ impl Store {
             earlier: track.warming.earlier(warming.name).and_then(|blob| self.catalog.entry(blob).payload),
             withheld: track.withheld_since(warming.batch.seq),
             needs,
+            is_dumped: false,
             caused_by,
         })
     }
@@ -295,6 +302,10 @@ impl Store {
     pub fn warming_among(&self, stream: StreamId, url: &TypeUrl, names: &[Arc<str>]) -> Vec<Arc<str>> {
         let open = self.engine.stream(stream).filter(|stream| stream.closed.is_none());
         let track = open.and_then(|stream| Some((stream, stream.find(url)?)));
+        if let Some((stream, track)) = track.filter(|(stream, _)| stream.is_dump()) {
+            let dumped = self.warming_of_dump(stream, track).into_iter().map(|fact| fact.name);
+            return dumped.filter(|name| names.contains(name)).collect();
+        }
         let Some((stream, track)) = track.filter(|(_, track)| !track.warming.is_empty()) else {
             return Vec::new();
         };

@@ -28,7 +28,8 @@ pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
     out.put("withheld", fact.withheld.map(|n| n.0));
     out.put("waits_for", needs.collect::<Vec<Value>>());
     out.some("caused_by", fact.caused_by.as_ref().map(|facts| &*facts.by));
-    out.put("owes", if fact.is_owed_by_client() { "client" } else { "server" });
+    let side = if fact.is_owed_by_client() { "client" } else { "server" };
+    out.put("owes", Some(side).filter(|_| !fact.is_dumped));
     out.done()
 }
 

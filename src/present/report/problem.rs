@@ -329,6 +329,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
     // The server cannot send what a name in error stands for.
     let is_asked = blame == Blame::Client;
     let what = match blame {
+        _ if owed.is_dumped => "client has requested and not received",
         Blame::Client => "client asked for",
         Blame::Xdscope => "client waits for",
         _ => "server owes",
@@ -356,6 +357,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
             };
             text.push_str(&format!(", asked {}{asked}", earlier.unwrap_or_default()));
         }
+        None if owed.is_dumped => {}
         None if owed.is_first && owed.unreadable.is_none() && !owed.has_gap && blame != Blame::Xdscope => {
             text.push_str(", nothing sent yet");
         }

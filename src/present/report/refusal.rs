@@ -132,13 +132,16 @@ pub fn refused_update(update: &RefusedUpdate, nack: Option<&Nack>, name: &str) -
 }
 
 /// Returns `2 not answered yet, 1 in force`: the newest and the used version of a resource whose
-/// update has no verdict; `removal not answered yet, 1 in force`.
+/// update has no verdict; `removal not answered yet, 1 in force`; for a dump `2 warming, 1 in force`.
 pub fn unanswered_update(node: &GraphNode) -> String {
     let is_removal = node.unanswered.as_ref().is_some_and(|update| update.content.is_none());
     let version_of_update = node.version.as_deref().filter(|version| !version.is_empty());
     let newest = if is_removal { "removal" } else { version_of_update.unwrap_or("newest version") };
     let in_force = node.in_force.as_deref().map(|known| format!(", {} in force", version(known)));
-    format!("{newest} not answered yet{}", in_force.unwrap_or_default())
+    // A dump has no verdicts.
+    let is_dumped = node.warming.as_ref().is_some_and(|fact| fact.is_dumped);
+    let state = if is_dumped { "warming" } else { "not answered yet" };
+    format!("{newest} {state}{}", in_force.unwrap_or_default())
 }
 
 /// Returns the reason for a resource: its own, or the first one of a NACK about others.

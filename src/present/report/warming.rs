@@ -22,6 +22,9 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
 /// Returns the sentence of [`warming`] without what xdscope did.
 pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
     let mut text = format!("{} {} {}", warming_kind(fact.kind), shown_name(&fact.name), warming_needs(fact));
+    if fact.is_dumped {
+        return text;
+    }
     if let Some(first) = fact.needs.first() {
         if let Some(now) = now {
             text.push_str(&format!(" since {}", age(now.since(first.since))));
@@ -91,8 +94,12 @@ pub(super) fn warming_kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`.
+/// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`; `warms` if a dump does not say what
+/// for.
 pub fn warming_needs(fact: &WarmingFact) -> String {
+    if fact.needs.is_empty() {
+        return "warms".to_owned();
+    }
     let need = |need: &NeededResource| {
         let again = if need.is_resend && !fact.is_used_without { " again" } else { "" };
         format!("{} {}{again}", need.kind.label(), shown_name(&need.name))

@@ -31,6 +31,8 @@ const PARENTS: [Kind; 4] = [Kind::Lds, Kind::Cds, Kind::Rds, Kind::Srds];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let known = ctx.options.links.is_some() && ctx.knows_all_of(&PARENTS);
+    // A dump has no requests.
+    let known = known && !ctx.stream.is_dump();
     let Some(variant) = ctx.stream.variant().filter(|_| known && !request.outcome.added.is_empty()) else {
         return;
     };

@@ -17,11 +17,11 @@ pub(super) const WARMING: &[Field] = &[
     known(Always, "withheld", Count, "number of the response whose verdict the client withholds meanwhile"),
     field(Always, "waits_for", List(&Object(WAITS)), "resources that it waits for"),
     field(Maybe, "caused_by", Text, "fault or person of xdscope that caused it"),
-    field(
+    known(
         Always,
         "owes",
         Text,
-        "side that has to act: `server`, or `client` if it has not requested what the resource waits for",
+        "side that has to act: `server`, or `client` if it has not requested what the resource waits for; unknown in a dump",
     ),
 ];
 

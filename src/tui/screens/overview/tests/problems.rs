@@ -71,6 +71,7 @@ pub fn problems() -> Vec<ProblemFact> {
         broken: Vec::new(),
         newest_request: None,
         is_guess: false,
+        is_dumped: false,
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
