@@ -23,8 +23,10 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::Gone(ResourceState::Redirected) | NodeState::Replaced => "green",
         NodeState::Gone(_)
         | NodeState::NotAsked
+        | NodeState::NotDumped
         | NodeState::Ignored
         | NodeState::Elsewhere
+        | NodeState::InFile
         | NodeState::Orphan => "gray",
     }
 }
@@ -33,10 +35,11 @@ fn color(state: &NodeState) -> &'static str {
 type PendingWords = (fn(PendingStates) -> bool, &'static str);
 
 /// The pending states with their words, in the order in which a resource passes them.
-const PENDING_WORDS: [PendingWords; 3] = [
+const PENDING_WORDS: [PendingWords; 4] = [
     (|states| states.not_asked, "not asked for"),
     (|states| states.waiting, "waiting"),
     (|states| states.sent, "not answered yet"),
+    (|states| states.unseen, "unknown: not behind this tap"),
 ];
 
 /// Returns `all ready`, or the states of those that are not: `some not asked for, some waiting`.
@@ -87,7 +90,7 @@ fn lines(node: &GraphNode) -> [String; 3] {
         (NodeState::Ready, Some(version)) => version.to_owned(),
         (NodeState::Sent { in_force: true }, _) => unanswered_update(node),
         (state, Some(version)) if state.is_present() => format!("{version} {}", state.word()),
-        (NodeState::Elsewhere, _) => String::new(),
+        (NodeState::InFile, _) => String::new(),
         (state, _) => state.word().to_owned(),
     };
     let source = node.other_source.as_ref().map(other_source);

@@ -106,12 +106,16 @@ struct Status<'a> {
     warming: Vec<WarmingFact>,
     /// Differences to what the client has applied, for each of the states.
     applied: Option<Vec<Option<AppliedDiff>>>,
+    /// By client, the secrets that it has requested from another server and not received.
+    missing_secrets: Vec<(Option<Arc<str>>, StreamId, Vec<Arc<str>>)>,
     /// The problems of the selected streams and types.
     selected: Selected,
     /// The word for types without a state: empty if the filter hides states.
     none: &'static str,
     /// Whether facts were printed before, so that only changes follow.
     is_update: bool,
+    /// The words for the end of the source, if the facts are those of the end.
+    end: Option<&'static str>,
 }
 
 impl<'a> Status<'a> {
@@ -147,11 +151,27 @@ impl<'a> Status<'a> {
             streams.contains(&stream)
                 && (filter.is_empty() || is_shown() || (type_url.is_empty() && has_state()))
         });
+        let missing_secrets = applied.map(|applied| missing_secrets(&states, applied)).unwrap_or_default();
         let applied = applied
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
         let is_update = false;
         let none = if filter.is_empty() { "idle" } else { "" };
-        Status { none, store, schema, streams, states, matrix, marks, warming, applied, selected, is_update }
+        let end = None;
+        Status {
+            none,
+            store,
+            schema,
+            streams,
+            states,
+            matrix,
+            marks,
+            warming,
+            applied,
+            missing_secrets,
+            selected,
+            is_update,
+            end,
+        }
     }
 
     /// Removes what was printed before.
@@ -311,8 +331,39 @@ impl<'a> Status<'a> {
                 writeln!(out, "{}", display_safe(&format!("{node}: {label} applied: {what}: {names}")))?;
             }
         }
+        for (node, stream, names) in &self.missing_secrets {
+            let node = named(node.as_deref(), *stream);
+            let what = plural(names.len() as u64, "resource");
+            let names = report::names(names, MAX_NAMES);
+            let text = format!(
+                "{node}: SDS applied: {what} requested and not received: {names}; the server is not behind this \
+                 tap, and the likely cause if the client waits"
+            );
+            writeln!(out, "{}", display_safe(&text))?;
+        }
         Ok(())
     }
+}
+
+/// Returns the secrets that each client has requested and not received, as its dump says.
+///
+/// Leaves out clients with a stream of secrets.
+fn missing_secrets(
+    states: &[StateFact],
+    applied: &AppliedState,
+) -> Vec<(Option<Arc<str>>, StreamId, Vec<Arc<str>>)> {
+    let kind = |state: &StateFact| Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
+    let mut seen: HashSet<Option<Arc<str>>> = HashSet::new();
+    seen.extend(states.iter().filter(|state| kind(state) == Some(Kind::Sds)).map(|state| state.node.clone()));
+    let mut out = Vec::new();
+    for state in states.iter().filter(|state| state.last_state.is_none()) {
+        if seen.insert(state.node.clone()) {
+            let names = applied.unreceived(state.node.as_deref(), Kind::Sds);
+            out.push((state.node.clone(), state.stream, names));
+        }
+    }
+    out.retain(|(_, _, names)| !names.is_empty());
+    out
 }
 
 /// Waits until everything in a growing recording is in sync. Says so, and returns false, on a

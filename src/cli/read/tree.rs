@@ -155,9 +155,11 @@ impl Tree<'_> {
         let target = url.map(|url| known(self.get, self.graph, fact, &url, link)).unwrap_or_default();
         let target = format!("{target}{}", self.gap(fact, link));
         let source = link.other_source.as_ref().map(other_source).unwrap_or_default();
+        let unseen = state(self.graph, link.kind, &link.name).filter(|state| **state == NodeState::Elsewhere);
+        let unseen = unseen.map(|state| state.word().to_owned()).unwrap_or_default();
         let authority = link.authority.as_ref().map(authority_text).unwrap_or_default();
         let parts: Vec<String> =
-            [target, source, authority].into_iter().filter(|text| !text.is_empty()).collect();
+            [target, source, unseen, authority].into_iter().filter(|text| !text.is_empty()).collect();
         let name = shown_name(&link.name);
         format!("{} {arrow} {} {name}  {}", link.path, link.kind.label(), parts.join(", "))
     }
@@ -271,7 +273,8 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
         None if !needs_references(graph, user) => "not needed".to_owned(),
         None => match state(graph, link.kind, &link.name) {
             // The source follows.
-            Some(NodeState::Elsewhere) => String::new(),
+            Some(NodeState::Elsewhere | NodeState::InFile) => String::new(),
+            Some(state @ NodeState::NotDumped) => state.word().to_owned(),
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
             _ => "neither requested nor sent".to_owned(),
         },

@@ -111,6 +111,46 @@ fn healthy_config_dump_is_no_problem() {
     assert!(!findings.out.contains("delta-version-empty"), "{}", findings.out);
 }
 
+/// A config dump with active and warming resources, and without endpoints.
+const CLUSTERS_DUMP: &str = "tests/fixtures/cli/clusters_dump.json";
+
+/// A dump has no requests: nothing in it is "not requested", and only what it lists as warming warms.
+#[test]
+fn dump_says_itself_what_warms() {
+    let status = run(&["status", CLUSTERS_DUMP]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::Yes, Some("no problems")), "{}", status.out);
+    for line in ["cluster next waits for SDS site-cert", "listener public warms"] {
+        assert!(status.out.contains(line), "{line}: {}", status.out);
+    }
+    assert!(!status.out.contains("cluster cart") && !status.out.contains("request"), "{}", status.out);
+    let tree = run(&["get", CLUSTERS_DUMP, "-o", "tree"]).out;
+    assert!(tree.contains("EDS cart  not in the dump") && !tree.contains("neither requested"), "{tree}");
+    let states = run(&["status", CLUSTERS_DUMP, "-o", "jsonl"]).out;
+    let states = states.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let warming: Vec<serde_json::Value> =
+        states.filter(|object| object["state"] == "warming").map(|object| object["type"].clone()).collect();
+    assert_eq!(warming, ["cds", "lds"]);
+}
+
+/// Envoy lists an extension that it has requested and not received, without version and content.
+#[test]
+fn extension_that_never_came_is_not_present() {
+    let table = run(&["get", CLUSTERS_DUMP, "ecds"]).out;
+    let line = |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+    assert!(line("site.headers").contains("waiting"), "{table}");
+    assert!(line("site.limits").contains("present"), "{table}");
+}
+
+/// docs/protocol.md#h-02
+#[test]
+fn applied_dump_names_the_secrets_that_a_client_waits_for() {
+    let script = "tests/fixtures/views/listeners-not-requested.xds";
+    let status = run(&["status", script, "--applied", CLUSTERS_DUMP]).out;
+    let problem = "which is not behind this tap; its dump has not received SDS site-cert: the likely cause";
+    assert!(status.contains(problem), "{status}");
+    assert!(status.contains("SDS applied: 1 resource requested and not received: site-cert"), "{status}");
+}
+
 /// docs/protocol.md#f-02
 #[test]
 fn missing_versions_are_no_problem() {

@@ -111,6 +111,17 @@ impl AppliedState {
         }
     }
 
+    /// Returns the resources of a type that the client has requested and not received, as its dump
+    /// says.
+    pub fn unreceived(&self, node: Option<&str>, kind: Kind) -> Vec<Arc<str>> {
+        let Some((_, client)) = self.client(node) else { return Vec::new() };
+        let is_unreceived = |entry: &&DumpEntry| {
+            let is_of_kind = Kind::of_type_url(entry.type_url.as_str()).is_some_and(|(of, _)| of == kind);
+            is_of_kind && entry.absence == Some(Absence::Requested) && entry.active.is_none()
+        };
+        client.entries.iter().filter(is_unreceived).map(|entry| entry.name.clone()).collect()
+    }
+
     /// Compares the resources of a type on an open stream with the dump.
     ///
     /// Returns `None` if the stream is closed, or if the dump lacks the client or the type.

@@ -54,7 +54,8 @@ impl GraphBuilder {
         let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
         let servers = servers::of_streams(store, streams);
-        let graph = Graph { warming, has_unseen_clusters, servers, ..Graph::default() };
+        let is_dump = snapshot.is_dump();
+        let graph = Graph { warming, has_unseen_clusters, servers, is_dump, ..Graph::default() };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 

@@ -59,19 +59,24 @@ pub enum NodeState {
     Gone(ResourceState),
     /// Referenced, and neither sent nor requested.
     NotAsked,
+    /// Referenced, and not in the dump of the client, which may leave out the type.
+    NotDumped,
     /// Referenced and not there, while the client has an alternative of the name
     /// (`docs/protocol.md#k-29`).
     Replaced,
     /// Sent, and ignored by the client, which has not requested it (`docs/protocol.md#e-35`).
     Ignored,
-    /// Referenced with a config source whose stream, file or server is not visible.
+    /// Referenced with a config source whose stream or server is not visible. Whether the client has
+    /// the resource is unknown.
     Elsewhere,
+    /// Referenced with a file as config source.
+    InFile,
     /// Referenced and not sent, although the client has a wildcard subscription for the type, or
     /// the list collection that should have it.
     Dangling,
 }
 
-/// States that are neither in order nor a problem yet.
+/// States that are neither in order nor a problem yet, or that are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingStates {
     /// Referenced, and neither sent nor requested.
@@ -80,6 +85,8 @@ pub struct PendingStates {
     pub waiting: bool,
     /// Sent, without an answer yet.
     pub sent: bool,
+    /// From a source that is not visible.
+    pub unseen: bool,
 }
 
 impl PendingStates {
@@ -90,6 +97,7 @@ impl PendingStates {
             not_asked: self.not_asked || other.not_asked,
             waiting: self.waiting || other.waiting,
             sent: self.sent || other.sent,
+            unseen: self.unseen || other.unseen,
         }
     }
 
@@ -100,12 +108,13 @@ impl PendingStates {
 }
 
 impl NodeState {
-    /// Returns the state by itself if it is neither in order nor a problem yet.
+    /// Returns the state by itself if it is neither in order nor a problem yet, or is unknown.
     pub fn pending(&self) -> PendingStates {
         PendingStates {
             not_asked: *self == NodeState::NotAsked,
             waiting: matches!(self, NodeState::Waiting { .. }),
             sent: matches!(self, NodeState::Sent { .. }),
+            unseen: *self == NodeState::Elsewhere,
         }
     }
 
@@ -161,9 +170,11 @@ impl NodeState {
             self,
             NodeState::Dangling
                 | NodeState::NotAsked
+                | NodeState::NotDumped
                 | NodeState::Replaced
                 | NodeState::Ignored
                 | NodeState::Elsewhere
+                | NodeState::InFile
         )
     }
 
@@ -192,9 +203,11 @@ impl NodeState {
             NodeState::Missing { .. } => "missing",
             NodeState::Gone(state) => state.word(),
             NodeState::NotAsked => "not asked for",
+            NodeState::NotDumped => "not in the dump",
             NodeState::Replaced => "served by the alternative",
             NodeState::Ignored => "ignored",
-            NodeState::Elsewhere => "from another source",
+            NodeState::Elsewhere => "unknown: not behind this tap",
+            NodeState::InFile => "from a file",
             NodeState::Dangling => "dangling",
         }
     }
@@ -224,8 +237,10 @@ impl Graph {
         let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
         let is_unasked = node.state == NodeState::NotAsked;
-        if is_unasked && node.other_source.is_some() {
-            node.state = NodeState::Elsewhere;
+        let other_source = node.other_source.as_ref().filter(|_| is_unasked).map(|source| source.kind);
+        if let Some(source) = other_source {
+            let is_file = source == SourceKind::Path;
+            node.state = if is_file { NodeState::InFile } else { NodeState::Elsewhere };
         } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {

@@ -199,7 +199,7 @@ fn folded_rows_know_pending_states_below() {
         nodes.push((Kind::Cds, name, NodeState::Ready, uses));
     }
     let graph = graph(&nodes);
-    let states = PendingStates { not_asked: true, waiting: true, sent: false };
+    let states = PendingStates { not_asked: true, waiting: true, sent: false, unseen: false };
     let pending = |kind, name| graph.get(graph.find(kind, name).unwrap()).unwrap().pending;
     assert_eq!((pending(Kind::Lds, "web"), pending(Kind::Cds, "c15")), (states, states));
     assert_eq!(pending(Kind::Cds, "c1"), PendingStates::default());

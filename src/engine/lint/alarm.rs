@@ -26,6 +26,8 @@ pub(super) enum Alarm {
     Settled,
     /// A resource that nothing may refer to.
     Unreferenced,
+    /// A client that has clusters may never request listeners.
+    Listeners,
     /// A stream without keepalives.
     Silent,
     /// A stream may outlive those of its client that failed.
@@ -33,7 +35,7 @@ pub(super) enum Alarm {
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 11;
+    pub(super) const COUNT: usize = 12;
 }
 
 /// A timer that runs. The order is that of expiry.

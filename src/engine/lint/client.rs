@@ -1,6 +1,7 @@
 //! The client of a stream: its tracks, and the references between its resources.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::alarm::Alarm;
 use super::context::RuleContext;
@@ -9,6 +10,11 @@ use crate::lint::memory::references::{ROUTE_KINDS, ResourceRefs, has_references}
 use crate::session::{ResourceEntry, SymSet, Track, key};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Sym};
+
+/// Time from the first clusters to a late request for listeners.
+///
+/// Envoy waits for endpoints and secrets for 15 s, unless `initial_fetch_timeout` says otherwise.
+pub(super) const LISTENERS_LATE: Duration = Duration::from_secs(30);
 
 /// Clusters that the resources of a client refer to and that the client does not have.
 #[derive(Debug, Default)]
@@ -154,6 +160,7 @@ impl<'a> RuleContext<'a> {
     /// Remembers the references of a response.
     pub(super) fn note_references(&mut self, response: &ResponseContext<'_>) {
         self.arm_warming(response);
+        self.arm_listeners(response);
         let Some(kind) = response.track.kind.filter(|kind| has_references(Some(*kind))) else { return };
         if self.options.links.is_none() || self.seq.is_none() {
             return;
@@ -234,6 +241,15 @@ impl<'a> RuleContext<'a> {
     fn arm_warming(&mut self, response: &ResponseContext<'_>) {
         if self.seq.is_some() && response.track.warming.newest() == self.seq {
             self.arm(Alarm::Warming, self.at.after(self.options.timers.warm));
+        }
+    }
+
+    /// Sets the timer for the first request for listeners after the first clusters.
+    fn arm_listeners(&mut self, response: &ResponseContext<'_>) {
+        let track = response.track;
+        if track.kind == Some(Kind::Cds) && track.traffic.pushes == 1 && self.is_aggregated() {
+            self.state.clusters_since = Some(self.at);
+            self.arm(Alarm::Listeners, self.at.after(LISTENERS_LATE));
         }
     }
 }

@@ -31,6 +31,7 @@ use xdscope_wire::xdstp::lists as structured;
 
 pub use bootstrap::Bootstrap;
 pub use driver::Lint;
+pub(crate) use findings::finding::NO_LISTENERS;
 pub use findings::finding::{Blame, Finding};
 pub use rule::catalog::{rule, rules};
 pub use rule::options::{Constraints, KnownTypes, Links, Options, Reference, Timers};

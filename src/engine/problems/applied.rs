@@ -1,8 +1,11 @@
 //! Differences between what clients have accepted and what they use.
 
 use crate::applied::AppliedState;
-use crate::lint::Blame;
+use crate::lint::{Blame, NO_LISTENERS};
 use crate::store::{StateFact, Store};
+
+use xdscope_wire::event::Kind;
+use xdscope_wire::text::shown_name;
 
 use super::fact::{Problem, ProblemFact, ProblemKind, UnappliedResources, Urgency};
 
@@ -14,6 +17,25 @@ const MAX_LISTED_NAMES: usize = 3;
 pub(super) fn not_applied(store: &Store, applied: &AppliedState) -> Vec<ProblemFact> {
     let states = store.states();
     states.iter().filter_map(|state| of_state(store, applied, state)).collect()
+}
+
+/// Adds to the problems of clients that request no listeners which secrets they lack, as the dump
+/// says.
+pub(super) fn name_missing_secrets(applied: &AppliedState, problems: &mut [ProblemFact]) {
+    for problem in problems {
+        let Problem::Broken(finding) = &mut problem.problem else { continue };
+        if finding.cause != Some(NO_LISTENERS) || finding.over.is_some() {
+            continue;
+        }
+        let secrets = applied.unreceived(problem.node.as_deref(), Kind::Sds);
+        let Some(first) = secrets.first() else { continue };
+        let more = match secrets.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let first = shown_name(first);
+        finding.text.push_str(&format!("; its dump has not received SDS {first}{more}: the likely cause"));
+    }
 }
 
 fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<ProblemFact> {

@@ -55,7 +55,10 @@ pub fn problems_with_applied(
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
     findings::merge_resets(&mut out);
-    out.extend(applied.into_iter().flat_map(|applied| applied::not_applied(store, applied)));
+    if let Some(applied) = applied {
+        applied::name_missing_secrets(applied, &mut out);
+        out.extend(applied::not_applied(store, applied));
+    }
     out.sort_by_key(rank);
     mark_clients(store, &mut out);
     out

@@ -64,7 +64,7 @@ pub use track::claims::Claim;
 pub(crate) use track::condition::{Condition, Limits, OwedAgain};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::batches::WarmingCause;
-pub(crate) use warming::needs::{can_warm, is_needed};
+pub(crate) use warming::needs::{OtherNeed, ResourceKey, can_warm, is_needed};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 
 use std::sync::Arc;

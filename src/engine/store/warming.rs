@@ -1,6 +1,8 @@
 //! Clusters and listeners that warm: the client does not use them until others have arrived.
 
 pub(super) mod cause;
+mod of_dump;
+mod unseen;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -10,6 +10,11 @@ use crate::lint::rule::{Ending, Rule, Severity};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
+/// The rules about routes to clusters that the client does not have.
+const TRAFFIC_RULES: [&str; 3] = ["route-unknown-cluster", "break-before-make", "order-lds-before-cds"];
+/// The cause of findings about clients that have clusters and request no listeners.
+pub(crate) const NO_LISTENERS: &str = "no listeners";
+
 /// The side that breaks the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Blame {

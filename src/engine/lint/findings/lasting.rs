@@ -40,6 +40,8 @@ pub(crate) enum LastingState {
     Unrequested(SymSet),
     /// The client has not requested the type.
     UnrequestedType,
+    /// The client has clusters, and has not requested listeners.
+    UnrequestedListeners,
     /// The content of a file is not in use.
     UnusedFile,
     /// The client has no resource of the type.
@@ -97,6 +99,7 @@ impl LastingState {
             self,
             LastingState::UnusedFile
                 | LastingState::UnrequestedType
+                | LastingState::UnrequestedListeners
                 | LastingState::NoVerdict(_)
                 | LastingState::Broken { .. }
                 | LastingState::Content { .. }
@@ -470,6 +473,11 @@ impl RuleContext<'_> {
                 }
             } else if matches!(followed.state, LastingState::UnrequestedType) {
                 let is_requested = followed.place == place && track.traffic.requests > 0;
+                followed.names.retain(|_| !is_requested);
+            } else if matches!(followed.state, LastingState::UnrequestedListeners) {
+                let is_requested = client.as_ref() == Some(&followed.client)
+                    && track.kind == Some(Kind::Lds)
+                    && track.traffic.requests > 0;
                 followed.names.retain(|_| !is_requested);
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();

@@ -22,7 +22,9 @@
 //! ```
 //!
 //! Advice: Send the endpoints of each new or changed cluster, and the routes of each new listener.
-//! If the client does not request endpoints, look at its log and at the name in the cluster.
+//! If the client does not request endpoints, look at its log and at the name in the cluster. If it
+//! does not request listeners, look at the server of the secrets, and at the secrets in
+//! `/config_dump` of the admin interface.
 //!
 //! Reference: xDS protocol, "Resource warming".
 
@@ -32,16 +34,27 @@ pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
         .ends(Ending::State);
 
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
+pub(super) static CHECKS: &[Check] =
+    &[Check::Alarm(Alarm::Warming, check), Check::Alarm(Alarm::Listeners, check_listeners)];
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::lint::findings::finding::NO_LISTENERS;
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::state::MAX_NAMES;
-use crate::store::WarmingFact;
+use crate::nack::ClientKind;
+use crate::session::OtherNeed;
+use crate::store::{NeededResource, WarmingFact};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::text::shown_name;
+
+/// Time from the first clusters from which on a client without listeners is worth a note, although
+/// nothing shows what the client waits for: all of its listeners may be in its bootstrap.
+const LISTENERS_MISSING: Duration = Duration::from_secs(120);
+/// Resources of other servers that a text lists.
+const MAX_LISTED_NEEDS: usize = 3;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);
@@ -167,4 +180,63 @@ fn needed(facts: &[WarmingFact]) -> String {
         })
         .collect();
     words.join(" and ")
+}
+
+/// Reports an Envoy that has had clusters for long, and has never requested listeners.
+fn check_listeners(ctx: &mut RuleContext<'_>) {
+    let Some(track) = ctx.current_track().filter(|_| owes_listeners(ctx)) else { return };
+    let Some(since) = ctx.state.clusters_since.filter(|_| track.sent.count() > 0) else { return };
+    let mut unseen = ctx.store.unseen_needs(ctx.stream, track);
+    unseen.retain(|need| need.key.kind == Kind::Sds);
+    let is_blocked = !unseen.is_empty();
+    let missing_at = since.after(LISTENERS_MISSING);
+    if !is_blocked && ctx.at < missing_at {
+        return ctx.arm(Alarm::Listeners, missing_at);
+    }
+    // A cluster that warms explains why the client requests no listeners.
+    if !is_blocked && !ctx.store.warming_of_track(ctx.stream, track).is_empty() {
+        return;
+    }
+    let reason = match is_blocked {
+        true => format!("likely waits for {}", unseen_needs(ctx, &unseen)),
+        false => "unless all listeners are in its bootstrap".to_owned(),
+    };
+    let text = format!("client has clusters and requests no listeners: {reason}");
+    let past = Some(format!("client had clusters and requested no listeners for {{}}: {reason}"));
+    let severity = (!is_blocked).then_some(Severity::Info);
+    let draft = FindingDraft {
+        severity,
+        cause: Some(NO_LISTENERS),
+        guess: true,
+        ..FindingDraft::new(Blame::Client, text, &[])
+    };
+    ctx.report_lasting(&RULE, draft, Lasting { state: LastingState::UnrequestedListeners, since, past });
+}
+
+/// Whether a client is expected to request listeners, and has not: an Envoy with a wildcard
+/// subscription to clusters on ADS, all messages of which are known.
+fn owes_listeners(ctx: &RuleContext<'_>) -> bool {
+    let is_envoy = ctx.stream.node.as_ref().and_then(|node| ClientKind::of_user_agent(&node.user_agent));
+    let is_wildcard = ctx.current_track().is_some_and(|track| track.subscribed.is_wildcard());
+    let is_known = ctx.has_full_history() && !ctx.stream.open.partial;
+    let of_listeners = [Kind::Lds, Kind::Rds, Kind::Srds];
+    let has_requested = || {
+        let mut earlier = ctx.store.engine().ended_before(ctx.stream).flat_map(|stream| &stream.tracks);
+        of_listeners.iter().any(|kind| !ctx.tracks_of(*kind).is_empty())
+            || earlier.any(|track| track.kind == Some(Kind::Lds) && track.traffic.requests > 0)
+    };
+    is_envoy == Some(ClientKind::Envoy) && is_wildcard && is_known && ctx.is_grpc() && !has_requested()
+}
+
+/// Returns `SDS default, SDS ROOTCA from cluster sds-grpc, not behind this tap`.
+fn unseen_needs(ctx: &RuleContext<'_>, needs: &[OtherNeed]) -> String {
+    let name =
+        |need: &OtherNeed| format!("{} {}", need.key.kind.label(), shown_name(ctx.text(need.key.name)));
+    let listed: Vec<String> = needs.iter().take(MAX_LISTED_NEEDS).map(name).collect();
+    let more = super::support::and_more(needs.len().saturating_sub(MAX_LISTED_NEEDS));
+    let server = match needs.first().filter(|need| need.cluster != Sym::EMPTY) {
+        Some(need) => format!("cluster {}", shown_name(ctx.text(need.cluster))),
+        None => "another server".to_owned(),
+    };
+    format!("{}{more} from {server}, which is not behind this tap", listed.join(", "))
 }

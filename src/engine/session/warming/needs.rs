@@ -28,12 +28,22 @@ pub(crate) struct ResourceKey {
     pub(crate) name: Sym,
 }
 
+/// A resource that a content waits for, from a server apart from the stream of the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OtherNeed {
+    pub(crate) key: ResourceKey,
+    /// The cluster of the server; empty if the config source names none.
+    pub(crate) cluster: Sym,
+}
+
 /// The resources that a content waits for.
 #[derive(Clone, Debug, Default)]
 struct ContentNeeds {
     keys: Arc<[ResourceKey]>,
     /// Those of the resources that the client gets from the stream of the content itself.
     on_ads: Arc<[ResourceKey]>,
+    /// Those of the resources that the client gets from another server.
+    of_others: Arc<[OtherNeed]>,
     /// Whether the client gets the routes of scopes from that stream.
     has_scope_routes_on_ads: bool,
 }
@@ -88,7 +98,9 @@ impl Needs {
         let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|payload, _| used.has_blob(*payload));
         known.shrink_to_fit();
-        // The resources on ADS are among all of them.
+        let others = known.values().flat_map(|needs| needs.of_others.iter());
+        others.for_each(|need| used.name(need.cluster));
+        // The resources on ADS, and those of other servers, are among all of them.
         known.values().flat_map(|needs| needs.keys.iter()).for_each(|need| used.name(need.name));
     }
 
@@ -120,6 +132,7 @@ impl Needs {
         }
         let any = catalog.bytes(payload).unwrap_or_default();
         let (mut needs, mut on_ads): (Vec<ResourceKey>, Vec<ResourceKey>) = Default::default();
+        let mut of_others: Vec<OtherNeed> = Vec::new();
         let mut has_scope_routes_on_ads = false;
         let references = match kind {
             Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
@@ -139,6 +152,11 @@ impl Needs {
             if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
                 let name = catalog.intern(without_directives(&found.name));
                 let need = ResourceKey { kind: found.kind, name };
+                let is_other = !is_ads && found.source.is_some() && !needs.contains(&need);
+                if is_other {
+                    let cluster = found.cluster.as_deref().map_or(Sym::EMPTY, |name| catalog.intern(name));
+                    of_others.push(OtherNeed { key: need, cluster });
+                }
                 if is_ads && !on_ads.contains(&need) {
                     on_ads.push(need);
                 }
@@ -148,7 +166,8 @@ impl Needs {
             }
         }
         let keys: Arc<[ResourceKey]> = needs.into();
-        let needs = ContentNeeds { keys: keys.clone(), on_ads: on_ads.into(), has_scope_routes_on_ads };
+        let (on_ads, of_others) = (on_ads.into(), of_others.into());
+        let needs = ContentNeeds { keys: keys.clone(), on_ads, of_others, has_scope_routes_on_ads };
         self.learn(payload, needs);
         keys
     }
@@ -179,6 +198,11 @@ impl Needs {
     fn of_entry(&self, catalog: &Catalog, entry: Option<BlobId>) -> ContentNeeds {
         let payload = entry.and_then(|entry| catalog.entry(entry).payload);
         payload.and_then(|payload| self.get(payload)).unwrap_or_default()
+    }
+
+    /// Returns the needed resources that the client gets from another server.
+    pub(crate) fn of_others(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[OtherNeed]> {
+        self.of_entry(catalog, entry).of_others
     }
 
     /// Returns the needed resources that the client gets from the stream of the content itself, and

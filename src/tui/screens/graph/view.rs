@@ -246,11 +246,16 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
+        NodeState::NotDumped => format!("- {}", node.state.word()),
         NodeState::Replaced => format!("{} {}", glyphs.ok, node.state.word()),
         NodeState::Ignored => format!("- {} ignored", version(node)),
-        NodeState::Elsewhere => {
+        NodeState::Elsewhere | NodeState::InFile => {
             let source = node.other_source.as_ref().map(other_source).unwrap_or_default();
-            format!("- {}", display_safe(&source))
+            let unknown = match node.state {
+                NodeState::Elsewhere => format!(", {}", node.state.word()),
+                _ => String::new(),
+            };
+            format!("- {}{unknown}", display_safe(&source))
         }
         NodeState::Dangling if node.list.is_some() => "! dangling: not in the list".to_owned(),
         NodeState::Dangling => {
@@ -298,8 +303,10 @@ fn role(state: &NodeState) -> Role {
         NodeState::Dangling | NodeState::Warming { .. } | NodeState::Missing { .. } => Role::Warn,
         NodeState::Gone(_)
         | NodeState::NotAsked
+        | NodeState::NotDumped
         | NodeState::Ignored
         | NodeState::Elsewhere
+        | NodeState::InFile
         | NodeState::Orphan => Role::Muted,
     }
 }
@@ -342,7 +349,11 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Ignored, _) => "sent, but the client has not asked for it, and ignores it",
         (NodeState::Replaced, _) => "the client has the alternative in place of this name",
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
-        (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
+        (NodeState::NotDumped, _) => "referred to, and the dump does not have it",
+        (NodeState::Elsewhere, _) => {
+            "from another source, which is not behind this tap: whether the client has the resource is unknown"
+        }
+        (NodeState::InFile, _) => "the client reads the resource from a file",
         (NodeState::Sent { in_force: true }, _)
             if node.unanswered.as_ref().is_some_and(|update| update.content.is_none()) =>
         {
