@@ -17,8 +17,8 @@ use xdscope_engine::store::Store;
 use xdscope_schema::Schema;
 use xdscope_sources::{Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil, Until};
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::Clock;
-use xdscope_wire::text::{plural, size};
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::{latency, plural, size};
 
 use super::args::{Global, SourceArgs};
 use super::error::CliError;
@@ -162,7 +162,15 @@ pub(super) fn limit(
     }
     let name = passes.name().to_owned();
     let span = passes.span(&mut Progress::new(&name, global, io))?;
-    Ok(Limit::within(position, &span, &io.zone)?)
+    let limit = Limit::within(position, &span, &io.zone)?;
+    if let Limit::Time(at) = limit
+        && at > span.end
+        && !global.quiet
+    {
+        let [at, end] = [at, span.end].map(|time| latency(time.since(Time::ZERO)));
+        io.say(&format!("the source ends at +{end}: the state at +{at} supposes that no message came since"));
+    }
+    Ok(limit)
 }
 
 /// Folds SOURCE up to a position into a store, and prints its notices to stderr.

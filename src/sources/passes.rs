@@ -274,7 +274,7 @@ impl<T: Timeline> FrameSink for Until<T> {
     fn advance(&mut self, end: Time) {
         match self.limit {
             Limit::All => self.facts.advance(end),
-            Limit::Time(last) => self.facts.advance(end.min(last)),
+            Limit::Time(last) => self.facts.advance(last),
             Limit::Message(_) => {}
         }
     }

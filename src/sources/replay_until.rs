@@ -140,7 +140,8 @@ impl Limit {
         }
     }
 
-    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does.
+    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does. An offset
+    /// may lie past the end of the source.
     ///
     /// # Errors
     ///
@@ -161,8 +162,9 @@ impl Limit {
                 Ok(Limit::Message(*n))
             }
             ReplayPosition::Moment(moment) => {
-                let time = moment.time(span.clock, span.end, zone);
-                time.map(Limit::Time).ok_or(PositionError::NoDates)
+                let time = moment.time(span.clock, span.end, zone).ok_or(PositionError::NoDates)?;
+                let is_offset = matches!(moment, FilterTime::Offset(_));
+                Ok(Limit::Time(if is_offset { time } else { time.min(span.end) }))
             }
         }
     }
@@ -244,7 +246,7 @@ impl Replay {
         }
         match limit {
             Limit::All => self.store.advance(self.end),
-            Limit::Time(last) => self.store.advance(self.end.min(*last)),
+            Limit::Time(last) => self.store.advance(*last),
             Limit::Message(_) => {}
         }
     }

@@ -17,8 +17,8 @@ use xdscope_present::applied::applied_lines;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role, Row, Rows};
 use xdscope_schema::Schema;
-use xdscope_sources::Folded;
-use xdscope_wire::event::{StreamId, TypeUrl, Variant};
+use xdscope_sources::{Folded, ReplayPosition, SourceFormat};
+use xdscope_wire::event::{Kind, StreamId, TypeUrl, Variant};
 use xdscope_wire::text::{age, count, display_safe, plural, type_label};
 
 use super::wait;
@@ -43,7 +43,9 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
-    let Folded { facts, schema, .. } = source::analyse_at(source, &args.at, analysis::rules, global, io)?;
+    let folded = source::analyse_at(source, &args.at, analysis::rules, global, io)?;
+    let is_at_end = args.at == ReplayPosition::End && folded.format != SourceFormat::Live;
+    let Folded { facts, schema, .. } = folded;
     let (store, lint) = facts.into_parts();
     let applied = match &args.applied {
         Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
@@ -51,7 +53,8 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     select::say_unknown(&filter, &store, global.quiet, io);
-    let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
+    let mut status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
+    status.end = is_at_end.then_some("the recording ends");
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
     let has_problems = status.has_problems();
@@ -249,6 +252,12 @@ impl<'a> Status<'a> {
             self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
         if !self.is_update {
             writeln!(out, "{}", report::problem_count_line(&self.selected.problems, self.diverged()))?;
+            let (clock, now) = (self.store.clock(), self.store.now());
+            let yet =
+                self.end.and_then(|end| report::no_problem_yet(&self.selected.problems, &clock, (now, end)));
+            if let Some(text) = yet {
+                writeln!(out, "{text}")?;
+            }
         }
         if wrong.is_empty() {
             return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };

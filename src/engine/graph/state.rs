@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use crate::nack::RestUse;
 use crate::store::{AbsentBy, OwedAgainFact, PendingRequest, ResourceFact, ResourceState};
-use xdscope_schema::links::usual_referring_kinds;
+use xdscope_schema::links::{SourceKind, usual_referring_kinds};
 use xdscope_wire::event::{Kind, Time};
 
 use super::{Graph, NodeId};

@@ -184,7 +184,7 @@ impl Store {
     }
 
     fn warming_facts(&self, stream: &Stream) -> Vec<WarmingFact> {
-        let tracks = stream.tracks_shown().filter(|track| !track.warming.is_empty());
+        let tracks = stream.tracks_shown();
         tracks.flat_map(|track| self.warming_of_track(stream, track)).collect()
     }
 

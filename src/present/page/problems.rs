@@ -60,6 +60,10 @@ pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
         html.text(&report::problem(worst, &page.store.clock()));
         html.close("p");
     }
+    let moment = (page.store.now(), "the recording ends");
+    if let Some(text) = report::no_problem_yet(&page.problems, &page.store.clock(), moment) {
+        html.element("p", &[("class", "lead")], &text);
+    }
     html.open("p", &[("class", "muted")]);
     html.text(&page.summary());
     html.close("p");

@@ -50,8 +50,8 @@ pub use state::{
     listed_names, names, owed_again, resource_count, severity, state_text, state_word, subscribed,
 };
 pub use verdict::{
-    Census, VerdictLine, brief_error, problem_count_line, problem_lives, problem_reason, shortest_error,
-    verdict,
+    Census, VerdictLine, brief_error, no_problem_yet, problem_count_line, problem_lives, problem_reason,
+    shortest_error, verdict,
 };
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 

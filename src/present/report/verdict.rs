@@ -24,6 +24,10 @@ pub struct Census {
     pub ended: usize,
     /// Types of open streams that are diverged: xdscope has changed or withheld messages.
     pub diverged: usize,
+    /// Lasting findings about routes in force to clusters that their client does not have.
+    pub traffic_gaps: usize,
+    /// The facts are those of the end of a recording.
+    pub is_at_end: bool,
     /// The resources are from files, which have no clients.
     pub is_file: bool,
     /// The newest push of the last minutes.
@@ -78,14 +82,44 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
-        let text = format!("no problem; {}, still in time", headline(first, clock, ""));
+        let text = match no_problem_yet(problems, clock, (now, "the recording ends")) {
+            Some(text) if census.is_at_end => format!("{text}: {}", headline(first, clock, "")),
+            Some(_) => format!("no problem; {}, still in time", headline(first, clock, "")),
+            None => format!("no problem; {}", headline(first, clock, "")),
+        };
         let more = pending().count() - 1;
         return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
     }
     if let Some(text) = diverged_types(census.diverged) {
         return VerdictLine::new(text, Role::Warn);
     }
+    if census.traffic_gaps > 0 && census.open > 0 {
+        let text = "no problem, but routes in force point to clusters that a client does not have";
+        return VerdictLine::new(text, Role::Warn);
+    }
     in_sync(problems.len(), census, clock, now)
+}
+
+/// Returns `no problem yet: the recording ends 1ms after the request`; `None` if nothing is waited
+/// for, if there is a problem, or without a clock. `end`: the end of the source.
+pub fn no_problem_yet(problems: &[ProblemFact], clock: &Clock, (now, end): (Time, &str)) -> Option<String> {
+    if clock.untimed || problems.iter().any(ProblemFact::is_wrong) {
+        return None;
+    }
+    let pending = problems.iter().filter(|fact| fact.urgency == Urgency::Pending);
+    let (since, message) = pending.map(waits_since).min()?;
+    Some(format!("no problem yet: {end} {} after the {message}", latency(now.since(since))))
+}
+
+/// Returns since when an answer is waited for, and the message that the wait began with.
+fn waits_since(fact: &ProblemFact) -> (Time, &'static str) {
+    match &fact.problem {
+        Problem::Warming(warming) => match warming.first.needs.first() {
+            Some(need) if need.asked.is_some() => (need.since, "request"),
+            _ => (fact.since, "response"),
+        },
+        _ => (fact.since, "request"),
+    }
 }
 
 /// Returns the number of problems, or that types are diverged although there is none: `2 problems`.
@@ -262,6 +296,13 @@ pub fn problem_lives(fact: &ProblemFact, clock: &Clock) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn node_without_a_target_for_its_traffic_is_not_in_sync() {
+        let census = Census { open: 1, traffic_gaps: 1, ..Census::default() };
+        let line = verdict(&[], &census, &Clock::default(), Time::ZERO);
+        assert!(line.text.starts_with("no problem, but routes") && line.role == Role::Warn, "{}", line.text);
+    }
 
     #[test]
     fn count_says_that_types_are_diverged() {

@@ -60,6 +60,8 @@ fn census(model: &Model, data: &dyn Data) -> Census {
         open: open_nodes,
         ended: count_nodes(&rows) - open_nodes,
         diverged,
+        traffic_gaps: data.findings().iter().filter(|finding| finding.is_traffic_gap()).count(),
+        is_at_end: model.common.info.bar.as_ref().is_some_and(|bar| bar.at_end),
         is_file,
         last_push: model.common.activity.last_push(),
         slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),

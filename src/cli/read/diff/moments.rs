@@ -58,7 +58,7 @@ impl<'a> Moments<'a> {
             }
             match moment.limit {
                 Limit::All => self.store.advance(self.end),
-                Limit::Time(last) => self.store.advance(self.end.min(last)),
+                Limit::Time(last) => self.store.advance(last),
                 Limit::Message(_) => {}
             }
             // Nothing is picked yet.

@@ -116,6 +116,12 @@ impl Finding {
         self.over.is_none() && matches!(self.rule.ending, Ending::State | Ending::Content)
     }
 
+    /// Whether the finding is about routes to clusters that the client does not have, and has not
+    /// ended: requests fail.
+    pub fn is_traffic_gap(&self) -> bool {
+        self.over.is_none() && TRAFFIC_RULES.contains(&self.rule.id)
+    }
+
     /// Whether the finding is or was a problem, and not just a note.
     pub(crate) fn is_rated(&self) -> bool {
         self.severity > Severity::Info

@@ -145,6 +145,8 @@ pub(crate) struct TrackState {
     pub(crate) reported_warming: SymMap<Seq>,
     /// Resources that were reported because the client had not requested what they need.
     pub(crate) reported_unrequested: SymMap<Seq>,
+    /// When the first clusters came.
+    pub(crate) clusters_since: Option<Time>,
     /// References to entries in lists, and whether the list was sent without the entry:
     /// `docs/protocol.md#k-15`.
     pub(crate) entry_references: BTreeMap<EntryReference, bool>,
