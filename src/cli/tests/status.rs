@@ -114,7 +114,7 @@ fn healthy_config_dump_is_no_problem() {
 /// A config dump with active and warming resources, and without endpoints.
 const CLUSTERS_DUMP: &str = "tests/fixtures/cli/clusters_dump.json";
 
-/// A dump has no requests: nothing in it is "not requested", and only what it lists as warming warms.
+/// A dump has no requests: nothing is "not requested", and only resources listed as warming warm.
 #[test]
 fn dump_says_itself_what_warms() {
     let status = run(&["status", CLUSTERS_DUMP]);
