@@ -6,8 +6,9 @@
 //! `initial_fetch_timeout` says otherwise), an Envoy from version 1.32 on goes on with the
 //! endpoints that it has from an ADS stream, and the wait is over. An earlier Envoy, or one that
 //! gets endpoints from another stream, uses the cluster without endpoints then. An Envoy requests
-//! listeners once its clusters are ready: one that has clusters for more than 30 s and has never requested listeners
-//! likely waits for the secrets of its clusters, if these come from a server that is not visible.
+//! listeners once its clusters are ready: one that has clusters for more than 30 s and has never
+//! requested listeners likely waits for the secrets of its clusters, if these come from a server
+//! that is not visible.
 //! Without such secrets the finding is info: all listeners may be in the bootstrap. A client that
 //! follows references and never requests the endpoints of a cluster on its ADS stream waits for
 //! nothing. The order of separate streams is uncertain: there the finding is info, although the
