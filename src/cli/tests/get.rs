@@ -181,3 +181,18 @@ fn names_the_reason_of_each_refusal_in_a_dump() {
     state.retain(|object| object["object"] == "state");
     assert_eq!((&state[0]["state"], &state[0]["nack_count"]), (&"nack".into(), &2.into()));
 }
+
+/// docs/protocol.md#f-34: the reason stays as long as the refusal, also of a NACK without a name.
+#[test]
+fn reason_stays_as_long_as_the_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.xds");
+    let script =
+        "node n\nstream 1 delta cds\n>\n< n=1 [a@1 b@1]\n> n=1\n< n=2 [b~2@2]\n> n=2 nack=\"too many\"
+        < n=3 [a~2@2]\n> n=3\n< n=4 [a~3@3]\n> n=4 nack=\"a: other\"\n";
+    std::fs::write(&path, script).unwrap();
+    let all = objects(&["get", path.to_str().unwrap(), "cds", "-o", "jsonl"]);
+    let of = |name: &str| all.iter().find(|one| one["name"] == name).expect("a resource");
+    assert_eq!(of("b")["refused_reason"], "too many");
+    assert!(of("a")["refused_reason"].as_str().is_some_and(|reason| reason.contains("other")), "{all:?}");
+}

@@ -2,9 +2,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::store::{Store, StreamsSnapshot, Wildcard};
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Kind, StreamId};
+use xdscope_wire::event::{Kind, StreamId, Variant};
 
-use super::{Graph, NodeId, References, servers};
+use super::{Graph, NodeId, References, is_read, servers};
 
 /// Number of passes over the nodes.
 const PASSES_PER_NODE: usize = 3;
@@ -54,8 +54,8 @@ impl GraphBuilder {
         let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
         let servers = servers::of_streams(store, streams);
-        let is_dump = snapshot.is_dump();
-        let graph = Graph { warming, has_unseen_clusters, servers, is_dump, ..Graph::default() };
+        let (is_dump, unseen) = (snapshot.is_dump(), unseen_kinds(store, streams));
+        let graph = Graph { warming, has_unseen_clusters, is_dump, unseen, servers, ..Graph::default() };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 
@@ -122,6 +122,24 @@ impl GraphBuilder {
             .filter_map(|(url, version)| Some((Kind::of_type_url(url.as_str())?.0, version.to_owned())));
         (self.graph, offered.collect())
     }
+}
+
+/// Returns the types that refer to others, and of which the client of the streams may have resources
+/// that were not recorded.
+fn unseen_kinds(store: &Store, streams: &[StreamId]) -> HashSet<Kind> {
+    let mut unseen = HashSet::new();
+    for stream in streams.iter().filter_map(|stream| store.engine().stream(*stream)) {
+        let is_delta = stream.variant().is_some_and(Variant::is_delta);
+        let has_lost = |kind: Kind| {
+            let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(kind)).peekable();
+            if tracks.peek().is_none() {
+                return stream.lost.is_some() && stream.is_aggregated();
+            }
+            tracks.any(|track| !track.knows_all_resources(is_delta))
+        };
+        unseen.extend(Kind::all().filter(|kind| is_read(*kind) && has_lost(*kind)));
+    }
+    unseen
 }
 
 impl Graph {

@@ -198,6 +198,8 @@ pub struct Graph {
     has_unseen_clusters: bool,
     /// Whether the graph is of the dump of a client, which has no requests.
     is_dump: bool,
+    /// Types of which the client may have resources that were not recorded.
+    unseen: HashSet<Kind>,
     /// Nodes to which an update without a verdict refers: they are no orphans.
     awaited: HashSet<NodeId>,
     /// The warming resources, until the nodes have them.

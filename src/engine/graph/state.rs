@@ -66,8 +66,8 @@ pub enum NodeState {
     Replaced,
     /// Sent, and ignored by the client, which has not requested it (`docs/protocol.md#e-35`).
     Ignored,
-    /// Referenced with a config source whose stream or server is not visible. Whether the client
-    /// has the resource is unknown.
+    /// Referenced with a config source whose stream or server is not visible. Whether the client has
+    /// the resource is unknown.
     Elsewhere,
     /// Referenced with a file as config source.
     InFile,
@@ -249,10 +249,11 @@ impl Graph {
             node.state = NodeState::Warming { since: Some(warming.since) };
         } else if !is_used && !self.awaited.contains(&id) && node.state == NodeState::Ready {
             // The reference may be in the bootstrap if the client gets no resources that could
-            // refer to this one.
-            let has_possible_users =
-                usual_referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
-            if has_orphans(node.kind) && has_possible_users {
+            // refer to this one, or in a resource that was not recorded.
+            let parents = usual_referring_kinds(node.kind);
+            let has_possible_users = parents.iter().any(|parent| self.sent.contains(parent));
+            let has_unseen_users = parents.iter().any(|parent| self.unseen.contains(parent));
+            if has_orphans(node.kind) && has_possible_users && !has_unseen_users {
                 node.state = NodeState::Orphan;
             }
         }

@@ -30,6 +30,8 @@ pub(super) enum Alarm {
     Listeners,
     /// A stream without keepalives.
     Silent,
+    /// Stated resources that no response has mentioned: `docs/protocol.md#f-17`.
+    Claims,
     /// A stream may outlive those of its client that failed.
     Outlived,
 }

@@ -70,8 +70,12 @@ impl<'a> RuleContext<'a> {
             let stream = self.store.engine().streams().get(stream);
             stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta())
         };
-        let mut tracks = kinds.iter().flat_map(|kind| self.tracks_of(*kind));
-        tracks.all(|(stream, track)| track.knows_all_resources(is_delta(stream)))
+        kinds.iter().all(|kind| {
+            let tracks = self.tracks_of(*kind);
+            // The client may have requested the type before the recording.
+            let is_seen = !tracks.is_empty() || self.has_full_history();
+            is_seen && tracks.iter().all(|(stream, track)| track.knows_all_resources(is_delta(*stream)))
+        })
     }
 
     /// Returns the clusters that the resources refer to and that the client does not have.

@@ -7,9 +7,18 @@ use crate::lint::memory::structured_contents::{InlineContent, InlineVersion, has
 use crate::session::{Track, key};
 use xdscope_wire::content::{BlobForm, BlobId, Catalog, List};
 use xdscope_wire::discovery::fields::{any, resource};
-use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::event::{Kind, Sym, TYPE_PREFIX};
 use xdscope_wire::pb::Fields;
 use xdscope_wire::{Message, MessageBody};
+
+/// What the entries of a response have in common.
+struct ScannedList {
+    /// The type URL of the response.
+    own: Option<Sym>,
+    is_delta: bool,
+    /// Whether the response has one entry.
+    is_single: bool,
+}
 
 /// Conspicuous entries of a response, found in one pass for all rules.
 #[derive(Debug, Default)]
@@ -58,14 +67,17 @@ impl ResponseScan {
         let mut scan = ResponseScan::default();
         let Some(list) = message.resources() else { return scan };
         let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
-        let is_delta = matches!(message.body, MessageBody::DeltaResponse(_));
         // A response may state another type than that of its method.
         let stated = message.type_url();
         let own = if stated.is_empty() { &track.type_url } else { &stated };
-        let own = catalog.strings().find(own.as_str());
+        let of = ScannedList {
+            own: catalog.strings().find(own.as_str()),
+            is_delta: matches!(message.body, MessageBody::DeltaResponse(_)),
+            is_single: list.len() == 1,
+        };
         for (at, id) in list.blobs().iter().enumerate() {
             if clean_ids.get(at) != Some(id) {
-                scan.entry(catalog, track, own, is_delta, *id);
+                scan.entry(catalog, track, &of, *id);
             }
         }
         if scan.is_clean() {
@@ -103,14 +115,15 @@ impl ResponseScan {
         }
     }
 
-    /// Adds an entry to the lists that it belongs to. `own` is the type URL of the response.
-    fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
+    /// Adds an entry to the lists that it belongs to.
+    fn entry(&mut self, catalog: &Catalog, track: &Track, of: &ScannedList, id: BlobId) {
+        let ScannedList { own, is_delta, is_single } = *of;
         let entry = catalog.entry(id);
         if !is_delta && entry.name == Sym::EMPTY && is_delta_resource(catalog, track, id) {
             self.of_delta.push(id);
             return;
         }
-        if entry.name == Sym::EMPTY && should_be_named(catalog, track, id) {
+        if entry.name == Sym::EMPTY && should_be_named(catalog, track, id, is_single) {
             let list = if is_unreadable(catalog, id) { &mut self.unreadable } else { &mut self.nameless };
             list.push(id);
         }
@@ -146,8 +159,12 @@ impl ResponseScan {
     }
 }
 
-/// Whether an entry without a name should have one.
-fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
+/// Whether an entry without a name should have one. `is_single`: the response has no other entry.
+fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId, is_single: bool) -> bool {
+    // A type of another plane may have one resource, which needs no name.
+    if track.kind.is_none() && is_single {
+        return false;
+    }
     match &catalog.blob(id).form {
         BlobForm::Any { .. } => track.kind.is_some_and(|kind| kind.name_field().is_some()),
         BlobForm::Wrapper { .. } => {
@@ -178,8 +195,13 @@ fn is_unreadable(catalog: &Catalog, id: BlobId) -> bool {
 
 /// Whether a resource may be on the track of another type (`docs/protocol.md#e-28`).
 ///
-/// Redirects may be, and collections under a structured name.
+/// Redirects may be, collections under a structured name, and any type on a track whose type URL is
+/// that of no payload.
 fn may_differ(catalog: &Catalog, track: &Track, name: Sym, type_url: Sym) -> bool {
+    // No payload has a type URL that is not in the published form.
+    if !track.type_url.as_str().starts_with(TYPE_PREFIX) {
+        return true;
+    }
     let type_url = catalog.text(type_url);
     if type_url == LOCATOR {
         return true;

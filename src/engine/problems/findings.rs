@@ -302,10 +302,12 @@ impl Causes {
             let is_unanswered = |of: &ProblemFact| matches!(of.problem, Problem::Unanswered { .. });
             finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
         };
-        let refusal = finding.messages.iter().find_map(of_message).filter(is_cause);
-        let refusal = refusal.or_else(|| self.refused_among(store, problems, finding));
-        if refusal.is_some() && !is_about_others(store, finding) {
-            return refusal;
+        if is_refusable(finding) {
+            let refusal = finding.messages.iter().find_map(of_message).filter(is_cause);
+            let refusal = refusal.or_else(|| self.refused_among(store, problems, finding));
+            if refusal.is_some() && !is_about_others(store, finding) {
+                return refusal;
+            }
         }
         if let Some(at) = self.missed_by(problems, finding) {
             return Some(at);
@@ -379,7 +381,7 @@ impl Causes {
             let is_owed = |track: &&Track| {
                 let request = track.waiting.get(name);
                 let is_waiting = request.is_some_and(|request| request.is_owed());
-                track.kind == Some(need.kind) && (is_waiting || track.subscription.wildcard_owed.is_some())
+                track.kind == Some(need.kind) && (is_waiting || track.wildcard_owed().is_some())
             };
             let mut carriers = store.engine().open_of_kind(stream, need.kind);
             carriers.find_map(|(_, carrier)| {
@@ -388,6 +390,13 @@ impl Causes {
             })
         })
     }
+}
+
+/// Whether a client may refuse a response for what the finding says. A note about a server, unless
+/// it is about the content, does not say why a response is refused.
+fn is_refusable(finding: &Finding) -> bool {
+    let is_note = finding.severity == Severity::Info && finding.blame == Blame::Server;
+    !is_note || finding.rule.ends_with_other_content()
 }
 
 /// Whether a finding about a response is about other resources than those that the client names in

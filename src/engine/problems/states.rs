@@ -106,7 +106,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let limits = Limits { store };
     let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
     let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
-        let (at, n) = track.subscription.wildcard_owed?;
+        let (at, n) = track.wildcard_owed()?;
         let limit = limits.left(at);
         let unreadable = stream.unreadable.filter(|seq| *seq > n);
         let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));

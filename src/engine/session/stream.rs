@@ -287,7 +287,9 @@ impl Stream {
     /// for that type, or has asked for it. `known`: the track of the method.
     fn is_of_stated(&self, message: &Message, stated: &TypeUrl, known: Option<&Track>) -> bool {
         match message.request() {
-            Some(request) => known.is_none_or(|track| track.responses.find(request.response_nonce).is_none()),
+            Some(request) => {
+                !known.is_some_and(|track| track.responses.find(request.response_nonce).is_some())
+            }
             None => self.find(stated).is_some_and(|track| track.traffic.requests > 0),
         }
     }

@@ -2,12 +2,14 @@ pub(super) mod released_names;
 pub(super) mod subscribe;
 use std::sync::Arc;
 
-use xdscope_wire::content::UsedContent;
+use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::Wildcard;
 use crate::session::content::name_map::NameMap;
 use crate::session::content::names::{NameRuns, NameSet, SymSet};
+use crate::session::content::resource_set::ResourceEntry;
+use xdscope_wire::xdstp::glob_matches;
 
 /// The subscription of a client to one type.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +32,15 @@ impl SubscribedNames {
 
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_wildcard() && self.names.is_empty()
+    }
+
+    /// Whether the client names a resource: directly, by an alias, or by one of the globs among the
+    /// names.
+    pub(super) fn has(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry, globs: &[Sym]) -> bool {
+        let aliases = slot.blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+        let mut spellings = aliases.iter().copied().chain([name]).map(|of| catalog.first_spelling(of));
+        let is_member = |glob: &Sym| glob_matches(catalog.text(*glob), catalog.text(name));
+        spellings.any(|of| self.names.contains(of)) || globs.iter().any(is_member)
     }
 
     /// Marks the names as used.
@@ -62,6 +73,8 @@ pub(crate) struct NameRequest {
     pub(crate) is_served: bool,
     /// No resource can have the name (docs/protocol.md#k-02).
     pub(crate) is_malformed: bool,
+    /// The client does not name the resource: it had given up the wildcard, and requests it again.
+    pub(crate) is_member: bool,
 }
 
 impl NameRequest {
@@ -123,6 +136,7 @@ impl PendingNames {
             Some(known) => {
                 known.last = request.last;
                 known.count += 1;
+                known.is_member &= request.is_member;
             }
             None => {
                 self.with_resource += usize::from(request.has_resource);
@@ -181,6 +195,11 @@ impl PendingNames {
             self.single.retain(|name, _| !sent.contains(&name));
         }
         self.with_resource = self.single.values().filter(|request| request.has_resource).count();
+    }
+
+    /// Returns the members of a wildcard that the client waits for.
+    pub(crate) fn members(&self) -> Vec<Sym> {
+        self.single.iter().filter(|(_, request)| request.is_member).map(|(name, _)| name).collect()
     }
 
     /// Whether the client waits for a resource that it has.

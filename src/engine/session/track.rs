@@ -1,5 +1,6 @@
 pub(super) mod answer;
 pub(super) mod answer_verdict;
+mod answered;
 pub(super) mod claims;
 pub(super) mod condition;
 pub(super) mod delta;
@@ -142,6 +143,7 @@ impl Track {
     pub(crate) fn lose_messages(&mut self) {
         self.partial = true;
         self.last_gap = self.responses.next();
+        self.verdicts.forget_unseen();
         self.has_lost = true;
         self.names_known = false;
         // Whether the client ignores a resource depends on the names that are known.

@@ -363,7 +363,7 @@ impl WarmingView<'_> {
             let (name, asked, at, is_owed) = match waiting.find(of_routes) {
                 Some((name, request)) => (name, request.first, request.since, true),
                 None => {
-                    let wildcard = track.subscription.wildcard_owed;
+                    let wildcard = track.wildcard_owed();
                     let asked = wildcard.map(|(_, n)| n).or(track.traffic.unanswered);
                     let asked = asked.or(track.traffic.last_request)?;
                     let looks_up = !track.subscribed.is_wildcard();
@@ -402,7 +402,7 @@ impl WarmingView<'_> {
             return NeedState::Met;
         }
         let request = |track: &Track| {
-            let owed = track.subscription.wildcard_owed;
+            let owed = track.wildcard_owed();
             let is_owed = owed.is_some() || !track.waiting.is_empty();
             let at = owed.map_or(track.traffic.began, |(at, _)| at);
             let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;

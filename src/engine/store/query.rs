@@ -79,7 +79,7 @@ impl Store {
         let mut left = Vec::new();
         for track in &stream.tracks {
             counts.add(counts_of_reconnect(track));
-            self.add_left(&mut left, track, track.carried.left.iter().copied());
+            self.add_left(&mut left, track, track.carried.left_names());
         }
         if stream.reconnect_of.is_none() && counts.claimed == 0 {
             return None;
@@ -131,7 +131,7 @@ impl Store {
         let track = self.engine.stream(stream)?.find(type_url)?;
         let counts = counts_of_reconnect(track);
         let mut left = Vec::new();
-        self.add_left(&mut left, track, track.carried.left.iter().copied());
+        self.add_left(&mut left, track, track.carried.left_names());
         (counts != ReconnectCounts::default()).then_some(ReconnectFact { counts, left })
     }
 

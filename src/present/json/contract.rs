@@ -367,7 +367,12 @@ const STATE: &[Field] = &[
     ),
     field(Always, "nacks", List(&Object(REFUSAL)), "the newest 1,000 NACKs"),
     field(Always, "nack_count", Count, "number of NACKs"),
-    known(Always, "open_nack", Count, "message number of the newest NACK without a later ACK"),
+    known(
+        Always,
+        "open_nack",
+        Count,
+        "message number of the newest NACK without a later ACK, unless the client has given up what it refused",
+    ),
     known(Always, "ack_ms", Object(ACK_MS), "milliseconds from response to verdict"),
     field(Always, "pushes", Count, "responses"),
     field(Always, "bytes", Count, "bytes of responses"),

@@ -414,6 +414,13 @@ impl Findings {
         }
     }
 
+    /// Takes the names for which the function returns false out of a finding that occurred once.
+    pub(crate) fn retain_names(&mut self, index: usize, is_kept: impl Fn(&str) -> bool) {
+        if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {
+            finding.names.retain(|name| is_kept(name));
+        }
+    }
+
     /// Lowers a finding that turned out to be harmless to info.
     pub(crate) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {

@@ -16,7 +16,7 @@ use crate::session::{
     DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
 };
 use xdscope_wire::content::{BlobId, Catalog, UsedContent};
-use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant};
 
 /// Lasting findings that are followed.
 const MAX_FOLLOWED: usize = 1024;
@@ -42,6 +42,10 @@ pub(crate) enum LastingState {
     UnrequestedType,
     /// The client has clusters, and has not requested listeners.
     UnrequestedListeners,
+    /// The client has not requested a type again that it had on an earlier stream.
+    NotResubscribed(TypeUrl),
+    /// No response has mentioned the names.
+    Unmentioned,
     /// The content of a file is not in use.
     UnusedFile,
     /// The client has no resource of the type.
@@ -100,6 +104,7 @@ impl LastingState {
             LastingState::UnusedFile
                 | LastingState::UnrequestedType
                 | LastingState::UnrequestedListeners
+                | LastingState::NotResubscribed(_)
                 | LastingState::NoVerdict(_)
                 | LastingState::Broken { .. }
                 | LastingState::Content { .. }
@@ -150,6 +155,7 @@ impl LastingFindings {
             of.place.0 == stream
                 || of.state.is_of_contents()
                 || (is_needed(kind) && of.state.needs().is_some())
+                || matches!(of.state, LastingState::NotResubscribed(_))
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
@@ -454,7 +460,8 @@ impl RuleContext<'_> {
         let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
         let place = (self.stream_index, index);
         let is_full_state = track.kind.is_some_and(Kind::full_state);
-        let client = if is_needed(track.kind) || is_full_state { Some(self.client()) } else { None };
+        let own = self.client();
+        let client = (is_needed(track.kind) || is_full_state).then(|| own.clone());
         let (store, at) = (self.store, self.at);
         // Scopes and virtual hosts are needed as a whole.
         let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
@@ -479,6 +486,9 @@ impl RuleContext<'_> {
                     && track.kind == Some(Kind::Lds)
                     && track.traffic.requests > 0;
                 followed.names.retain(|_| !is_requested);
+            } else if let LastingState::NotResubscribed(type_url) = &followed.state {
+                let is_requested = own == followed.client && track.traffic.requests > 0;
+                followed.names.retain(|_| !(is_requested && track.type_url == *type_url));
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
@@ -505,6 +515,7 @@ impl RuleContext<'_> {
         for over in over {
             let note = match (over.is_given_up, over.has_come) {
                 _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
+                _ if matches!(over.state, LastingState::NotResubscribed(_)) => "subscribed after {}",
                 (true, _) => "the client gave up after {}",
                 _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
                 (false, true) => "came after {}",

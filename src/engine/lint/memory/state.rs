@@ -94,6 +94,8 @@ pub(crate) struct TrackState {
     pub(crate) stale_requests_since_response: u32,
     /// Time of the newest request that added names.
     pub(crate) names_added_at: Option<Time>,
+    /// Number of resources that the server sent again at the version that the client states.
+    pub(crate) claims_resent: usize,
     /// Acknowledged versions, newest last.
     pub(crate) acked_versions: VecDeque<VersionInfo>,
     /// The version in the first request.

@@ -23,6 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] =
     &[Check::Response(check), Check::Response(follow), Check::Request(verdict)];
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
@@ -34,7 +35,9 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !removes || ctx.options.links.is_none() {
         return;
     }
-    let removed: SymSet = response.outcome.removed.iter().copied().collect();
+    // A response may remove a cluster and send it.
+    let is_gone = |name: &Sym| !response.track.sent.is_present(ctx.catalog(), *name);
+    let removed: SymSet = response.outcome.removed.iter().copied().filter(is_gone).collect();
     let (mut names, mut same_stream) = (Vec::new(), false);
     for kind in ROUTE_KINDS {
         for (stream, track) in ctx.tracks_of(kind) {
@@ -66,12 +69,18 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let is_recent = |window: &&OpenFinding| {
         window.stream == index && !window.is_softened && at.since(window.since) <= Duration::from_secs(1)
     };
-    let softened = windows_if(ctx, |window| {
-        is_recent(&window) && !is_routed_to(ctx, &window.clusters, |track| &track.sent)
-    });
-    mark_softened(ctx, &softened, true);
-    for finding in softened {
-        ctx.findings.soften(finding, "; the new route follows");
+    let of_client = ctx.source_state.graphs.breaks.get(&ctx.client());
+    let recent: Vec<OpenFinding> = of_client.into_iter().flatten().filter(is_recent).cloned().collect();
+    for window in recent {
+        let routed = routed_to(ctx, &window.clusters, |track| &track.sent);
+        if routed.is_empty() {
+            mark_softened(ctx, &[window.finding], true);
+            ctx.findings.soften(window.finding, "; the new route follows");
+        } else if routed.len() < window.clusters.len() {
+            // The finding is about the clusters to which routes still point.
+            let texts: HashSet<&str> = routed.iter().map(|name| ctx.catalog().text(*name)).collect();
+            ctx.findings.retain_names(window.finding, |name| texts.contains(name));
+        }
     }
 }
 
@@ -82,7 +91,7 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let refused = windows_if(ctx, |window| {
-        window.is_softened && is_routed_to(ctx, &window.clusters, |track| &track.accepted)
+        window.is_softened && !routed_to(ctx, &window.clusters, |track| &track.accepted).is_empty()
     });
     mark_softened(ctx, &refused, false);
     for finding in refused {
@@ -104,11 +113,18 @@ fn mark_softened(ctx: &mut RuleContext<'_>, findings: &[usize], is_softened: boo
     }
 }
 
-/// Whether resources of the client refer to one of the clusters. `resources` picks those of a type.
-fn is_routed_to(ctx: &RuleContext<'_>, clusters: &[Sym], resources: impl Fn(&Track) -> &ResourceSet) -> bool {
-    let clusters: SymSet = clusters.iter().copied().collect();
-    let mut tracks = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
-    tracks.any(|(_, track)| !named(ctx, track, resources(track), &clusters).is_empty())
+/// Returns those of the clusters that resources of the client refer to. `resources` picks the
+/// resources of a type.
+fn routed_to(
+    ctx: &RuleContext<'_>,
+    clusters: &[Sym],
+    resources: impl Fn(&Track) -> &ResourceSet,
+) -> Vec<Sym> {
+    let wanted: SymSet = clusters.iter().copied().collect();
+    let tracks = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
+    let named = tracks.flat_map(|(_, track)| named(ctx, track, resources(track), &wanted));
+    let routed: SymSet = named.collect();
+    clusters.iter().copied().filter(|name| routed.contains(name)).collect()
 }
 
 /// Returns the clusters among `clusters` that the resources of a track refer to, as far as the

@@ -1,7 +1,10 @@
 //! A server neither sends a subscribed resource nor reports that it does not exist.
 //!
 //! Why: A server answers each subscribed name: with the resource, even if the client seems to hold
-//! it, or in `removed_resources`.
+//! it, or in `removed_resources`. A server need not send what the client states to hold. If the
+//! server sends stated resources again at the stated versions, it ignores
+//! `initial_resource_versions`: a stated resource that such a server neither sends nor removes is
+//! most likely gone, and the client keeps it.
 //!
 //! Example:
 //! ```text
@@ -13,7 +16,7 @@
 //! ```
 //!
 //! Advice: Send the resource on each subscription, and list missing resources in
-//! `removed_resources`.
+//! `removed_resources`, also those that the client states to hold.
 //!
 //! Reference: xDS protocol, "Subscribing to Resources".
 
@@ -27,8 +30,14 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .ends(Ending::State);
 
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Alarm(Alarm::Waiting, check),
+    Check::Response(note_stated),
+    Check::Alarm(Alarm::Claims, check_stated),
+];
 
+use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::session::{ClaimOutcome, Presence, Track};
 use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -59,4 +68,49 @@ pub(super) fn unanswered(
     let overdue: Vec<_> = overdue.into_iter().filter(|overdue| about(ctx, overdue.name)).collect();
     let text = format!("{text} within {}s", ctx.options.timers.answer.as_secs());
     ctx.report_overdue(rule, (&text, None), overdue);
+}
+
+/// Counts the stated resources that the server sends again unchanged.
+fn note_stated(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let resent = response.outcome.claimed_resent.len();
+    if resent > 0 {
+        ctx.state.claims_resent += resent;
+        ctx.arm(Alarm::Claims, ctx.at.after(ctx.options.timers.answer));
+    }
+}
+
+/// Reports stated resources that are most likely gone: the server sends the others again unchanged.
+fn check_stated(ctx: &mut RuleContext<'_>) {
+    let limit = ctx.options.timers.answer;
+    let Some(track) = ctx.current_track().filter(|_| ctx.has_full_history()) else { return };
+    // The server may send the stated resources in several responses.
+    let Some(newest) = track.traffic.last_push.as_ref() else { return };
+    let due = newest.at.after(limit);
+    if ctx.at < due {
+        return ctx.arm(Alarm::Claims, due);
+    }
+    let names = unmentioned(ctx, track);
+    // A server that sends few of many stated resources again does not send all of them.
+    if names.is_empty() || names.len() > ctx.state.claims_resent {
+        return;
+    }
+    let text = "most likely left behind: the server sent other stated resources again at the stated \
+                versions, and neither sent nor removed this one";
+    let evidence: Vec<_> = track.carried.claims.stated_by.into_iter().collect();
+    let draft = FindingDraft::new(Blame::Server, text.to_owned(), &names);
+    let draft = FindingDraft { evidence: &evidence, guess: true, ..draft };
+    let lasting = Lasting { state: LastingState::Unmentioned, since: newest.at, past: None };
+    ctx.report_lasting(&RULE, draft, lasting);
+}
+
+/// Returns the stated resources that the client goes on with, and that no response has mentioned.
+fn unmentioned(ctx: &RuleContext<'_>, track: &Track) -> Vec<Sym> {
+    let catalog = ctx.catalog();
+    let kept = track.carried.claims.iter().filter(|(_, outcome)| *outcome == ClaimOutcome::Kept);
+    let is_kept = |name: &Sym| {
+        let slot = track.sent.get(catalog, *name);
+        let is_kept = slot.is_some_and(|slot| slot.state == Presence::Kept);
+        is_kept && track.covers(catalog, *name, slot.as_ref()) && track.waiting.get(*name).is_none()
+    };
+    kept.map(|(claim, _)| claim.name).filter(is_kept).collect()
 }

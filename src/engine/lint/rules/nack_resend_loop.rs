@@ -1,7 +1,8 @@
 //! A server sends again, unchanged, what the client rejected.
 //!
 //! Why: The client will reject the same content again. The loop costs both sides and hides the
-//! reason among its repetitions.
+//! reason among its repetitions. A response that something else has caused is no loop: new names of
+//! the client, another resource, a push of other types, or one push long after the NACK.
 //!
 //! Example:
 //! ```text
@@ -22,12 +23,18 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::session::{NackFact, hollow, key};
+use std::time::Duration;
+
+use crate::session::{NackFact, Track, hollow, key};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::Sym;
 
+/// Time after a NACK in which a response is a reaction to the NACK.
+const REACTION: Duration = Duration::from_secs(5);
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.view.resources.is_empty() || response.is_heartbeat() {
+    let is_empty = response.view.resources.is_empty() || response.is_heartbeat();
+    if is_empty || ctx.state.rejected.is_empty() || has_other_cause(ctx, response.track) {
         return;
     }
     if response.view.is_delta { delta(ctx, response) } else { sotw(ctx, response) }
@@ -48,6 +55,8 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let of_newest = ctx.state.rejected.back().filter(|old| Some(old.seq) == newest);
     let again = super::sotw_needless_update::same_content(ctx, response);
     let refused = ctx.state.rejected.iter().find(same).or(of_newest.filter(|_| again));
+    // The client may have accepted the content in a gap.
+    let refused = refused.filter(|old| ctx.has_all_since(old.seq));
     if let Some(seq) = refused.map(|old| old.seq) {
         let text = format!(
             "version {} has the content that the client rejected before",
@@ -61,8 +70,41 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
+/// Whether the response has another cause than the NACK.
+fn has_other_cause(ctx: &RuleContext<'_>, track: &Track) -> bool {
+    let Some(nack) = track.verdicts.nacks.back() else { return false };
+    let has_new_names = ctx.state.has_changed_names || track.subscription.changed_at > nack.at;
+    let is_single = track.verdicts.refusal().is_none_or(|open| open.times == 1);
+    let is_late = is_single && ctx.at.since(nack.at) > REACTION;
+    has_new_names || is_late || has_pushed_others(ctx, track, nack)
+}
+
+/// Whether the response changes another resource than the refused ones.
+fn has_other_news(response: &ResponseContext<'_>) -> bool {
+    let outcome = response.outcome;
+    let news = outcome.added.iter().chain(&outcome.changed).chain(&outcome.removed);
+    // A refused resource may come again after its removal.
+    let mut others = news.filter(|name| !response.track.refused.contains(**name));
+    others.any(|name| !outcome.restored.contains(name))
+}
+
+/// Whether the server has pushed resources of another type since the NACK, unasked: a change of the
+/// control plane makes it push all types.
+fn has_pushed_others(ctx: &RuleContext<'_>, own: &Track, nack: &NackFact) -> bool {
+    let mut others = ctx.stream.tracks.iter().filter(|track| track.type_url != own.type_url);
+    others.any(|track| {
+        let is_pushed = track.traffic.last_push.as_ref().is_some_and(|push| push.n > nack.n.0);
+        is_pushed && track.traffic.last_asking.is_none_or(|asked| asked < nack.n)
+    })
+}
+
 /// Delta is judged per resource: the version and the content are those of the NACK.
 fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    // The client may have accepted the content in a gap.
+    let is_known = ctx.state.rejected.back().is_some_and(|old| ctx.has_all_since(old.seq));
+    if !is_known || has_other_news(response) {
+        return;
+    }
     let again = |name: &&Sym| response.track.refused.contains(**name);
     let mut names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
     names.extend(restored_refused(ctx, response));

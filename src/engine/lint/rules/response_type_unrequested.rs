@@ -40,7 +40,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         && !response.track.has_lost
         && named
         // `type-url-malformed` covers a type that no client can request.
-        && !super::type_url_malformed::is_malformed(response.track.type_url.as_str())
+        && !super::type_url_malformed::is_malformed(ctx, response.track.type_url.as_str())
     {
         let label = super::support::type_label(&response.track.type_url);
         let draft = FindingDraft {

@@ -34,7 +34,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, track: &crate::session::Track) {
     let url = track.type_url.as_str();
-    if track.kind.is_some() || url.is_empty() || super::type_url_malformed::is_malformed(url) {
+    if track.kind.is_some() || url.is_empty() || super::type_url_malformed::is_malformed(ctx, url) {
         return;
     }
     let name = url.strip_prefix(xdscope_wire::event::TYPE_PREFIX).unwrap_or(url);

@@ -171,7 +171,7 @@ impl Engine {
             refused_versions: if is_delta { found.refused_versions(catalog) } else { SymMap::default() },
             accepted_version,
             newest_version: newest.filter(|of| !of.is_refused()).map(|of| of.version.clone()),
-            has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_owed.is_none(),
+            has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_asked.is_none(),
             owed,
             owes_all,
             nacks,

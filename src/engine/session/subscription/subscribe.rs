@@ -1,5 +1,5 @@
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Sym, Time};
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use crate::session::Context;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
@@ -7,7 +7,7 @@ use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use crate::session::track::Track;
 use crate::session::warming::needs::is_needed;
 use crate::session::{MessageKind, Wildcard};
-use xdscope_wire::xdstp::is_malformed;
+use xdscope_wire::xdstp::{is_glob, is_malformed};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -24,6 +24,7 @@ impl Track {
             is_resend: false,
             is_served: false,
             is_malformed: false,
+            is_member: false,
         }
     }
 
@@ -105,7 +106,7 @@ impl Track {
 
     /// Records that the wildcard was added or removed. `is_new`: a new wildcard was not in use
     /// before the recording.
-    pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: &SubscribedNames, is_new: bool) {
+    pub(crate) fn wildcard_changed(&mut self, ctx: &mut Context<'_>, was: &SubscribedNames, is_new: bool) {
         self.subscription.was_wildcard |= self.subscribed.is_wildcard();
         self.subscription.has_released |= was.may_be_wildcard() && !self.subscribed.may_be_wildcard();
         let is_explicit = self.subscribed.wildcard == Wildcard::Explicit;
@@ -113,19 +114,76 @@ impl Track {
             // A client without on-demand routes opens VHDS with an empty request, which is not a
             // wildcard (docs/protocol.md#a-05).
             (false, true) if is_new && (self.kind != Some(Kind::Vhds) || is_explicit) => {
-                self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
+                self.subscription.wildcard_asked = Some((ctx.at, ctx.seq));
             }
             (true, false) => {
-                self.subscription.wildcard_owed = None;
+                self.subscription.wildcard_asked = None;
                 self.subscription.unclassified.clear();
+                self.release_members(ctx.catalog);
             }
             _ => {}
         }
     }
 
-    /// Counts a request. `expects_response`: the request asks for something new. `kind`: the kind
-    /// of the request.
-    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool, kind: MessageKind) {
+    /// Waits for the resources that the client had given up with the wildcard, or has ignored, and
+    /// that it requests again with the wildcard. `was`: the subscription before.
+    pub(crate) fn request_members(&mut self, ctx: &mut Context<'_>, was: &SubscribedNames) {
+        let is_requested_again = was.wildcard == Wildcard::None && self.subscribed.is_wildcard();
+        if !is_requested_again || self.traffic.requests == 0 {
+            return;
+        }
+        let globs: Vec<Sym> = was.names.iter().filter(|name| is_glob(ctx.catalog.text(*name))).collect();
+        for (name, slot) in self.sent.slots(ctx.catalog) {
+            let is_kept = slot.is_present() && was.has(ctx.catalog, name, &slot, &globs);
+            // The client may have wanted the name when the response came.
+            let is_crossing = slot.is_present()
+                && self.unrequested.contains(&name)
+                && !self.responses.is_settled_before(slot.order, ctx.seq);
+            let had_been_sent = slot.is_present() || slot.state == Presence::Released;
+            if is_kept || is_crossing || !had_been_sent {
+                continue;
+            }
+            self.unrequested.remove(&name);
+            // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
+            let state = if self.is_of_full_state() { Presence::Again } else { Presence::Released };
+            self.sent.put(ctx.catalog, name, ResourceEntry { state, ..slot });
+            if state == Presence::Again {
+                let request = NameRequest { is_member: true, ..self.name_request(ctx) };
+                self.wait_for(ctx, name, request);
+                self.subscription.awaits_members = true;
+            }
+        }
+    }
+
+    /// Waits no more for members of a wildcard: the client has given up the wildcard, or the server
+    /// has answered with other members.
+    pub(crate) fn release_members(&mut self, catalog: &mut Catalog) {
+        if !std::mem::take(&mut self.subscription.awaits_members) {
+            return;
+        }
+        for name in self.waiting.members() {
+            self.waiting.remove(name);
+            if let Some(slot) = self.sent.get(catalog, name).filter(|slot| slot.state == Presence::Again) {
+                self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+            }
+        }
+    }
+
+    /// Counts a request. `expects_response`: the request asks for something new. `asked`: the names
+    /// that the request asks for. `kind`: the kind of the request.
+    pub(crate) fn count_request(
+        &mut self,
+        ctx: &Context<'_>,
+        (expects_response, asked): (bool, &[Sym]),
+        kind: MessageKind,
+    ) {
+        if expects_response {
+            let is_awaited = |name: &Sym| self.is_awaited_since(self.canonical(ctx.catalog, *name), ctx.seq);
+            self.traffic.awaits_names = match self.traffic.requests {
+                0 => !self.waiting.is_empty(),
+                _ => asked.iter().any(is_awaited),
+            };
+        }
         self.traffic.requests += 1;
         self.traffic.first_request.get_or_insert(ctx.seq);
         self.traffic.last_request = Some(ctx.seq);
@@ -136,6 +194,12 @@ impl Track {
         if expects_response {
             self.traffic.unanswered = Some(ctx.seq);
         }
+    }
+
+    /// Whether the client waits for a name that this request asks for.
+    pub(crate) fn is_awaited_since(&self, name: Sym, request: Seq) -> bool {
+        let asked = self.waiting.get(name);
+        asked.is_some_and(|asked| asked.first == request || asked.last == request)
     }
 
     /// Returns when a waiting name was first requested on the stream. The client may have begun to

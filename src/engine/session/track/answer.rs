@@ -19,7 +19,7 @@ impl Track {
         if self.polled && nonce.is_empty() {
             return self.polled_answer(request);
         }
-        if let Some(answer) = self.answer_without_response(nonce, false) {
+        if let Some(answer) = self.answer_without_response(nonce, has_error, false) {
             return answer;
         }
         let candidates: Vec<Order> = self.responses.with_nonce(nonce).collect();
@@ -57,7 +57,7 @@ impl Track {
     }
 
     /// Returns the answer of a request whose nonce no response has.
-    fn answer_without_response(&self, nonce: &Nonce, is_delta: bool) -> Option<Answer> {
+    fn answer_without_response(&self, nonce: &Nonce, has_error: bool, is_delta: bool) -> Option<Answer> {
         let first = self.traffic.requests == 0;
         if first && nonce.is_empty() {
             return Some(Answer::unrelated(RequestClass::Initial));
@@ -74,7 +74,8 @@ impl Track {
                 RequestClass::NonceDropped
             })
         } else if self.may_be_unseen(is_delta) {
-            Answer::about(None, Verdict::Unseen, None)
+            let is_answered = self.verdicts.has_answered_unseen(nonce, has_error);
+            Answer::about(None, if is_answered { Verdict::None } else { Verdict::Unseen }, None)
         } else if first {
             Answer::unrelated(RequestClass::Initial)
         } else {
@@ -171,7 +172,7 @@ impl Track {
 
     pub(crate) fn delta_answer(&self, request: &DeltaRequest) -> Answer {
         let nonce = &request.response_nonce;
-        if let Some(answer) = self.answer_without_response(nonce, true) {
+        if let Some(answer) = self.answer_without_response(nonce, request.error_detail.is_some(), true) {
             return answer;
         }
         let candidates: Vec<Order> = self.responses.with_nonce(nonce).collect();

@@ -114,12 +114,17 @@ impl Claims {
 
     /// Records what the server did first with a stated name, or that it owes the resource.
     pub(crate) fn decide(&mut self, name: Sym, outcome: ClaimOutcome) {
-        let is_open = self.decided.len() < self.entries.len() || self.counts.owed > 0;
+        let counts = self.counts;
+        let is_open = self.decided.len() < self.entries.len() || counts.owed + counts.left_behind > 0;
         let Some((_, known)) = self.get(name).filter(|_| is_open) else { return };
-        if known == outcome || !matches!(known, ClaimOutcome::Kept | ClaimOutcome::Owed) {
+        // A server may remove what the client has not subscribed to again.
+        let is_removal = known == ClaimOutcome::LeftBehind && outcome == ClaimOutcome::Removed;
+        let is_undecided = matches!(known, ClaimOutcome::Kept | ClaimOutcome::Owed);
+        if known == outcome || !(is_undecided || is_removal) {
             return;
         }
         self.counts.owed -= u64::from(known == ClaimOutcome::Owed);
+        self.counts.left_behind -= u64::from(known == ClaimOutcome::LeftBehind);
         Arc::make_mut(&mut self.decided).insert(name, outcome);
         match outcome {
             ClaimOutcome::Kept => {}
@@ -191,13 +196,15 @@ mod tests {
         claims.decide(Sym(2), ClaimOutcome::Removed);
         claims.decide(Sym(4), ClaimOutcome::Resent);
         claims.decide(Sym(7), ClaimOutcome::Resent);
+        assert_eq!(claims.counts().left_behind, 1, "a resource that is sent is not subscribed by that");
+        claims.decide(Sym(4), ClaimOutcome::Removed);
         let outcomes: Vec<_> = claims.iter().map(|(claim, outcome)| (claim.name.0, outcome.word())).collect();
-        let decided = [(1, "resent"), (2, "removed"), (3, "kept"), (4, "left_behind")];
+        let decided = [(1, "resent"), (2, "removed"), (3, "kept"), (4, "removed")];
         assert_eq!(outcomes, [&decided[..], &[(5, "owed"), (6, "resent")]].concat());
         let counts = claims.counts();
         assert_eq!(
             counts,
-            ReconnectCounts { claimed: 6, resent: 2, removed: 1, left_behind: 1, owed: 1, unclaimed: 0 }
+            ReconnectCounts { claimed: 6, resent: 2, removed: 2, left_behind: 0, owed: 1, unclaimed: 0 }
         );
         assert_eq!(counts.kept(), 1);
     }

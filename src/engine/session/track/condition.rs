@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Sym, Time};
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use crate::session::content::compare::nameless;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
@@ -42,7 +42,7 @@ impl Track {
         let pending = self.responses.pending().next().map(|response| response.at);
         let due_for = |at: Time| now.since(self.verdict_due_from(at));
         let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
-        let wildcard = self.subscription.wildcard_owed.map(|(at, _)| at);
+        let wildcard = self.wildcard_owed().map(|(at, _)| at);
         let owed_since = match (self.waiting.owed(None, None).since, wildcard) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -58,12 +58,12 @@ impl Track {
             (TypeState::Miss, at)
         } else if let Some(at) = pending {
             (TypeState::Sent, at)
+        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
+            (TypeState::Sent, at)
         } else if let Some(at) = owed_since {
             (TypeState::Wait, at)
         } else if self.is_unsubscribed() {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
-        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
-            (TypeState::Sent, at)
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
         } else if let Some(since) = self.refuses_since() {
@@ -86,16 +86,28 @@ impl Track {
         self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
     }
 
+    /// Returns when the client asked for the wildcard that the server owes, and with which request.
+    /// A server need not answer a wildcard for other types than listeners and clusters
+    /// (docs/protocol.md#l-07).
+    pub(crate) fn wildcard_owed(&self) -> Option<(Time, Seq)> {
+        self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())
+    }
+
+    /// Whether the type is one of those with wildcards, of which a SotW response lists all resources
+    /// (docs/protocol.md#e-38, docs/protocol.md#e-32).
+    pub(crate) fn is_of_full_state(&self) -> bool {
+        self.kind.is_some_and(Kind::full_state)
+    }
+
     /// Whether the server has not sent something that the client asked for.
     pub(crate) fn is_owed(&self) -> bool {
         let is_new = |(_, request): (Sym, &NameRequest)| !request.has_resource;
-        self.subscription.wildcard_owed.is_some() || self.waiting.iter().any(is_new)
+        self.wildcard_owed().is_some() || self.waiting.iter().any(is_new)
     }
 
     /// Whether the client has begun with versions that it had before the stream.
     pub(crate) fn states_versions(&self) -> bool {
-        let has_version = self.traffic.first_version.as_ref().is_some_and(|version| !version.is_empty());
-        has_version || !self.carried.claims.is_empty()
+        self.traffic.begins_with_version || !self.carried.claims.is_empty()
     }
 
     /// Whether the server owes another version of a resource that the client has from an earlier
@@ -110,7 +122,7 @@ impl Track {
     /// SotW: whether the server owes all resources of a type, of which the client has some at
     /// another version.
     pub(crate) fn owes_all_anew(&self) -> bool {
-        self.carried.owes_newer && self.carried.claims.is_empty() && self.subscription.wildcard_owed.is_some()
+        self.carried.owes_newer && self.carried.claims.is_empty() && self.wildcard_owed().is_some()
     }
 
     /// Counts the names that the server owes.
@@ -143,7 +155,7 @@ impl Track {
     pub(crate) fn owed_again(&self, name: Sym, slot: Option<&ResourceEntry>) -> Option<OwedAgain> {
         let request = self.waiting.get(name).filter(NameRequest::is_owed);
         if self.is_owed_anew(name, slot) {
-            let all = self.subscription.wildcard_owed.map(|(at, _)| at);
+            let all = self.wildcard_owed().map(|(at, _)| at);
             let since = request.map(|request| request.since).or(all)?;
             return Some(OwedAgain { is_newer: true, since });
         }

@@ -93,7 +93,8 @@ impl Track {
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || leaves);
-        self.count_request(ctx, news, outcome.kind);
+        let asked = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
+        self.count_request(ctx, (news, &asked), outcome.kind);
         outcome
     }
 
@@ -165,6 +166,7 @@ impl Track {
         for name in fresh {
             self.subscribe(ctx, name, &was, true);
         }
+        self.request_members(ctx, &was);
         let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
         if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
             self.owe_classification(ctx, &outcome.removed);
@@ -232,8 +234,10 @@ impl Track {
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
         let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
-        let is_released =
-            outcome.removed.len() > before || !is_claimed || !self.covers(ctx.catalog, name, slot.as_ref());
+        // So does it owe a member of a wildcard that is requested again.
+        let is_member = self.waiting.get(canonical).is_some_and(|request| request.is_member);
+        let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, slot.as_ref()));
+        let is_released = outcome.removed.len() > before || !is_owed_anyway;
         if is_released && !self.names(ctx.catalog, canonical, slot.as_ref()) {
             self.waiting.remove(canonical);
         }
@@ -258,7 +262,7 @@ impl Track {
         self.carry_aliases(ctx.catalog, request, prior.as_ref());
         self.note_claims(ctx, request, prior.as_ref());
         if !claims.is_empty() {
-            self.subscription.wildcard_owed = None;
+            self.subscription.wildcard_asked = None;
             // Nothing shows that the client has what a stray answer states.
             let is_proved = prior.is_some() || self.carried.stray.is_none();
             self.carried.is_unproved = !is_proved;

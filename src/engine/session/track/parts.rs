@@ -7,7 +7,7 @@ use crate::session::structured::authorities::Authorities;
 use crate::session::structured::globs::Globs;
 use crate::session::subscription::SubscribedNames;
 use crate::session::subscription::released_names::ReleasedNames;
-use crate::session::track::claims::{Claims, ReconnectCounts};
+use crate::session::track::claims::{ClaimOutcome, Claims, ReconnectCounts};
 use xdscope_wire::content::UsedContent;
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
@@ -35,8 +35,10 @@ pub(crate) struct Subscription {
     pub(crate) changed_by: Option<Seq>,
     /// The names that the server works from, where they differ (docs/protocol.md#e-09).
     pub(crate) effective: Option<SubscribedNames>,
-    /// When a wildcard was asked for, and by which request, until the first response.
-    pub(crate) wildcard_owed: Option<(Time, Seq)>,
+    /// When the wildcard was asked for, and by which request, until the first response.
+    pub(crate) wildcard_asked: Option<(Time, Seq)>,
+    /// Whether the client may wait for members of a wildcard that it had given up.
+    pub(crate) awaits_members: bool,
     /// Delta: names that the client has unsubscribed under the wildcard, with the request. The
     /// server has neither sent nor removed them since (docs/protocol.md#f-26).
     pub(crate) unclassified: SymMap<(Time, Seq)>,
@@ -74,12 +76,16 @@ pub(crate) struct Traffic {
     /// Requests that are not a mere ACK or NACK: a verdict restates names without asking for them.
     pub(crate) askings: u32,
     pub(crate) last_asking: Option<Seq>,
+    /// SotW: whether the first request states a version.
+    pub(crate) begins_with_version: bool,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
     /// REST: the longest time from a response to the poll that answered it.
     pub(crate) longest_poll_wait: Option<Duration>,
-    /// The last request that asked for something new, until a response comes.
+    /// The last request that asked for something new, until a response answers it.
     pub(crate) unanswered: Option<Seq>,
+    /// Whether the client waited for names that this request asks for.
+    pub(crate) awaits_names: bool,
     pub(crate) pushes: u64,
     pub(crate) last_push: Option<PushFact>,
     /// Bytes of responses.
@@ -171,6 +177,13 @@ impl Carried {
         self.counts.resent += resent as u64;
         self.counts.removed += removed as u64;
         self.unmentioned = self.unmentioned.saturating_sub(resent + removed);
+    }
+
+    /// Returns the first names that the client had, did not request again, and has still.
+    pub(crate) fn left_names(&self) -> impl Iterator<Item = Sym> {
+        let has_been_removed =
+            |name: Sym| self.claims.get(name).is_some_and(|(_, outcome)| outcome == ClaimOutcome::Removed);
+        self.left.iter().copied().filter(move |name| !has_been_removed(*name))
     }
 
     /// Returns what became of the resources that the client brought along.

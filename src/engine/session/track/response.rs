@@ -12,10 +12,11 @@ use crate::session::subscription::PendingNames;
 use crate::session::track::claims::ClaimOutcome;
 use crate::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
 use xdscope_wire::content::{BlobId, Catalog, List};
-use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp;
 use xdscope_wire::{ResourceError, ResponseView};
 
+use super::answered::changes_nothing;
 use super::parts::NOT_FOUND;
 use super::{ReportedError, Track};
 
@@ -76,6 +77,7 @@ impl Track {
             ResentResources::default()
         };
         self.note_appearances(ctx, push.resources);
+        let mentions_asked = self.mentions_asked(ctx.catalog, push);
         let incoming = IncomingResponse { list: push.resources, version, order };
         let AppliedResources { change, hollow, unknown_removals } =
             self.apply_resources(ctx, push, incoming, scope);
@@ -83,7 +85,14 @@ impl Track {
         self.delivered(ctx, push.resources, &change);
         self.note_members(ctx, &change);
         self.classify(ctx.catalog, push);
-        self.subscription.wildcard_owed = None;
+        let answers = match mentions_asked || changes_nothing(kind, &change) {
+            true => self.traffic.unanswered.take(),
+            false => None,
+        };
+        if scope == ResponseScope::Full || !change.added.is_empty() {
+            self.release_members(ctx.catalog);
+        }
+        self.subscription.wildcard_asked = None;
         self.count_carried(kept, scope, change.removed.len());
         self.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
@@ -100,7 +109,7 @@ impl Track {
         self.count_traffic(ctx, push, &change);
         ResponseOutcome {
             kind,
-            answers: self.traffic.unanswered.take(),
+            answers,
             added: change.added,
             changed: change.changed,
             removed: change.removed,
@@ -122,7 +131,7 @@ impl Track {
     fn scope_of(&self, catalog: &Catalog, push: &ResponseView<'_>) -> ResponseScope {
         if is_all_hollow(catalog, push.resources) {
             ResponseScope::Hollow
-        } else if !push.is_delta && self.kind.is_some_and(Kind::full_state) {
+        } else if self.replaces_all(catalog, push) {
             ResponseScope::Full
         } else {
             ResponseScope::Partial

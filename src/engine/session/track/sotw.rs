@@ -83,6 +83,7 @@ impl Track {
         );
         self.traffic.reported_version = Some(request.version_info.clone());
         if first {
+            self.traffic.begins_with_version = !request.version_info.is_empty();
             self.carried.stray =
                 self.stray_answer(starts, outcome.answers, &request.response_nonce, has_error);
         }
@@ -109,7 +110,8 @@ impl Track {
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
-        self.count_request(ctx, (news && !stale) || self.polled, outcome.kind);
+        let expects_response = (news && !stale) || self.polled;
+        self.count_request(ctx, (expects_response, &outcome.added), outcome.kind);
         outcome
     }
 
@@ -171,6 +173,7 @@ impl Track {
             self.sotw_first(ctx, request, starts, prior);
         } else {
             self.sotw_changed(ctx, &old, outcome);
+            self.request_members(ctx, &old);
         }
         self.subscription.effective = match stale {
             true => Some(self.subscription.effective.take().unwrap_or(old))
@@ -215,8 +218,10 @@ impl Track {
             self.take_version(ctx.catalog, &request.version_info, prior);
         }
         let mut name_request = self.name_request(ctx);
-        // The server may have sent the resources before the recording began.
-        name_request.has_resource = !starts && !request.version_info.is_empty();
+        // The server may have sent the resources before the recording began, in the response that
+        // the request answers at the latest.
+        let has_response = !request.version_info.is_empty() || !request.response_nonce.is_empty();
+        name_request.has_resource = !starts && has_response;
         let mut owed = SymSet::default();
         let mut waiting = SymMap::default();
         if let Some(prior) = prior.filter(|prior| !prior.has_unseen) {
@@ -224,7 +229,7 @@ impl Track {
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
             name_request.has_resource = true;
-            self.subscription.wildcard_owed = None;
+            self.subscription.wildcard_asked = None;
             self.carried.claimed_version =
                 self.verdicts.stated.as_ref().map(|of| ctx.catalog.intern(of.as_str()));
             self.carried.is_unproved = self.carried.stray.is_some();
@@ -241,9 +246,15 @@ impl Track {
             let is_older = |slot: ResourceEntry| slot.state == Presence::Kept && owed.contains(name);
             !is_outdated && slot.is_some_and(|slot| !is_older(slot))
         };
+        // A name that may have been requested before is not requested again.
+        let is_removed = |name: &Sym| {
+            let slot = self.sent.get(ctx.catalog, *name);
+            !starts && slot.is_some_and(|slot| slot.state == Presence::Removed)
+        };
+        let is_waited = |name: &Sym| !is_present(name) && !is_removed(name);
         let waited: Vec<Sym> = match self.sent.count() {
-            0 => self.subscribed.names.iter().collect(),
-            _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
+            0 if starts => self.subscribed.names.iter().collect(),
+            _ => self.subscribed.names.iter().filter(is_waited).collect(),
         };
         self.wait_for_first(ctx, waited, name_request, &waiting);
     }
@@ -281,7 +292,7 @@ impl Track {
             };
             let owes_all = is_outdated || (is_behind && prior.owes_all);
             if (kept.count() > 0 || is_empty || is_open) && !owes_all {
-                self.subscription.wildcard_owed = None;
+                self.subscription.wildcard_asked = None;
                 self.carried.is_empty = is_empty;
             }
             if is_behind {
@@ -332,7 +343,11 @@ impl Track {
 
     /// Counts the resources that the client has and of which the server owes a newer version.
     fn count_owed(&mut self, catalog: &Catalog, kept: &ResourceSet, (owed, all): (&SymSet, bool)) {
+        // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
+        let has_names_only = !self.is_of_full_state();
+        let is_named = |name: &Sym| kept.is_present(catalog, *name);
         let count = match all {
+            true if has_names_only => self.subscribed.names.iter().filter(is_named).count(),
             true => kept.count(),
             false => owed.iter().filter(|name| kept.is_present(catalog, **name)).count(),
         };

@@ -24,6 +24,8 @@ const MAX_NACKS: usize = 1000;
 const MAX_REFUSED_VERSIONS: usize = 3;
 /// Time from a response to its ACK from which on the client has withheld the ACK.
 const WITHHELD: Duration = Duration::from_secs(5);
+/// Nonces of responses that were not recorded, and that the client has answered, to keep.
+const MAX_UNSEEN_NONCES: usize = 16;
 /// Newest latencies of a track, from which percentiles are computed.
 const MAX_LATENCIES: usize = 512;
 
@@ -37,6 +39,9 @@ pub(crate) struct Verdicts {
     /// Whether the client has accepted a response from before the recording: a version is in force,
     /// but not known.
     pub(crate) has_unseen: bool,
+    /// The newest nonces from before the recording, or from a gap, that the client has answered, with
+    /// whether it refused the response.
+    unseen: VecDeque<(Nonce, bool)>,
     /// The newest NACKs.
     pub(crate) nacks: VecDeque<NackFact>,
     pub(crate) nack_count: u64,
@@ -129,6 +134,17 @@ impl Verdicts {
         Some(EarlierNacks { version, resources, since: refusal.since, times: refusal.times })
     }
 
+    /// Whether the client has answered a response that was not recorded before: a later request with
+    /// its nonce is no further verdict. An ACK may have been a change of names before a NACK.
+    pub(super) fn has_answered_unseen(&self, nonce: &Nonce, has_error: bool) -> bool {
+        self.unseen.iter().any(|(known, is_refused)| known == nonce && (*is_refused || !has_error))
+    }
+
+    /// Forgets the nonces of responses that were not recorded: a gap may have reused them.
+    pub(super) fn forget_unseen(&mut self) {
+        self.unseen.clear();
+    }
+
     /// Returns a NACK by its number, if it is kept.
     pub(crate) fn nack(&self, n: Seq) -> Option<&NackFact> {
         self.nacks.binary_search_by_key(&n, |nack| nack.n).ok().and_then(|at| self.nacks.get(at))
@@ -195,7 +211,7 @@ impl Track {
         outcome: &mut RequestOutcome,
     ) {
         match (answer.verdict, answer.order) {
-            (Verdict::Unseen, _) => self.apply_unseen_verdict(ctx, nonce.as_str(), nack),
+            (Verdict::Unseen, _) => self.apply_unseen_verdict(ctx, nonce, nack),
             (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
@@ -340,10 +356,14 @@ impl Track {
     pub(crate) fn apply_unseen_verdict(
         &mut self,
         ctx: &Context<'_>,
-        nonce: &str,
+        nonce: &Nonce,
         nack: Option<&ErrorDetail>,
     ) {
         self.verdicts.last_at = Some(ctx.at);
+        if self.verdicts.unseen.len() == MAX_UNSEEN_NONCES {
+            self.verdicts.unseen.pop_front();
+        }
+        self.verdicts.unseen.push_back((nonce.clone(), nack.is_some()));
         let Some(nack) = nack else {
             self.verdicts.has_unseen = true;
             return;
@@ -353,7 +373,7 @@ impl Track {
             at: ctx.at,
             refused: None,
             may_refuse: None,
-            nonce: Arc::from(nonce),
+            nonce: Arc::from(nonce.as_str()),
             version: Arc::from(""),
             code: Code(nack.code),
             message: nack.message.clone(),

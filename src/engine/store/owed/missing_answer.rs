@@ -102,7 +102,7 @@ impl Store {
                 add(reason, Some(name));
             }
         }
-        if let Some(reason) = track.subscription.wildcard_owed.and_then(|(_, n)| look.of_request(n)) {
+        if let Some(reason) = track.wildcard_owed().and_then(|(_, n)| look.of_request(n)) {
             add(reason, None);
         }
         out

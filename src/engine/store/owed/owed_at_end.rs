@@ -256,7 +256,7 @@ impl Store {
         let oldest = waited().min_by_key(|(_, request)| request.since);
         let needed_by = |names: Option<&[Sym]>| self.warming_for(stream, track.kind?, names);
         let Some((_, first)) = oldest else {
-            let asked = track.subscription.wildcard_owed?;
+            let asked = track.wildcard_owed()?;
             let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
             return self.owed_answer(stream, track, asked, debt);
         };

@@ -17,7 +17,7 @@ impl Store {
     fn last_timer_of(&self, track: &Track) -> Option<Time> {
         let names = track.waiting.iter().filter(|(_, request)| request.is_owed());
         let names = names.map(|(_, request)| request.since);
-        let wildcard = track.subscription.wildcard_owed.map(|(at, _)| at);
+        let wildcard = track.wildcard_owed().map(|(at, _)| at);
         let requested = names.chain(wildcard).max();
         let missing = requested.zip(self.limits.resource_timeout).map(|(at, limit)| at.after(limit));
         let pushed = track.responses.pending().map(|response| track.verdict_due_from(response.at)).max();

@@ -577,3 +577,40 @@ fn expired_resource_is_not_in_force() {
     let sentence = found.iter().map(|(_, text, _)| text).find(|text| text.contains("refuses"));
     assert!(sentence.is_some_and(|text| text.contains("none in force")), "{found:?}");
 }
+
+/// A note about the server does not lead the refusal of a response that it is about.
+#[test]
+fn note_about_the_server_is_no_cause_of_a_refusal() {
+    let found = all_problems(
+        "node n
+         stream 1 delta cds
+         >
+         < n=1 [a b]
+         > n=1 nack=\"b: bad\"",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&*found[0].0, &found[0].2), ("nack", &vec!["nack"]));
+}
+
+/// A wildcard that is not requested on the next stream is a problem of the client.
+#[test]
+fn type_that_is_not_requested_again_is_a_problem() {
+    let found = all_problems(
+        "node n
+         stream 1 ads
+         > cds
+         < cds v=1 n=1 [a]
+         > cds v=1 n=1
+         > lds
+         < lds v=1 n=2 [l]
+         > lds v=1 n=2
+         close status=14
+         stream 2 ads
+         > lds v=1
+         advance 60s",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (word, sentence, rules) = &found[0];
+    assert_eq!((&**word, rules), ("warn", &vec!["not-resubscribed"]));
+    assert!(sentence.contains("has not subscribed to CDS on its new stream"), "{sentence}");
+}

@@ -81,6 +81,11 @@ fn without_response(track: &Track, ask: &Ask) -> Reading {
     if track.nonces_known {
         return Reading::none(Some(RequestClass::UnknownNonce));
     }
+    // A response has one verdict; an ACK may have been a change of names before it.
+    let is_same = |known: &&(Text, bool)| known.0 == ask.nonce && (known.1 || !ask.error);
+    if track.unseen_nonces.iter().any(|known| is_same(&known)) {
+        return Reading::none(None);
+    }
     // The response was sent before the recording, or in a gap (docs/protocol.md#e-11).
     Reading { class: None, verdict: Verdict::Unseen, about: None, ambiguous: false, late: false }
 }
@@ -255,11 +260,19 @@ impl Track {
                 let implied = reading.verdict == Verdict::Implied;
                 self.responses[about].status = Status::Nacked { at: stamp.at, implied };
             }
-            (Verdict::Unseen, _) if ask.error => {
+            (Verdict::Unseen, _) => self.settle_unseen(stamp, ask),
+            _ => {}
+        }
+    }
+
+    /// Applies the verdict on a response that was not recorded.
+    fn settle_unseen(&mut self, stamp: Stamp, ask: &Ask) {
+        self.unseen_nonces.push((ask.nonce, ask.error));
+        match ask.error {
+            true => {
                 self.unseen_nacks.push(UnseenNack { before: self.gap, at: stamp.at });
             }
-            (Verdict::Unseen, _) => self.accepted_unseen = true,
-            _ => {}
+            false => self.accepted_unseen = true,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::session::{AbsentBy, ResourceState, TypeState, Wildcard};
 
-use super::script::Text;
+use super::script::{Text, is_full_state};
 use super::track::{Fate, Known, Owed, Status, Stray, Track, Wants};
 
 /// Milliseconds after which a name counts as missing (docs/protocol.md#e-46).
@@ -102,7 +102,8 @@ impl Track {
         let oldest_pending = pending.next().map(|response| response.at);
         // A delta server sends what is requested again (docs/protocol.md#f-14).
         let owed = self.owed.iter().filter(|owed| !owed.held || self.delta).map(|owed| owed.at);
-        let owed_since = owed.chain(self.wildcard_owed).min();
+        let wildcard = self.wildcard_owed.filter(|_| is_full_state(self.kind));
+        let owed_since = owed.chain(wildcard).min();
         let for_long = |since: Option<u64>, limit: u64| since.is_some_and(|since| now - since >= limit);
         let is_accepted = |status: Status| status == Status::Acked;
         let wants_something = self.wants.is_wildcard() || !self.wants.names.is_empty();

@@ -2,7 +2,7 @@
 
 use crate::session::Wildcard;
 
-use super::script::{Ask, Text};
+use super::script::{Ask, Text, is_full_state};
 use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
 use super::views::unique;
 
@@ -32,9 +32,48 @@ fn without_repeats(list: &[Text]) -> Vec<Text> {
 
 impl Track {
     fn owe(&mut self, stamp: Stamp, name: Text, held: bool) {
-        if !self.owed.iter().any(|owed| owed.name == name) {
-            self.owed.push(Owed { name, since: stamp.seq, at: stamp.at, held });
+        match self.owed.iter_mut().find(|owed| owed.name == name) {
+            Some(owed) => (owed.last, owed.is_member) = (stamp.seq, false),
+            None => {
+                let (since, at, is_member) = (stamp.seq, stamp.at, false);
+                self.owed.push(Owed { name, since, last: since, at, held, is_member });
+            }
         }
+    }
+
+    /// The client asks for the wildcard again: the server owes what the client had given up or
+    /// ignored (docs/protocol.md#e-36). It owes no answer to a wildcard for other types than
+    /// listeners and clusters (docs/protocol.md#l-07).
+    fn ask_again(&mut self, stamp: Stamp, was: &Wants) {
+        if was.wildcard != Wildcard::None || !self.wants.is_wildcard() || self.requests == 0 {
+            return;
+        }
+        for known in self.known.clone() {
+            let had_been_sent = known.is_present() || known.fate == Fate::Released;
+            let is_kept = known.is_present() && was.names.contains(&known.name);
+            let is_unrequested = self.unrequested.contains(&known.name);
+            let is_crossing = is_unrequested && !self.answered_before(stamp, known.name);
+            if !had_been_sent || is_kept || is_crossing {
+                continue;
+            }
+            self.unrequested.retain(|name| *name != known.name);
+            if !is_full_state(self.kind) {
+                self.put(Known { fate: Fate::Released, ..known });
+                continue;
+            }
+            self.put(Known { fate: Fate::WantedAgain, ..known });
+            let is_owed = self.owed.iter().any(|owed| owed.name == known.name);
+            self.owe(stamp, known.name, false);
+            let own = self.owed.iter_mut().filter(|owed| owed.name == known.name && !is_owed);
+            own.for_each(|owed| owed.is_member = true);
+        }
+    }
+
+    /// The client gives up the wildcard, or the server has answered with other members.
+    pub(super) fn give_up_members(&mut self) {
+        let members: Vec<Text> =
+            self.owed.iter().filter(|owed| owed.is_member).map(|owed| owed.name).collect();
+        members.into_iter().for_each(|name| self.give_up(name));
     }
 
     pub(super) fn deliver(&mut self, name: Text) {
@@ -56,6 +95,7 @@ impl Track {
     fn change_wildcard(&mut self, stamp: Stamp, was: &Wants, starts: bool, is_verdict: bool) {
         if was.is_wildcard() && !self.wants.is_wildcard() {
             self.wildcard_owed = None;
+            self.give_up_members();
         }
         let was_none = was.wildcard == Wildcard::None || starts || self.delta;
         // The server has sent it unasked.
@@ -118,6 +158,7 @@ impl Track {
             for name in names.iter().filter(|name| !was.names.contains(name)) {
                 self.begin(stamp, name, was.wildcard != Wildcard::None, was.wildcard == Wildcard::Unknown);
             }
+            self.ask_again(stamp, &was);
         }
         self.effective = match stale {
             true => Some(self.effective.take().unwrap_or(was)).filter(|wants| *wants != self.wants),
@@ -131,7 +172,8 @@ impl Track {
         let has_nonce = |response: &Response| response.push.nonce == ask.nonce;
         let is_verdict = !ask.nonce.is_empty() && self.responses.iter().any(has_nonce);
         let claims = !ask.version.is_empty() && !is_verdict;
-        let mut held = !starts && !ask.version.is_empty();
+        // The server may have sent the names before the recording.
+        let mut held = !starts && !(ask.version.is_empty() && ask.nonce.is_empty());
         let mut is_outdated = false;
         let mut older: Vec<Text> = Vec::new();
         let is_refused = claims && prior.is_some_and(|prior| prior.has_only_refused(ask.version));
@@ -193,7 +235,8 @@ impl Track {
             self.unrequested.retain(|other| *other != name);
             let is_older = |known: &Known| known.fate == Fate::Kept && older.contains(&known.name);
             let known = self.find(name).filter(|known| known.is_present() && !is_older(known));
-            if is_outdated || known.is_none() {
+            let is_gone = !starts && self.find(name).is_some_and(|known| known.fate == Fate::Removed);
+            if (is_outdated || known.is_none()) && !is_gone {
                 self.owe(stamp, name, held);
             }
         }
@@ -360,6 +403,7 @@ impl Track {
             for name in fresh {
                 self.begin(stamp, name, was.wildcard != Wildcard::None, false);
             }
+            self.ask_again(stamp, &was);
         }
     }
 
@@ -462,7 +506,7 @@ impl Track {
     pub(super) fn has_older(&self, known: &Known) -> bool {
         let is_owed = match self.owed.iter().find(|owed| owed.name == known.name) {
             Some(owed) => !owed.held,
-            None => !self.delta && self.wildcard_owed.is_some(),
+            None => !self.delta && self.owes_wildcard(),
         };
         self.late && known.fate == Fate::Kept && is_owed
     }
@@ -500,7 +544,13 @@ impl Track {
         let has_open = self.responses.iter().any(|response| self.is_open(response));
         let is_older = |known: &Known| known.fate == Fate::Kept;
         (self.is_full_state() && (has_open || !self.refused_at_end().is_empty()))
-            || (self.late && !self.delta && self.wildcard_owed.is_some() && self.known.iter().any(is_older))
+            || (self.late && !self.delta && self.owes_wildcard() && self.known.iter().any(is_older))
+    }
+
+    /// Whether the server owes the wildcard: it need not answer one for other types than listeners
+    /// and clusters (docs/protocol.md#l-07).
+    fn owes_wildcard(&self) -> bool {
+        is_full_state(self.kind) && self.wildcard_owed.is_some()
     }
 
     /// SotW: whether a response has no verdict and another version than the client has.

@@ -49,6 +49,10 @@ pub(super) struct Owed {
     pub(super) name: Text,
     /// The request that asked for the name first.
     pub(super) since: u64,
+    /// The newest request that asked for the name.
+    pub(super) last: u64,
+    /// The client had given up the resource with the wildcard, and asked for the wildcard again.
+    pub(super) is_member: bool,
     pub(super) at: u64,
     /// The client may have the resource, so that it is not missing.
     pub(super) held: bool,
@@ -152,8 +156,12 @@ pub(super) struct Track {
     /// A later stream goes on with this one.
     pub(super) replaced: bool,
     pub(super) unseen_nacks: Vec<UnseenNack>,
-    /// The last request for something new, until a response comes (docs/protocol.md#e-03).
-    pub(super) unanswered: Option<u64>,
+    /// The nonces that were not recorded and that the client has answered, and whether with a NACK.
+    pub(super) unseen_nonces: Vec<(Text, bool)>,
+    /// The last request for something new, until a response answers it (docs/protocol.md#e-03).
+    pub(super) unanswered: Option<Stamp>,
+    /// That request asks for names which the server owes.
+    pub(super) asks_for_owed: bool,
     /// When the stream ended.
     pub(super) ended: Option<u64>,
 }
@@ -184,6 +192,13 @@ pub(super) struct RequestFacts {
 pub(super) struct Stamp {
     pub(super) seq: u64,
     pub(super) at: u64,
+}
+
+impl Owed {
+    /// Whether the request asks for the name.
+    pub(super) fn is_asked_by(&self, request: u64) -> bool {
+        self.since == request || self.last == request
+    }
 }
 
 impl Track {
@@ -222,7 +237,9 @@ impl Track {
             accepted_unseen: false,
             replaced: false,
             unseen_nacks: Vec::new(),
+            unseen_nonces: Vec::new(),
             unanswered: None,
+            asks_for_owed: false,
             ended: None,
         }
     }
@@ -234,6 +251,7 @@ impl Track {
 
     pub(super) fn lose_messages(&mut self) {
         self.gap = self.responses.len();
+        self.unseen_nonces.clear();
         self.nonces_known = false;
         self.names_known = false;
         self.has_lost = true;
@@ -329,7 +347,9 @@ impl Track {
         let lost = is_wild(&before) && !is_wild(&self.wants);
         let news = gained || names_again || (!self.delta && !facts.added.is_empty());
         if news && (self.delta || !stale) {
-            self.unanswered = Some(stamp.seq);
+            self.unanswered = Some(stamp);
+            let is_named = |owed: &Owed| !owed.is_member && owed.is_asked_by(stamp.seq);
+            self.asks_for_owed = self.owed.iter().any(is_named);
         }
         let leaves = lost
             || match self.delta {

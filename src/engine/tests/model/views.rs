@@ -35,13 +35,14 @@ impl Track {
     pub(super) fn response(&mut self, stamp: Stamp, push: &Push) -> ResponseFacts {
         let mut facts = ResponseFacts {
             kind: MessageKind::Push,
-            answers: self.unanswered.take(),
+            answers: None,
             added: Vec::new(),
             changed: Vec::new(),
             removed: Vec::new(),
         };
-        self.wildcard_owed = None;
         let entries = unique(push);
+        let mut is_answer = self.mentions_asked(push, &entries);
+        self.wildcard_owed = None;
         for name in &push.removed {
             self.remove(name, &mut facts);
         }
@@ -67,6 +68,13 @@ impl Track {
         if quiet && !entries.is_empty() {
             facts.kind = MessageKind::Resend;
         }
+        // A request has caused a response that changes nothing.
+        is_answer |= quiet;
+        facts.answers = self.unanswered.filter(|_| is_answer).map(|asked| asked.seq);
+        self.unanswered = self.unanswered.filter(|_| !is_answer);
+        if self.is_full_state() || !facts.added.is_empty() {
+            self.give_up_members();
+        }
         self.responses.push(Response {
             seq: stamp.seq,
             at: stamp.at,
@@ -80,6 +88,17 @@ impl Track {
             removed: facts.removed.iter().chain(&push.removed).copied().collect(),
         });
         facts
+    }
+
+    /// Whether a response answers the last request for something new: a push of other names does
+    /// not (docs/protocol.md#e-03).
+    fn mentions_asked(&self, push: &Push, entries: &[Entry]) -> bool {
+        let Some(asked) = self.unanswered else { return false };
+        let is_asked =
+            |name: Text| self.owed.iter().any(|owed| owed.name == name && owed.is_asked_by(asked.seq));
+        let is_wildcard = self.wildcard_owed == Some(asked.at);
+        let sends_asked = entries.iter().any(|entry| is_asked(entry.name));
+        !self.asks_for_owed || is_wildcard || sends_asked || push.removed.iter().any(|name| is_asked(name))
     }
 
     /// Handles `removed_resources` (docs/protocol.md#f-27, docs/protocol.md#f-28).

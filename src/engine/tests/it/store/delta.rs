@@ -259,3 +259,61 @@ fn releases_members_after_leaving_wildcard() {
          < n=2 [B~2@2]
          expect resource 1 cds B released version=2");
 }
+
+/// docs/protocol.md#f-23: the client has dropped the members of the wildcard, so that the server
+/// owes them when the client requests the wildcard again.
+#[test]
+fn wildcard_requested_again_owes_its_members() {
+    holds(
+        "stream 1 delta cds
+         >
+         < n=1 [a@1 b@1]
+         > n=1
+         > unsub=[*]
+         expect resource 1 cds a released
+         > sub=[*]
+         expect resource 1 cds a waiting
+         expect state 1 cds wait resources=0
+         < n=2 []
+         > n=2
+         advance 16s
+         expect state 1 cds miss
+         expect resource 1 cds b absent absent_by=timer
+         < n=3 [b@1]
+         > n=3
+         expect message 8 push added=[b]
+         expect state 1 cds synced resources=1
+         expect resource 1 cds a released",
+    );
+}
+
+/// docs/protocol.md#l-07: a server need not answer a wildcard for endpoints.
+#[test]
+fn wildcard_for_endpoints_owes_nothing() {
+    holds(
+        "stream 1 delta-ads
+         > eds
+         > rds sub=[*]
+         > type.googleapis.com/acme.Thing
+         advance 20s
+         expect state 1 eds idle wildcard=legacy missing=[]
+         expect state 1 rds idle wildcard=explicit
+         expect state 1 type.googleapis.com/acme.Thing idle wildcard=legacy",
+    );
+}
+
+/// The only resource of a type of another plane has no name: a new content replaces the old one.
+#[test]
+fn unnamed_resource_of_another_plane_is_replaced() {
+    let url = "type.googleapis.com/istio.networking.nds.v1.NameTable";
+    holds(&format!(
+        "stream 1 delta-ads
+         > {url}
+         < {url} n=a [raw:CgExEj4KNXR5cGUuZ29vZ2xlYXBpcy5jb20vaXN0aW8ubmV0d29ya2luZy5uZHMudjEuTmFtZVRhYmxlEgUKA2E6MQ==]
+         > {url} n=a
+         < {url} n=b [raw:CgEyEj4KNXR5cGUuZ29vZ2xlYXBpcy5jb20vaXN0aW8ubmV0d29ya2luZy5uZHMudjEuTmFtZVRhYmxlEgUKA2I6Mg==]
+         > {url} n=b
+         expect state 1 {url} synced resources=1
+         expect no resource-name-empty"
+    ));
+}

@@ -137,3 +137,60 @@ fn partial_stream_has_no_account_of_a_reconnect() {
     let store = replay(&text.replace("partial 1\n", "").replace(" n=r3", ""));
     assert!(store.reconnect(StreamId(1), &eds).is_some(), "the first request of a whole stream");
 }
+
+/// docs/protocol.md#e-34: the first request of the recording need not be the first of the stream,
+/// so that the server may have sent the names before.
+#[test]
+fn names_of_a_first_recorded_nack_are_not_owed() {
+    holds(
+        "stream 1 sotw eds
+         partial 1
+         > v= n=n0 names=[a b] nack=\"b: bad\"
+         advance 20s
+         expect no name-not-delivered
+         expect state 1 eds nack missing=[]
+         > v= n=n0 names=[a b c]
+         expect message 2 subscribe class= answers= added=[c]
+         expect state 1 eds missing=[c] nack_count=1",
+    );
+}
+
+/// A change of names with the nonce of a NACK is no ACK, although no response has the nonce.
+#[test]
+fn change_of_names_after_an_unrecorded_response_is_no_verdict() {
+    holds(
+        "stream 1 sotw eds
+         partial 1
+         > v=1 n=n0 names=[a b] nack=\"b: bad\"
+         > v=1 n=n0 names=[a]
+         expect message 2 unsubscribe class= answers=
+         expect state 1 eds nack open_nack=1 nack_count=1
+         > v=1 n=n1 names=[a]
+         expect message 3 ack class=",
+    );
+    holds(
+        "stream 1 delta eds
+         partial 1
+         > n=n0 nack=\"bad\"
+         > n=n0 unsub=[b]
+         expect message 2 unsubscribe class= answers=
+         expect state 1 eds nack nack_count=1",
+    );
+}
+
+/// docs/protocol.md#e-44: a name that the server has removed since is not requested anew.
+#[test]
+fn restated_name_of_a_removed_resource_is_not_owed() {
+    holds(
+        "stream 1 sotw lds
+         partial 1
+         < v=1 n=1 [a b]
+         < v=2 n=2 [a]
+         > v=1 n=1 names=[a b]
+         > v=2 n=2 names=[a b]
+         advance 20s
+         expect no new-name-not-resent
+         expect resource 1 lds b removed
+         expect state 1 lds synced missing=[]",
+    );
+}

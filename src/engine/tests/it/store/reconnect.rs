@@ -194,3 +194,28 @@ fn separates_sessions_by_node_and_server() {
         assert_eq!(store.stream(StreamId(2)).unwrap().reconnect_of, None, "{between}");
     }
 }
+
+/// docs/protocol.md#f-18: a server may remove what the client states and does not subscribe to.
+#[test]
+fn stated_name_that_the_server_removes_is_not_left_behind() {
+    let script = "node n
+         stream 1 delta eds
+         > sub=[a b]
+         < n=1 [a@1 b@1]
+         > n=1
+         close
+         stream 2 delta eds
+         > sub=[a] irv={a:1 b:1}
+         ";
+    let counts = |left_behind, removed| ReconnectCounts {
+        claimed: 2,
+        resent: 0,
+        removed,
+        left_behind,
+        owed: 0,
+        unclaimed: 0,
+    };
+    assert_eq!(account_of(&replay(script)), (counts(1, 0), vec!["b".to_owned()]));
+    let store = replay(&format!("{script}< n=1 rm=[b]\n> n=1\n"));
+    assert_eq!(account_of(&store), (counts(0, 1), Vec::new()));
+}

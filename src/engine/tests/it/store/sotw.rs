@@ -422,3 +422,25 @@ fn resource_error_marks_resource_as_absent() {
          expect state 1 eds missing=[b] absent=[b]
          expect resource 1 eds b absent absent_by=server");
 }
+
+/// docs/protocol.md#e-41: the client has dropped the members of the wildcard, so that the server
+/// owes them when the client requests the wildcard again.
+#[test]
+fn wildcard_requested_again_owes_its_members() {
+    holds(
+        "stream 1 sotw cds
+         >
+         < v=1 n=1 [a b c]
+         > v=1 n=1
+         > v=1 n=1 names=[a]
+         > v=1 n=1 names=[*]
+         expect resource 1 cds a present
+         expect resource 1 cds b waiting
+         expect state 1 cds wait resources=1
+         < v=2 n=2 [a b]
+         > v=2 n=2 names=[*]
+         expect message 6 push added=[b] removed=[]
+         expect resource 1 cds c released
+         expect state 1 cds synced resources=2",
+    );
+}
