@@ -11,6 +11,7 @@ use xdscope_schema::links;
 use xdscope_wire::Frame;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::Time;
+use xdscope_wire::xdstp::lists;
 
 /// Distinct contents up to which live runs and replays check references.
 ///
@@ -44,7 +45,10 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
         found.into_iter().map(reference).collect()
     };
     let (types, of_constraints) = (schema.clone(), schema.clone());
-    let constraints = move |any: &[u8]| of_constraints.violations("google.protobuf.Any", any).ok();
+    let constraints = move |any: &[u8]| {
+        let published = lists::published(any);
+        of_constraints.violations("google.protobuf.Any", published.as_deref().unwrap_or(any)).ok()
+    };
     lint::Options {
         links: Some(Arc::new(links)),
         constraints: Some(Arc::new(constraints)),

@@ -39,6 +39,7 @@ pub mod hold;
 pub mod lint;
 pub mod nack;
 pub mod problems;
+pub mod readings;
 pub mod recovery;
 mod relay;
 pub mod session;

@@ -20,6 +20,10 @@ impl Codec for SchemaCodec {
         self.0.message(message)?;
         Some(self.0.message_to_json(message, bytes))
     }
+
+    fn schema(&self) -> Option<&Schema> {
+        Some(&self.0)
+    }
 }
 
 impl raw::JsonCodec for SchemaCodec {

@@ -252,6 +252,13 @@ impl Assembler {
         }
     }
 
+    /// Reports a message of another protocol than xDS by its size.
+    pub fn counted(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
+        if self.streams.contains_key(&id) {
+            out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 1, bytes } });
+        }
+    }
+
     /// Reports a gap in the copy. Messages that were being built are lost.
     pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
         if let Some(stream) = self.streams.get_mut(&id) {

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::*;
 use xdscope_engine::{diff, lint};
 use xdscope_sources::ReplayPosition;
+use xdscope_wire::Profile;
 
 /// `replay`: a recording with a time cursor.
 #[derive(Clone, Debug, Args)]
@@ -87,6 +88,9 @@ pub struct StatusArgs {
     /// Config dump or CSDS response to compare with what the client was sent
     #[arg(long, value_name = "FILE")]
     pub applied: Option<PathBuf>,
+    /// Edition of the protocol that peers are judged by; a script can set its own
+    #[arg(long, value_name = "EDITION", default_value = "current")]
+    pub profile: ProfileWord,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
@@ -272,6 +276,17 @@ pub enum ProfileWord {
     P003,
     #[value(name = "002")]
     P002,
+}
+
+impl ProfileWord {
+    /// Returns the edition; `None` for the current one, which is the default.
+    pub fn edition(self) -> Option<Profile> {
+        match self {
+            ProfileWord::Current => None,
+            ProfileWord::P003 => Some(Profile::P003),
+            ProfileWord::P002 => Some(Profile::P002),
+        }
+    }
 }
 
 /// `report`: a source as one HTML page.

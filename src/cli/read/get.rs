@@ -10,7 +10,7 @@ use serde_json::Value;
 use xdscope_engine::analysis;
 use xdscope_engine::constraints::BrokenConstraints;
 use xdscope_engine::filter::{Filter, RowKind};
-use xdscope_engine::graph::{self, NodeState};
+use xdscope_engine::graph;
 use xdscope_engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::bodies;
@@ -311,15 +311,13 @@ impl Get<'_> {
         Ok(printed)
     }
 
-    /// Finds the resources of a type that are in force and that nothing refers to
-    /// (docs/protocol.md#e-45, docs/protocol.md#l-11).
+    /// Finds the resources of a type that are in force and that nothing refers to.
     fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
         let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
         let looked = |kind: &Kind| graph::has_orphans(*kind) && state.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
         let Some(graph) = self.graphs.of(state.stream) else { return HashSet::new() };
-        let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == NodeState::Orphan);
-        orphans.filter(|node| node.stream == Some(state.stream)).map(|node| node.name.clone()).collect()
+        graph.orphan_names(state.stream, kind).cloned().collect()
     }
 
     /// Adds the needs of a warming resource, the clusters that a route points to in vain, and the

@@ -12,12 +12,11 @@ use xdscope_present::report::{self, Role};
 use xdscope_sources::{SchemaCodec, script};
 
 use xdscope_present::text::shell_word;
-use xdscope_wire::Profile;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::Clock;
 use xdscope_wire::text::plural;
 
-use crate::cli::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
+use crate::cli::args::{Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::Objects;
@@ -197,15 +196,7 @@ fn severity(word: SeverityWord) -> Severity {
 }
 
 fn options(args: &LintArgs, schema: &std::sync::Arc<xdscope_schema::Schema>) -> lint::Options {
-    lint::Options {
-        timers: args.timers,
-        profile: match args.profile {
-            ProfileWord::Current => None,
-            ProfileWord::P003 => Some(Profile::P003),
-            ProfileWord::P002 => Some(Profile::P002),
-        },
-        ..analysis::rules(schema)
-    }
+    lint::Options { timers: args.timers, profile: args.profile.edition(), ..analysis::rules(schema) }
 }
 
 fn wanted(args: &LintArgs, finding: &Finding) -> bool {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use xdscope_engine::analysis;
 use xdscope_engine::applied::{AppliedDiff, AppliedState};
 use xdscope_engine::filter;
-use xdscope_engine::lint::Finding;
+use xdscope_engine::lint::{self, Finding};
 use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::recovery::{RecoveryFact, recoveries};
 use xdscope_engine::store::{ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
 use xdscope_present::applied::applied_lines;
@@ -18,6 +19,7 @@ use xdscope_present::json;
 use xdscope_present::report::{self, Role, Row, Rows};
 use xdscope_schema::Schema;
 use xdscope_sources::{Folded, ReplayPosition, SourceFormat};
+use xdscope_wire::Profile;
 use xdscope_wire::event::{Kind, StreamId, TypeUrl, Variant};
 use xdscope_wire::text::{age, count, display_safe, plural, type_label};
 
@@ -43,7 +45,9 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
-    let folded = source::analyse_at(source, &args.at, analysis::rules, global, io)?;
+    let profile = args.profile.edition();
+    let rules = |schema: &Arc<Schema>| lint::Options { profile, ..analysis::rules(schema) };
+    let folded = source::analyse_at(source, &args.at, rules, global, io)?;
     let is_at_end = args.at == ReplayPosition::End && folded.format != SourceFormat::Live;
     let Folded { facts, schema, .. } = folded;
     let (store, lint) = facts.into_parts();
@@ -53,8 +57,9 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     select::say_unknown(&filter, &store, global.quiet, io);
-    let mut status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
-    status.end = is_at_end.then_some("the recording ends");
+    let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
+    let end = is_at_end.then_some("the recording ends");
+    let mut status = Status { profile, end, ..status };
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
     let has_problems = status.has_problems();
@@ -88,6 +93,7 @@ fn watch(
     changes::watch(&source, global, io, &mut |facts, schema, io| {
         let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
         let mut status = Status::new((facts, facts.findings()), schema, picked, filter, None);
+        status.profile = args.profile.edition();
         status.is_update = !changes.is_new("first".to_owned(), String::new());
         status.retain_changed(&mut changes);
         let style = io.style(global);
@@ -113,6 +119,8 @@ struct Status<'a> {
     missing_secrets: Vec<(Option<Arc<str>>, StreamId, Vec<Arc<str>>)>,
     /// The problems of the selected streams and types.
     selected: Selected,
+    /// The edition of the protocol that the user states.
+    profile: Option<Profile>,
     /// The word for types without a state: empty if the filter hides states.
     none: &'static str,
     /// Whether facts were printed before, so that only changes follow.
@@ -159,7 +167,6 @@ impl<'a> Status<'a> {
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
         let is_update = false;
         let none = if filter.is_empty() { "idle" } else { "" };
-        let end = None;
         Status {
             none,
             store,
@@ -172,8 +179,9 @@ impl<'a> Status<'a> {
             applied,
             missing_secrets,
             selected,
+            profile: None,
             is_update,
-            end,
+            end: None,
         }
     }
 
@@ -299,7 +307,8 @@ impl<'a> Status<'a> {
             objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
         }
         for (state, diff) in self.with_applied() {
-            objects.put(&json::complete_state(state, (&self.warming, diff), self.store, self.schema))?;
+            let store = (self.store, self.profile);
+            objects.put(&json::complete_state(state, (&self.warming, diff), store, self.schema))?;
         }
         for client in self.recoveries() {
             objects.put(&json::recovery(&client))?;
@@ -321,7 +330,13 @@ impl<'a> Status<'a> {
         all
     }
 
-    /// Writes resources that are warming, and differences to what clients have applied.
+    /// Returns the readings of a state of which no message has decided yet.
+    fn readings(&self, state: &StateFact) -> Vec<OpenReading> {
+        open_readings_of(self.store, self.schema, state)
+    }
+
+    /// Writes resources that are warming, open readings, and differences to what clients have
+    /// applied.
     fn lines_below(&self, out: &mut dyn std::io::Write) -> Result<(), CliError> {
         let now = (!self.store.clock().untimed).then(|| self.store.now());
         for client in self.recoveries() {
@@ -331,6 +346,14 @@ impl<'a> Status<'a> {
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);
             writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
+        }
+        for state in self.states.iter().filter(|_| !self.is_update) {
+            let node = named(state.node.as_deref(), state.stream);
+            let label = type_label(state.type_url.as_str());
+            for reading in self.readings(state) {
+                let text = report::open_reading(&reading, self.profile);
+                writeln!(out, "{}", display_safe(&format!("{node}: {label} {text}")))?;
+            }
         }
         for (state, diff) in self.with_applied() {
             let node = named(state.node.as_deref(), state.stream);

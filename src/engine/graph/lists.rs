@@ -10,7 +10,7 @@ use xdscope_wire::xdstp::is_structured;
 use xdscope_wire::xdstp::lists::{alternative, selected_entry};
 
 use super::redirect::entry_name;
-use super::{Graph, GraphNode, InlineEntry, NodeId, NodeState, References, is_collection};
+use super::{Graph, GraphNode, InlineEntry, NodeId, NodeState, References, has_orphans, is_collection};
 
 impl Graph {
     /// Connects a node with everything that its content refers to.
@@ -71,12 +71,18 @@ impl Graph {
     }
 
     /// Connects a node with an `xdstp` name without its directives, or with the inline entry that
-    /// the name selects, and with those of its alternatives that the client has or requests
-    /// (docs/protocol.md#k-15, docs/protocol.md#k-29).
+    /// the name selects and the list of the entry, and with those of its alternatives that the
+    /// client has or requests (docs/protocol.md#k-15, docs/protocol.md#k-29).
     fn connect_with_directives(&mut self, from: NodeId, link: &Link, name: &str, known: &References) {
         match self.selected_entry(link, name, known) {
             Some(entry) => {
-                self.add_edge(from, entry, &Arc::from(link.path.as_str()), link.other_source.as_ref());
+                let path = Arc::from(link.path.as_str());
+                self.add_edge(from, entry, &path, link.other_source.as_ref());
+                // Listeners need no reference, and a list of listeners is a root of the tree.
+                let list = self.nodes.get(entry).and_then(|entry| entry.list);
+                if let Some(list) = list.filter(|_| has_orphans(link.kind)) {
+                    self.add_edge(from, list, &path, link.other_source.as_ref());
+                }
             }
             None => self.connect_named(from, &Link { name: name.to_owned(), ..link.clone() }),
         }

@@ -1,9 +1,10 @@
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::nack::RestUse;
 use crate::store::{AbsentBy, OwedAgainFact, PendingRequest, ResourceFact, ResourceState};
 use xdscope_schema::links::{SourceKind, usual_referring_kinds};
-use xdscope_wire::event::{Kind, Time};
+use xdscope_wire::event::{Kind, StreamId, Time};
 
 use super::{Graph, NodeId};
 
@@ -224,6 +225,15 @@ pub fn has_orphans(kind: Kind) -> bool {
 }
 
 impl Graph {
+    /// Returns the names of the resources of a type on a stream to which nothing refers
+    /// (docs/protocol.md#e-45, docs/protocol.md#l-11).
+    pub fn orphan_names(&self, stream: StreamId, kind: Kind) -> impl Iterator<Item = &Arc<str>> {
+        let of_kind = self.nodes.iter().filter(move |node| node.kind == kind);
+        let orphans =
+            of_kind.filter(move |node| node.state == NodeState::Orphan && node.stream == Some(stream));
+        orphans.map(|node| &node.name)
+    }
+
     /// Derives the final state of a node from the complete graph: dangling, warming or orphaned.
     ///
     /// `wild` has the types with a wildcard subscription.

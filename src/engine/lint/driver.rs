@@ -18,8 +18,8 @@ use crate::lint::rule::options::{Options, Reference};
 use crate::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
 use crate::store::Store;
 use xdscope_wire::content::{BlobId, Catalog};
-use xdscope_wire::event::{Dir, Kind, Seq, Time, Variant};
-use xdscope_wire::xdstp::{locator, respelled};
+use xdscope_wire::event::{Dir, Kind, Seq, Sym, Time, Variant};
+use xdscope_wire::xdstp::respelled;
 use xdscope_wire::{Frame, Message};
 
 /// All rules over one source.
@@ -145,9 +145,8 @@ impl Lint {
             let name = type_url.rsplit('/').next().unwrap_or_default();
             let is_known = self.options.types.as_ref().is_some_and(|known| known(name));
             source.constraint_violations.insert(payload, violations.map(Arc::from));
-            let is_text = locator::text(structured::value(&any)).is_some();
             let is_broken = source.constraint_violations.get(&payload).is_some_and(Option::is_none);
-            if is_known && is_broken && !is_text {
+            if is_known && is_broken {
                 catalog.note_unreadable(payload);
             }
         }
@@ -166,15 +165,19 @@ impl Lint {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;
         for Reference { kind, name, source, .. } in references {
-            let mut add = |name: &str| {
+            let mut add = |name: &str, entry: Option<String>| {
                 // A resource and its reference often have one name, as clusters and endpoints do.
                 let canonical = respelled(name);
                 let name = canonical.as_deref().unwrap_or(name);
                 let name = if catalog.text(own) == name { own } else { catalog.intern(name) };
-                refs.push(ResourceRef { kind, name, source });
+                let entry = entry.map_or(Sym::EMPTY, |entry| catalog.intern(&entry));
+                if entry != Sym::EMPTY {
+                    self.source.graphs.with_entries.insert(payload);
+                }
+                refs.push(ResourceRef { kind, name, entry, source });
             };
             if !name.starts_with("xdstp:") {
-                add(&name);
+                add(&name, None);
                 continue;
             }
             if structured::has_bad_directive(&name) {
@@ -183,9 +186,9 @@ impl Lint {
             if structured::has_reserved_key(&name) {
                 self.source.graphs.reserved_keys.insert(payload);
             }
-            add(name.split('#').next().unwrap_or_default());
+            add(name.split('#').next().unwrap_or_default(), structured::selected_entry(&name));
             if let Some(alternative) = structured::alternative(&name) {
-                add(&alternative);
+                add(&alternative, structured::selected_entry(&alternative));
                 self.source.note_alternative(&name, &alternative);
             }
         }

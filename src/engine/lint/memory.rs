@@ -1,6 +1,7 @@
 //! The memory of rules: what refers to contents, and what ends with a stream.
 
 pub(super) mod content_changes;
+pub(super) mod entry_references;
 pub(super) mod exchange_loop;
 pub(super) mod note_request;
 pub(super) mod note_response;
@@ -58,6 +59,7 @@ impl Lint {
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         self.streams.values().for_each(|stream| stream.mark(used));
         self.source.graphs.mark(used);
+        self.source.entry_references.mark(used);
         self.source.lasting.mark(used);
     }
 
@@ -96,20 +98,16 @@ impl TrackState {
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
         let targets = self.targets.iter().map(|target| &target.of);
-        let entries = self.entry_references.keys().map(|reference| &reference.of);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        all.chain(targets)
-            .chain(entries)
-            .chain(findings)
-            .chain(routes)
-            .for_each(|name| mark_key(used, *name));
+        all.chain(targets).chain(findings).chain(routes).for_each(|name| mark_key(used, *name));
     }
 }
 
 impl SourceState {
     fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.graphs.drop_streams(dropped);
+        self.entry_references.drop_streams(dropped);
         self.lasting.drop_streams(dropped);
         let sessions = &dropped.sessions;
         self.structured_contents.drop_streams(dropped);

@@ -58,7 +58,7 @@ pub(crate) use outcome::{
 };
 pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
-pub(crate) use subscription::{NameRequest, SubscribedNames};
+pub(crate) use subscription::{NameRequest, SubscribedNames, WildcardReading};
 pub use track::answer_verdict::kind_of_change;
 pub use track::claims::Claim;
 pub(crate) use track::condition::{Condition, Limits, OwedAgain};

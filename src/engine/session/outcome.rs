@@ -1,7 +1,7 @@
 use super::events::EventEntry;
 use xdscope_wire::event::{Dir, Seq, StreamId, Sym, Time};
 
-use super::{MessageKind, NotKeptPart, OtherReading, RequestClass, Wildcard};
+use super::{MessageKind, NotKeptPart, OtherReading, RequestClass, Wildcard, WildcardReading};
 use crate::session::content::responses::{Order, Status};
 use crate::session::track::answer_verdict::Verdict;
 
@@ -166,4 +166,6 @@ pub(crate) struct ResponseOutcome {
     pub(crate) hollow: Vec<(Sym, Hollow)>,
     /// Removed names that the client neither had nor wanted (docs/protocol.md#f-27).
     pub(crate) unknown_removals: Vec<Sym>,
+    /// How the server reads a list of names after a wildcard, if the response shows it.
+    pub(crate) wildcard_reading: Option<WildcardReading>,
 }

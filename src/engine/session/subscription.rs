@@ -11,6 +11,15 @@ use crate::session::content::names::{NameRuns, NameSet, SymSet};
 use crate::session::content::resource_set::ResourceEntry;
 use xdscope_wire::xdstp::glob_matches;
 
+/// How a server reads a list of names after a wildcard (docs/protocol.md#l-06).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WildcardReading {
+    /// The server sends the names only.
+    Ended,
+    /// The server keeps the wildcard, as in the edition of Envoy 1.17.
+    Kept,
+}
+
 /// The subscription of a client to one type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SubscribedNames {

@@ -146,6 +146,7 @@ impl Track {
         self.verdicts.forget_unseen();
         self.has_lost = true;
         self.names_known = false;
+        self.subscription.names_after_wildcard = None;
         // Whether the client ignores a resource depends on the names that are known.
         self.counted = Cell::default();
         self.counted_in_use = Cell::default();

@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use crate::report;
 use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::store::{ClaimFact, MessageFact, MissingAnswer, StateFact, Store, WarmingFact};
 use xdscope_schema::Schema;
+use xdscope_wire::Profile;
 use xdscope_wire::event::Kind;
 
 /// The `message` object, with the versions that the client states in it.
@@ -20,11 +22,12 @@ pub fn complete_message(fact: &MessageFact, store: &Store) -> Value {
 /// The `state` object, with its warming resources, the difference to what the client has applied,
 /// likely reasons of missing answers, and the versions that the client states.
 ///
-/// `warming` are all warming resources of the store.
+/// `warming` are all warming resources of the store, and `profile` is the edition of the protocol
+/// that the user states.
 pub fn complete_state(
     fact: &StateFact,
     (warming, applied): (&[WarmingFact], Option<&AppliedDiff>),
-    store: &Store,
+    (store, profile): (&Store, Option<Profile>),
     schema: &Schema,
 ) -> Value {
     let mut object = super::state(fact, &store.clock());
@@ -33,6 +36,7 @@ pub fn complete_state(
         fields.extend(applied.map(|diff| ("applied".to_owned(), super::applied(diff))));
     }
     add_missing_answers(&mut object, &report::missing_answers_of(store, schema, fact));
+    add_readings(&mut object, &open_readings_of(store, schema, fact), profile);
     add_claims(&mut object, &store.claims(fact.stream, &fact.type_url));
     object
 }
@@ -41,6 +45,14 @@ pub fn complete_state(
 pub fn add_missing_answers(object: &mut Value, answers: &[MissingAnswer]) {
     if let (Value::Object(fields), false) = (object, answers.is_empty()) {
         fields.insert("waiting_reason".into(), answers.iter().map(super::missing_answer).collect());
+    }
+}
+
+/// Adds `readings` to a `state`, if editions of the protocol read messages in two ways.
+fn add_readings(object: &mut Value, readings: &[OpenReading], profile: Option<Profile>) {
+    if let (Value::Object(fields), false) = (object, readings.is_empty()) {
+        let readings = readings.iter().map(|reading| super::reading(reading, profile));
+        fields.insert("readings".into(), readings.collect());
     }
 }
 

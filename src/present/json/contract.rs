@@ -83,6 +83,7 @@ macro_rules! words {
 }
 
 // After the macro, which it uses.
+mod reading;
 mod resource;
 mod stream;
 mod warming;
@@ -382,6 +383,12 @@ const STATE: &[Field] = &[
         "diverged",
         Object(DIVERGED),
         "what an armed tap did, until the client has acknowledged a later push that it did not change",
+    ),
+    field(
+        Maybe,
+        "readings",
+        List(&Object(reading::READING)),
+        "`status`: what two editions of the protocol read in a message, until a later one decides",
     ),
     field(
         Maybe,

@@ -38,6 +38,7 @@ use xdscope_engine::constraints::BrokenConstraints;
 use xdscope_engine::lint::Finding;
 use xdscope_engine::nack::{Extracted, InUse, Nack, NackEffect};
 use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::readings::OpenReading;
 use xdscope_engine::session::NotKeptPart;
 use xdscope_engine::store::{
     ClaimFact, EndFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
@@ -45,9 +46,9 @@ use xdscope_engine::store::{
     TypeState, Wildcard,
 };
 use xdscope_schema::Schema;
-use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 use xdscope_wire::h2::go_away_code;
+use xdscope_wire::{InterventionFacts, Profile};
 
 pub use change::{ChangeOf, change};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
@@ -420,6 +421,15 @@ pub fn missing_answer(answer: &MissingAnswer) -> Value {
     out.put("at", answer.at.map(|n| n.0));
     out.put("text", report::missing_answer_reason(answer));
     out.put("guess", true);
+    out.done()
+}
+
+/// One of the `readings` of a `state`: what two editions of the protocol read in a message.
+pub fn reading(reading: &OpenReading, profile: Option<Profile>) -> Value {
+    let mut out = Object::bare();
+    out.put("reading", reading.kind.word());
+    out.list("names", &reading.names);
+    out.put("text", report::open_reading(reading, profile));
     out.done()
 }
 

@@ -24,7 +24,7 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
     }
     let warming = page.store.warming();
     for state in page.store.states().into_iter().filter(|state| page.has(state.stream)) {
-        block.add(&json::complete_state(&state, (&warming, None), page.store, page.schema));
+        block.add(&json::complete_state(&state, (&warming, None), (page.store, None), page.schema));
     }
     for stream in &page.streams {
         block.add(&json::stream_with_node(stream, page.store, page.schema));

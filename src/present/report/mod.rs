@@ -14,6 +14,7 @@ mod message;
 mod missing_answer;
 mod not_kept;
 mod problem;
+mod reading;
 mod reconnect;
 mod recovery;
 mod refusal;
@@ -37,6 +38,7 @@ pub use problem::{
     MARKS, PROBLEM_WORDS, next_step, problem, problem_client, problem_count, problem_kind_word,
     problem_place, problem_since, problem_word,
 };
+pub use reading::open_reading;
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
 pub use recovery::{recovering_client, recovery};
 pub use refusal::{

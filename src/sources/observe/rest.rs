@@ -3,6 +3,9 @@
 //! A client may use a new connection for every poll, so a track is identified by the client's
 //! address, its node, the path and the requested names, not by the connection. A response with
 //! another status than 200 and 304 ends the track; the next poll of the client begins another one.
+//!
+//! A request on a path of an unknown name is a poll if it states its type. Other requests to such a
+//! path, and their responses, are counted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -27,8 +30,16 @@ pub const MAX_TREE_BYTES: usize = 64 << 20;
 #[derive(Default)]
 pub(crate) struct PollConnection {
     pub(crate) connection: http1::ConnectionObserver,
-    /// Requests without a response: their track and method, by exchange number.
-    unanswered: BTreeMap<u64, (StreamId, Method)>,
+    /// Requests without a response, by exchange number.
+    unanswered: BTreeMap<u64, PollExchange>,
+}
+
+/// A request and its response.
+struct PollExchange {
+    /// The track of the poll, or the stream that counts exchanges of other protocols.
+    track: StreamId,
+    /// The method of a poll; `None` if the exchange is only counted.
+    method: Option<Method>,
 }
 
 /// Converts the JSON bodies of REST polls from and to protobuf messages.
@@ -90,28 +101,37 @@ impl RestTracks {
             Event::Request { number, head, body } => {
                 let method = Method::of_path(head.path()).filter(|method| method.variant == Variant::Rest);
                 let Some(method) = method.filter(|_| head.method() == "POST") else { return };
-                let Some(id) = self.track(&head, &body, open, to) else { return };
-                polls.unanswered.insert(number, (id, method.clone()));
-                let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Req);
-                to.put(id, Dir::Req, read);
+                let json = read_body(&body).unwrap_or_default();
+                let method = Some(method).filter(|method| method.kind.is_some() || states_type(&json));
+                let Some(track) = self.track(&head, &json, method.is_some(), open, to) else { return };
+                match &method {
+                    Some(method) => {
+                        let coding = head.field("content-encoding");
+                        to.put(track, Dir::Req, self.bodies.read(coding, &body, method, Dir::Req));
+                    }
+                    None => to.count(track, Dir::Req, &body),
+                }
+                polls.unanswered.insert(number, PollExchange { track, method });
             }
             Event::Response { number, head, body } => {
-                let Some((id, method)) = polls.unanswered.remove(&number) else { return };
+                let Some(PollExchange { track, method }) = polls.unanswered.remove(&number) else { return };
+                let Some(method) = method else { return to.count(track, Dir::Resp, &body) };
                 match head.status().unwrap_or_default() {
                     200 => {
                         let coding = head.field("content-encoding");
-                        to.put(id, Dir::Resp, self.bodies.read(coding, &body, &method, Dir::Resp));
+                        to.put(track, Dir::Resp, self.bodies.read(coding, &body, &method, Dir::Resp));
                     }
-                    304 => to.assembler.passed(to.at, id, Dir::Resp, body.len() as u64, to.out),
+                    304 => to.assembler.passed(to.at, track, Dir::Resp, body.len() as u64, to.out),
                     status => {
                         let end = to.catalog.clean_end(end_of_status(status, &body));
-                        to.assembler.end(to.at, id, end, to.out);
+                        to.assembler.end(to.at, track, end, to.out);
                     }
                 }
             }
             Event::Unanswered { number } => {
-                if let Some((id, _)) = polls.unanswered.remove(&number) {
-                    to.assembler.passed(to.at, id, Dir::Req, 0, to.out);
+                let exchange = polls.unanswered.remove(&number).filter(|exchange| exchange.method.is_some());
+                if let Some(exchange) = exchange {
+                    to.assembler.passed(to.at, exchange.track, Dir::Req, 0, to.out);
                 }
             }
             Event::Opaque { .. } => {}
@@ -119,21 +139,26 @@ impl RestTracks {
     }
 
     /// Returns the track of a request, opening one if it is the first of its poller.
+    ///
+    /// Exchanges that are no polls have a stream of their own, under the HTTP method and the path.
     fn track(
         &mut self,
         head: &Head,
-        body: &[u8],
+        json: &Value,
+        is_poll: bool,
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
         to: &mut PollOutput<'_>,
     ) -> Option<StreamId> {
-        let json = read_body(body).unwrap_or_default();
         let node =
             json.get("node").and_then(|node| node.get("id")).and_then(Value::as_str).unwrap_or_default();
         let mut facts = open(head.path().to_owned(), head.fields.clone());
+        if !is_poll {
+            facts.method = format!("{} {}", head.method(), facts.method);
+        }
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
-        let key = self.keys.hash_one((host, node, head.path()));
-        let known = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json, &self.keys));
+        let key = self.keys.hash_one((host, node, head.path(), is_poll));
+        let known = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(json, &self.keys));
         if let Some(known) = &known
             && to.assembler.is_open(**known)
         {
@@ -145,13 +170,13 @@ impl RestTracks {
             }
             self.track_count += 1;
         }
-        if has_proto_names(&json) {
+        if is_poll && has_proto_names(json) {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
         let id = to.assembler.open(to.at, facts, to.out);
         match known {
             Some(known) => *known = id,
-            None => self.tracks.entry(key).or_default().add(id, &json, &self.keys),
+            None => self.tracks.entry(key).or_default().add(id, json, &self.keys),
         }
         Some(id)
     }
@@ -232,6 +257,12 @@ fn message_of(method: &Method, dir: Dir) -> String {
     format!("{package}.{}", MessageShape::of(method, dir).message())
 }
 
+/// Whether the JSON of a message states the type of its resources.
+pub(crate) fn states_type(json: &Value) -> bool {
+    let stated = ["type_url", "typeUrl"].iter().find_map(|key| json.get(key)?.as_str());
+    stated.is_some_and(|type_url| !type_url.is_empty())
+}
+
 /// Returns whether the JSON, or its node, uses the field names of the .proto files.
 ///
 /// See `docs/protocol.md#d-04`.
@@ -241,6 +272,11 @@ fn has_proto_names(json: &Value) -> bool {
 }
 
 impl PollOutput<'_> {
+    /// Counts a body that is not of a poll.
+    fn count(&mut self, id: StreamId, dir: Dir, body: &[u8]) {
+        self.assembler.counted(self.at, id, dir, body.len() as u64, self.out);
+    }
+
     /// Adds the frames of a body.
     pub fn put(&mut self, id: StreamId, dir: Dir, read: DecodedBody) {
         match read {

@@ -6,14 +6,19 @@ use super::ast::*;
 use super::codec::Codec;
 use super::load::{LoadError, clock, steps};
 use super::write;
+use xdscope_engine::graph::{self, Graph};
 use xdscope_engine::lint::{self, Finding, Lint};
-use xdscope_engine::store::{Options, RequestClass, SharedSemantics, Store};
+use xdscope_engine::store::{Options, RequestClass, ResourceFact, ResourceState, SharedSemantics, Store};
 use xdscope_present::json;
+use xdscope_schema::Schema;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Seq, StreamId, TypeUrl, Variant};
+use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl, Variant};
 
 /// The rule that reports each NACK: a fact, not a violation.
 const FACT_RULE: &str = "nack";
+
+/// The state of a resource that was sent.
+const PRESENT: &str = "present";
 
 /// An expectation that was not met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +66,7 @@ pub fn check(
                 let found = match expect {
                     Expectation::Message { .. }
                     | Expectation::State { .. }
-                    | Expectation::Resource { .. } => checker.fact(expect, &store),
+                    | Expectation::Resource { .. } => checker.fact(expect, &store, codec.schema()),
                     _ => checker.lint(expect, lint.findings()),
                 };
                 if let Some(found) = found {
@@ -88,7 +93,7 @@ impl Checker {
     }
 
     /// Returns the actual values if an expectation about a fact is not met.
-    fn fact(&self, expect: &Expectation, store: &Store) -> Option<String> {
+    fn fact(&self, expect: &Expectation, store: &Store, schema: Option<&Schema>) -> Option<String> {
         let clock = store.clock();
         let mut is_delta = false;
         let (object, key, word, fields) = match expect {
@@ -111,8 +116,14 @@ impl Checker {
                     resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == **name))
                 });
                 // Else in another spelling.
-                let fact =
+                let mut fact =
                     fact.cloned().or_else(|| store.resource(StreamId(*stream), &self.url(*stream, ty), name));
+                // An orphan is present: both words hold.
+                if let Some(fact) = fact.as_mut().filter(|_| state.as_deref() != Some(PRESENT))
+                    && schema.is_some_and(|schema| is_orphan(store, schema, fact))
+                {
+                    fact.state = ResourceState::Orphan;
+                }
                 (fact.map(|fact| json::resource(&fact, &clock)), "state", state, fields)
             }
             _ => return None,
@@ -175,6 +186,17 @@ impl Checker {
             _ => None,
         }
     }
+}
+
+/// Whether the client was sent nothing that refers to a resource in force, as `get` shows it.
+fn is_orphan(store: &Store, schema: &Schema, fact: &ResourceFact) -> bool {
+    let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+    let Some(kind) = kind.filter(|kind| fact.state == ResourceState::Present && graph::has_orphans(*kind))
+    else {
+        return false;
+    };
+    let graph = Graph::of(store, schema, &graph::streams_of(store, fact.stream));
+    graph.orphan_names(fact.stream, kind).any(|name| *name == fact.name)
 }
 
 /// Returns the expected value of a field. The letter code of a request class becomes its name.

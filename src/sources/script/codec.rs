@@ -1,5 +1,7 @@
 //! The conversion of content that a script gives as JSON.
 
+use xdscope_schema::Schema;
+
 /// Conversion between protobuf JSON and bytes.
 pub trait Codec {
     /// Encodes a JSON object as the message with this full name.
@@ -10,6 +12,10 @@ pub trait Codec {
     fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, CodecError>;
     /// Decodes a message to JSON, or returns `None` if the bytes are damaged.
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<serde_json::Value>;
+    /// Returns the descriptors, by which references between resources are read.
+    fn schema(&self) -> Option<&Schema> {
+        None
+    }
 }
 
 /// Why content given as JSON can't be encoded, as a message to the user.

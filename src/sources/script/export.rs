@@ -95,8 +95,15 @@ struct ScriptExporter<'a> {
     /// Frames that are not written yet.
     held: VecDeque<Frame>,
     max_held: usize,
-    /// The nodes of streams whose opening is held; `None` before the first request.
-    nodes: BTreeMap<StreamId, Option<Option<ScriptNode>>>,
+    /// The first requests of streams whose opening is held; `None` before the request.
+    first_requests: BTreeMap<StreamId, Option<FirstRequest>>,
+}
+
+/// Facts of the first request of a stream that its opening lines state. Empty without a request.
+#[derive(Default)]
+struct FirstRequest {
+    node: Option<ScriptNode>,
+    type_url: TypeUrl,
 }
 
 struct ExportedStream {
@@ -118,7 +125,7 @@ impl<'a> ScriptExporter<'a> {
             has_streams: false,
             held: VecDeque::new(),
             max_held,
-            nodes: BTreeMap::new(),
+            first_requests: BTreeMap::new(),
         }
     }
 
@@ -126,16 +133,17 @@ impl<'a> ScriptExporter<'a> {
     fn push(&mut self, frame: Frame, catalog: &Catalog) {
         match &frame.what {
             FramePayload::Open(_) => {
-                self.nodes.insert(frame.stream, None);
+                self.first_requests.insert(frame.stream, None);
             }
             FramePayload::Message(message) if message.shape.dir() == Dir::Req => {
-                if let Some(node @ None) = self.nodes.get_mut(&frame.stream) {
-                    *node = Some(node_of(message, catalog));
+                if let Some(first @ None) = self.first_requests.get_mut(&frame.stream) {
+                    let node = node_of(message, catalog);
+                    *first = Some(FirstRequest { node, type_url: message.type_url() });
                 }
             }
             FramePayload::End(_) => {
-                if let Some(node @ None) = self.nodes.get_mut(&frame.stream) {
-                    *node = Some(None);
+                if let Some(first @ None) = self.first_requests.get_mut(&frame.stream) {
+                    *first = Some(FirstRequest::default());
                 }
             }
             _ => {}
@@ -149,16 +157,16 @@ impl<'a> ScriptExporter<'a> {
     /// Whether nothing that follows changes how a frame is written.
     fn is_ready(&self, frame: &Frame) -> bool {
         let is_open = matches!(frame.what, FramePayload::Open(_));
-        !is_open || self.nodes.get(&frame.stream).is_some_and(Option::is_some)
+        !is_open || self.first_requests.get(&frame.stream).is_some_and(Option::is_some)
     }
 
     fn write_first(&mut self, catalog: &Catalog) {
         let Some(frame) = self.held.pop_front() else { return };
-        let node = match &frame.what {
-            FramePayload::Open(_) => self.nodes.remove(&frame.stream).flatten().flatten(),
+        let first = match &frame.what {
+            FramePayload::Open(_) => self.first_requests.remove(&frame.stream).flatten(),
             _ => None,
         };
-        self.frame(&frame, node, catalog);
+        self.frame(&frame, first.unwrap_or_default(), catalog);
     }
 
     fn finish(mut self, end: Time, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
@@ -175,10 +183,10 @@ impl<'a> ScriptExporter<'a> {
         (self.items, self.notices.into_iter().collect())
     }
 
-    fn frame(&mut self, frame: &Frame, node: Option<ScriptNode>, catalog: &Catalog) {
+    fn frame(&mut self, frame: &Frame, first: FirstRequest, catalog: &Catalog) {
         let number = frame.stream.0;
         match &frame.what {
-            FramePayload::Open(open) => self.open(number, open, node, frame.at),
+            FramePayload::Open(open) => self.open(number, open, first, frame.at),
             FramePayload::Message(message) => {
                 let Some(live) = self.streams.get_mut(&number) else { return };
                 let Some(bytes) = message.bytes(catalog) else {
@@ -237,15 +245,15 @@ impl<'a> ScriptExporter<'a> {
         (usual != at && !self.time.untimed).then_some(at)
     }
 
-    fn open(&mut self, number: u32, open: &Open, node: Option<ScriptNode>, at: Time) {
-        let Some(mut stream) = stream(number, open) else {
+    fn open(&mut self, number: u32, open: &Open, first: FirstRequest, at: Time) {
+        let Some(mut stream) = stream(number, open, &first.type_url) else {
             self.notices.insert("streams that are not xDS".into());
             return;
         };
         if stream.path().as_deref() != Some(open.method.as_str()) {
             stream.method = Some(open.method.clone());
         }
-        let node = open.node_hint.as_deref().and_then(ScriptNode::decode).or(node);
+        let node = open.node_hint.as_deref().and_then(ScriptNode::decode).or(first.node);
         if node.is_some() && node != self.node {
             self.items.extend(node.clone().map(Statement::Node));
             self.node = node;
@@ -276,15 +284,23 @@ fn node_of(message: &Message, catalog: &Catalog) -> Option<ScriptNode> {
     node.and_then(|field| ScriptNode::decode(field.bytes()))
 }
 
-/// Returns the stream line of an opening, or `None` if the method is not xDS.
-fn stream(number: u32, open: &Open) -> Option<ScriptStream> {
+/// Returns the stream line of an opening, or `None` if the method is not xDS. `type_url` is the
+/// type of the first request.
+fn stream(number: u32, open: &Open, type_url: &TypeUrl) -> Option<ScriptStream> {
     let StreamKind { variant, ty, transport } = match Method::parse(&open.method) {
         Some(Method { variant, kind, transport, .. }) => {
             StreamKind { variant, ty: kind.map_or(TypeRef::Implied, TypeRef::Word), transport }
         }
-        None => parse_path(&open.method)?,
+        None => parse_path(&open.method).or_else(|| unknown_rest_path(&open.method, type_url))?,
     };
     Some(ScriptStream { number, variant, ty, transport, profile: open.profile, method: None })
+}
+
+/// Parses a REST path of an unknown name, whose polls are of the type.
+fn unknown_rest_path(path: &str, type_url: &TypeUrl) -> Option<StreamKind> {
+    let method = Method::of_path(path).filter(|method| method.variant == Variant::Rest)?;
+    let ty = type_ref(type_url.as_str(), method.transport);
+    (!type_url.is_empty()).then_some(StreamKind { variant: Variant::Rest, ty, transport: method.transport })
 }
 
 /// Returns the HTTP status that ended a poll, and the body of the response.

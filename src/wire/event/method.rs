@@ -227,6 +227,8 @@ impl Method {
     /// Parses the path of any source: gRPC, REST (docs/protocol.md#d-01), a dump
     /// ([`Method::DUMP`]), or a file, written `file:` and the type URL of its content if known
     /// (docs/protocol.md#c-01).
+    ///
+    /// A REST path of an unknown name has no kind: its messages state their type.
     pub fn of_path(path: &str) -> Option<Method> {
         if let Some(method) = Method::parse(path) {
             return Some(method);
@@ -246,10 +248,11 @@ impl Method {
         let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
         let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
         let kind = match noun {
-            "runtime" => Kind::Rtds,
-            noun => Kind::parse(&noun.replace('_', "-"))?,
+            "runtime" => Some(Kind::Rtds),
+            noun => Kind::parse(&noun.replace('_', "-")),
         };
-        Some(method(Variant::Rest, Some(kind), transport))
+        let is_name = !noun.is_empty() && !noun.contains('/');
+        is_name.then(|| method(Variant::Rest, kind, transport))
     }
 
     /// Returns the published path of a streaming method or of REST polls.
@@ -320,6 +323,15 @@ mod tests {
             "nonsense",
         ] {
             assert_eq!(Method::parse(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn unknown_rest_path_has_no_type() {
+        let read = Method::of_path("/v3/discovery:monitoringassignments").expect("a REST path");
+        assert_eq!((read.variant, read.kind, read.implied_type()), (Variant::Rest, None, None));
+        for path in ["/v3/discovery:", "/v4/discovery:clusters", "/v3/discovery:a/b", "/discovery:clusters"] {
+            assert_eq!(Method::of_path(path), None, "{path}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! `ResourceLocator`: text and bytes.
 
-use crate::pb::{Fields, put_len_field};
+use crate::pb::{Fields, Value, WireField, put_len_field};
 
 /// `ResourceLocator`, the structured form of an `xdstp` URI (docs/protocol.md#k-07,
 /// docs/protocol.md#k-27).
@@ -91,14 +91,34 @@ pub fn decode(bytes: &[u8]) -> Option<String> {
 
 /// Returns the URI of a `ResourceLocator`, without the parts that a URI cannot express.
 ///
-/// Accepts the URI itself as text, as in the original proposal (`docs/protocol.md#l-24`).
+/// Accepts the message of the original proposal too (`docs/protocol.md#l-24`).
 pub fn uri(bytes: &[u8]) -> Option<String> {
     text(bytes).map(str::to_owned).or_else(|| read(bytes, MAX_DEPTH))
 }
 
-/// Returns the URI of a locator in the form of the original proposal, which is a string
-/// (`docs/protocol.md#l-24`).
+/// Returns the URI in the locator of an entry of a list.
+///
+/// Accepts the string of the original proposal too (`docs/protocol.md#l-24`).
+pub fn entry_uri(bytes: &[u8]) -> Option<String> {
+    entry_text(bytes).map(str::to_owned).or_else(|| uri(bytes))
+}
+
+/// Returns the URI of a `ResourceLocator` in the form of the original proposal: a message with one
+/// string (`docs/protocol.md#l-24`).
 pub fn text(bytes: &[u8]) -> Option<&str> {
+    let mut uri = None;
+    for field in Fields::new(bytes) {
+        match field.ok()? {
+            WireField { number: 1, value: Value::Len(text), .. } => uri = Some(text),
+            _ => return None,
+        }
+    }
+    entry_text(uri?)
+}
+
+/// Returns the URI in the locator of an entry in the form of the original proposal: a string
+/// (`docs/protocol.md#l-24`).
+pub fn entry_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"))
 }
 
@@ -200,9 +220,17 @@ mod tests {
     /// `docs/protocol.md#l-24`
     #[test]
     fn accepts_locator_in_the_form_of_the_proposal() {
-        let text = "xdstp://a/t.T/x?k=v";
-        assert_eq!(uri(text.as_bytes()).as_deref(), Some(text));
-        assert_eq!(decode(text.as_bytes()), None, "written as it came, not as a message");
+        let locator = "xdstp://a/t.T/x?k=v#alt=xdstp://b/t.T/y";
+        let mut bytes = Vec::new();
+        put_len_field(&mut bytes, 1, locator.as_bytes());
+        assert_eq!(uri(&bytes).as_deref(), Some(locator));
+        assert_eq!(decode(&bytes), None, "written as it came, not as a message");
+        assert_eq!(uri(locator.as_bytes()), None, "a text is no message");
+        assert_eq!(entry_uri(locator.as_bytes()).as_deref(), Some(locator), "a string in an entry");
+        let structured = encode(locator).expect("a locator");
+        assert_eq!((text(&structured), entry_uri(&structured).as_deref()), (None, Some(locator)));
+        // Field 1 of the published message is an enum.
+        assert_eq!(text(b"\x08\x00"), None);
     }
 
     #[test]

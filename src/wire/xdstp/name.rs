@@ -164,6 +164,22 @@ impl<'a> Name<'a> {
         Some(Name { authority, kind, id, context, directives })
     }
 
+    /// Returns the resource type without percent-encoding.
+    pub fn decoded_kind(&self) -> Cow<'a, str> {
+        decoded(self.kind)
+    }
+
+    /// Returns the keys and values of the context parameters without percent-encoding.
+    pub fn parameters(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
+        self.context.iter().map(|&(key, value)| (decoded(key), decoded(value)))
+    }
+
+    /// Whether a context parameter has the reserved prefix `xds.`, and is not one of those that
+    /// type-specific code adds (docs/protocol.md#k-09).
+    pub fn has_reserved_key(&self) -> bool {
+        self.parameters().any(|(key, _)| key.starts_with("xds.") && !key.starts_with("xds.resource."))
+    }
+
     /// Returns the canonical form: parameters in order, no directives, only the characters
     /// percent-encoded that would otherwise be delimiters (docs/protocol.md#k-08).
     pub fn canonical(&self) -> String {
@@ -178,6 +194,14 @@ impl<'a> Name<'a> {
             name.push_str(&context.join("&"));
         }
         name
+    }
+}
+
+/// Decodes a component; one with a bad escape stays as written.
+fn decoded(text: &str) -> Cow<'_, str> {
+    match decode_percent(text) {
+        Some(decoded) if text.contains('%') => Cow::Owned(decoded),
+        _ => Cow::Borrowed(text),
     }
 }
 

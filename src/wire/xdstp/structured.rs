@@ -54,8 +54,7 @@ impl StructuredName {
         let wish = StructuredName::read(url, MAX_ALTERNATIVE_DEPTH)
             .ok_or_else(|| BadName::Malformed(url.to_owned()))?;
         let name = Name::parse(url).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
-        let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
-        if name.context.iter().any(|(key, _)| reserved(key)) {
+        if name.has_reserved_key() {
             return Err(BadName::Reserved(url.to_owned()));
         }
         let keys = directives(url).map(|directive| directive.split_once('=').unwrap_or((directive, "")).0);
@@ -165,6 +164,7 @@ mod tests {
         let refused = |url: String| StructuredName::configured(&url).expect_err("an invalid name");
         assert!(matches!(refused("xdstp://a".into()), BadName::Malformed(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x?xds.foo=1")), BadName::Reserved(_)));
+        assert!(matches!(refused(format!("xdstp://a/{L}/x?%78ds%2Efoo=1")), BadName::Reserved(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x#what=1")), BadName::Directive(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x#entry=a,entry=b")), BadName::Directive(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x/*/y")), BadName::Glob(_)));

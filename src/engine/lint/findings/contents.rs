@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::lasting::{Followed, LastingState};
 use crate::lint::context::RuleContext;
 use crate::lint::memory::state::MAX_NAMES;
-use crate::lint::rule::catalog::fault_check;
+use crate::lint::rule::catalog::{client_fault_check, fault_check};
 use crate::lint::rule::{Ending, Rule, Severity};
 use crate::session::{SymMap, SymSet, Track};
 use crate::store::Store;
@@ -146,9 +146,9 @@ impl RuleContext<'_> {
         let (place, catalog, findings) = ((self.stream_index, index), self.catalog(), self.findings.all());
         let line = Succession { findings, store: self.store, client: self.client(), place };
         let has_fault = |finding: &usize| {
-            let finding =
-                findings.get(*finding).and_then(|finding| Some((finding, fault_check(finding.rule)?)));
-            finding.is_some_and(|(finding, has_fault)| has_fault(self, track, finding))
+            let Some(finding) = findings.get(*finding) else { return false };
+            fault_check(finding.rule).is_some_and(|has_fault| has_fault(self, track, finding))
+                || client_fault_check(finding.rule).is_some_and(|has_fault| has_fault(self, finding))
         };
         let faulty: Vec<usize> = self.source_state.lasting.of_contents().filter(has_fault).collect();
         let has_content = |name: Sym, bad| {
@@ -160,7 +160,11 @@ impl RuleContext<'_> {
             track.unrequested.iter().copied().filter(|name| self.is_left(track, *name)).collect();
         let is_held = |name: Sym| is_wanted(name) || left.contains(&name);
         let over = self.source_state.lasting.take_over(|followed| {
-            let Some(finding) = line.finding(followed, track) else { return false };
+            let Some(finding) = line.finding(followed, track) else {
+                let LastingState::Content { seq, .. } = followed.state else { return false };
+                let is_later = accepted > Some(seq) && line.spans_types(followed);
+                return is_later && !faulty.contains(&followed.finding);
+            };
             let (seq, contents) = match &mut followed.state {
                 LastingState::Content { seq, contents } => (*seq, contents),
                 LastingState::Names { corrected, .. } => {
@@ -175,7 +179,8 @@ impl RuleContext<'_> {
             let had_contents = !contents.is_empty();
             contents.retain(|name, bad| is_held(*name) && (!is_later || has_content(*name, *bad)));
             let is_replaced = had_contents && contents.is_empty();
-            let is_corrected = contents.is_empty() || fault_check(finding.rule).is_some();
+            let has_check = fault_check(finding.rule).is_some() || client_fault_check(finding.rule).is_some();
+            let is_corrected = contents.is_empty() || has_check;
             is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();
@@ -201,5 +206,11 @@ impl Succession<'_> {
         let has_ended = || streams.get(followed.place.0).is_none_or(|stream| stream.closed.is_some());
         let is_own = followed.place == self.place || (followed.client == self.client && has_ended());
         (is_own && finding.type_url == track.type_url).then_some(finding)
+    }
+
+    /// Whether a finding is about several types of the client.
+    fn spans_types(&self, followed: &Followed) -> bool {
+        let rule = self.findings.get(followed.finding).map(|finding| finding.rule);
+        followed.client == self.client && rule.is_some_and(|rule| client_fault_check(rule).is_some())
     }
 }

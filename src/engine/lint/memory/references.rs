@@ -17,6 +17,8 @@ use xdscope_wire::xdstp::canonical_name;
 pub(crate) struct ResourceRef {
     pub(crate) kind: Kind,
     pub(crate) name: Sym,
+    /// The inline entry that the reference selects; empty without one: `docs/protocol.md#k-15`.
+    pub(crate) entry: Sym,
     pub(crate) source: Option<SourceKind>,
 }
 
@@ -51,6 +53,8 @@ pub(crate) struct ReferenceGraphs {
     pub(crate) bad_directives: HashSet<BlobId, DenseHash>,
     /// Payloads that refer to a name with a reserved parameter: `docs/protocol.md#k-09`.
     pub(crate) reserved_keys: HashSet<BlobId, DenseHash>,
+    /// Payloads that refer to an entry of a list: `docs/protocol.md#k-15`.
+    pub(crate) with_entries: HashSet<BlobId, DenseHash>,
     clients: HashMap<Arc<str>, ClientGraph>,
     /// References in all of them.
     size: usize,
@@ -134,9 +138,10 @@ impl ReferenceGraphs {
         self.refs.retain(|payload, _| used.has_blob(*payload));
         self.bad_directives.retain(|payload| used.has_blob(*payload));
         self.reserved_keys.retain(|payload| used.has_blob(*payload));
+        self.with_entries.retain(|payload| used.has_blob(*payload));
         let graphs = self.clients.values().flat_map(|graph| graph.of.values());
         let refs = self.refs.values().chain(graphs).flat_map(|refs| refs.iter());
-        refs.for_each(|reference| used.name(reference.name));
+        refs.for_each(|reference| used.names(&[reference.name, reference.entry]));
     }
 
     /// Forgets clients and findings whose streams were dropped.
@@ -172,6 +177,7 @@ impl ReferenceGraphs {
         self.refs.clear();
         self.bad_directives.clear();
         self.reserved_keys.clear();
+        self.with_entries.clear();
     }
 
     /// Remembers the references of a content. Returns whether earlier contents are still known.

@@ -1,9 +1,10 @@
 //! Bounded memory of rules, beyond the state of the engine.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::entry_references::EntryReferences;
 use super::exchange_loop::EchoRun;
 use super::references::ReferenceGraphs;
 use super::structured_contents::StructuredContents;
@@ -62,17 +63,6 @@ pub(crate) struct PendingTarget {
     pub(crate) listed: bool,
     /// When the client accepted the response.
     pub(crate) accepted: Option<Time>,
-}
-
-/// A reference to an entry inside a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct EntryReference {
-    /// The resource that refers to the entry.
-    pub(crate) of: Sym,
-    /// Hash of the canonical name of the list.
-    pub(crate) list: u64,
-    /// Hash of the name of the entry.
-    pub(crate) entry: u64,
 }
 
 /// Memory about one type on one stream.
@@ -149,9 +139,6 @@ pub(crate) struct TrackState {
     pub(crate) reported_unrequested: SymMap<Seq>,
     /// When the first clusters came.
     pub(crate) clusters_since: Option<Time>,
-    /// References to entries in lists, and whether the list was sent without the entry:
-    /// `docs/protocol.md#k-15`.
-    pub(crate) entry_references: BTreeMap<EntryReference, bool>,
     /// The newest push above the default receive limit, and the finding about it.
     pub(crate) large_push: Option<(Seq, usize)>,
     /// Names that the client should request next.
@@ -304,6 +291,8 @@ pub(crate) struct SourceState {
     /// Findings about streams that failed in a row.
     pub(crate) failures: FailedSeriesByClient,
     pub(crate) graphs: ReferenceGraphs,
+    /// References to entries in lists: `docs/protocol.md#k-15`.
+    pub(crate) entry_references: EntryReferences,
     /// Contents and redirects of structured names.
     pub(crate) structured_contents: StructuredContents,
     /// Contents of resources, with their control planes.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::check::{Check, Checks, HasFault};
+use super::check::{Check, Checks, HasClientFault, HasFault};
 use crate::lint::bootstrap::{Bootstrap, BootstrapProblem};
 use crate::lint::findings::finding::{Blame, Finding};
 use crate::lint::rule::Rule;
@@ -37,6 +37,15 @@ pub(crate) fn checks() -> Checks {
 pub(crate) fn fault_check(rule: &Rule) -> Option<HasFault> {
     checks_of(rule.id).iter().find_map(|check| match check {
         Check::Fault(has_fault) => Some(*has_fault),
+        _ => None,
+    })
+}
+
+/// Returns the check whether findings of a rule about several types of a client last, if the rule
+/// has one.
+pub(crate) fn client_fault_check(rule: &Rule) -> Option<HasClientFault> {
+    checks_of(rule.id).iter().find_map(|check| match check {
+        Check::ClientFault(has_fault) => Some(*has_fault),
         _ => None,
     })
 }

@@ -26,6 +26,8 @@ pub(crate) enum Check {
     Passed(fn(&mut RuleContext<'_>, Dir)),
     /// A finding that a response which the client accepts may have ended.
     Fault(HasFault),
+    /// A finding that a response of any type which the client accepts may have ended.
+    ClientFault(HasClientFault),
     /// A bootstrap file.
     Bootstrap(fn(&Bootstrap) -> Vec<BootstrapProblem>),
 }
@@ -35,6 +37,9 @@ type StructuredNamesCheck = fn(&mut RuleContext<'_>, Blame, &[ParsedName<'_>]);
 
 /// Whether a resource of a finding still breaks the rule, as far as the track goes.
 pub(crate) type HasFault = fn(&RuleContext<'_>, &Track, &Finding) -> bool;
+
+/// Whether a resource of a finding still breaks the rule, in all types of the client.
+pub(crate) type HasClientFault = fn(&RuleContext<'_>, &Finding) -> bool;
 
 /// A check that runs when an alarm is due.
 type AlarmCheck = fn(&mut RuleContext<'_>);
@@ -65,7 +70,7 @@ impl Checks {
                 Check::Alarm(alarm, check) => out.alarm.push((*alarm, *check)),
                 Check::StructuredNames(check) => out.structured_names.push(*check),
                 Check::Passed(check) => out.passed.push(*check),
-                Check::Fault(_) | Check::Bootstrap(_) => {}
+                Check::Fault(_) | Check::ClientFault(_) | Check::Bootstrap(_) => {}
             }
         }
         out

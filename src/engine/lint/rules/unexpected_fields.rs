@@ -24,9 +24,8 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] =
     &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
 
-use super::super::structured;
+use super::super::structured::ListEntry;
 use xdscope_wire::event::Sym;
-use xdscope_wire::xdstp::locator;
 
 fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
     let unknown = message.unknown_fields();
@@ -67,14 +66,10 @@ fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Reports locators in the form of the proposal: docs/protocol.md#l-24
 fn text_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let catalog = ctx.catalog();
-    let is_text = |name: &Sym| {
-        let blob = response.track.sent.get(catalog, *name).and_then(|slot| slot.blob);
-        let any = blob.and_then(|blob| catalog.bytes(catalog.entry(blob).payload?));
-        any.is_some_and(|any| locator::text(structured::value(&any)).is_some())
-    };
-    let redirects = response.scan.redirects.iter().map(|(name, _)| *name);
-    let names: Vec<Sym> = redirects.filter(is_text).collect();
+    let redirects = response.scan.redirects.iter().filter(|(_, locator)| locator.is_text);
+    let is_text = |entry: &ListEntry| matches!(entry, ListEntry::Locator(locator) if locator.is_text);
+    let lists = response.scan.collections.iter().filter(|(_, entries)| entries.iter().any(is_text));
+    let names: Vec<Sym> = redirects.map(|(name, _)| *name).chain(lists.map(|(name, _)| *name)).collect();
     if !names.is_empty() {
         let text = "a locator that is a string, as in the proposal (xRFC TP1)".to_owned();
         ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });

@@ -27,8 +27,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
 
-use crate::session::{Wildcard, key};
-use xdscope_wire::content::BlobId;
+use crate::session::{Wildcard, WildcardReading};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };
@@ -43,27 +42,13 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
 }
 
-/// Reads from the next response how the server understood the list.
-///
-/// A response that may have crossed the list proves nothing.
+/// Adds how the server understood the list, once a response shows it.
 fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let ended = ctx.state.wildcard_ended_at.is_none_or(|ended| ctx.has_all_since_time(ended));
-    let Some(finding) = ctx.state.wildcard_finding.filter(|_| response.is_full_state() && ended) else {
-        return;
+    let Some(reading) = response.outcome.wildcard_reading else { return };
+    let Some(finding) = ctx.state.wildcard_finding.take() else { return };
+    let note = match reading {
+        WildcardReading::Kept => "; this server keeps the wildcard",
+        WildcardReading::Ended => "; this server sends the names only",
     };
-    let (catalog, want) = (ctx.catalog(), &response.track.subscribed);
-    if want.is_wildcard() {
-        ctx.state.wildcard_finding = None;
-        return;
-    }
-    let more = |id: &BlobId| !want.names.contains(key(catalog, *id));
-    let note = match response.view.resources.blobs().iter().any(more) {
-        true if ctx.state.wildcard_ended_at.is_some_and(|at| ctx.at.since(at) <= ctx.options.timers.ack) => {
-            return;
-        }
-        true => "; this server keeps the wildcard",
-        false => "; this server sends the names only",
-    };
-    ctx.state.wildcard_finding = None;
     ctx.findings.note(finding, ctx.at, note);
 }

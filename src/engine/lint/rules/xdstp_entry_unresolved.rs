@@ -1,7 +1,7 @@
-//! A locator refers to an inline entry that the list does not have.
+//! A reference selects an inline entry that the list does not have.
 //!
-//! Why: `collection#entry=NAME` refers to an entry of the delivered list. The list has no entry of
-//! that name.
+//! Why: `collection#entry=NAME`, in a locator or in a field of a resource, refers to an entry of
+//! the delivered list. The list has no entry of that name.
 //!
 //! Example:
 //! ```text
@@ -18,106 +18,201 @@ pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"))
         .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Response(check),
+    Check::Request(forget_unsubscribed),
+    Check::Close(forget_stream),
+    Check::ClientFault(has_fault),
+];
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::structured::{self, ListEntry, Locator};
+use super::super::structured::{self, ListEntry};
 use crate::lint::findings::finding::Finding;
-use crate::lint::memory::state::{EntryReference, MAX_NAMES};
+use crate::lint::memory::entry_references::{EntryReference, SentResource};
 use crate::lint::memory::structured_contents::hash;
 use crate::session::{SymSet, Track, key};
 use xdscope_wire::event::Sym;
+use xdscope_wire::text::shown_name;
 use xdscope_wire::xdstp::Name;
 
 /// Hashes of the names of the entries in lists, by the hash of the list; `None` for a list that
-/// was not sent.
+/// the client does not have.
 type Lists = HashMap<u64, Option<HashSet<u64>>>;
 
+/// A reference in a response, with the canonical name of its list.
+type NewReference = (EntryReference, String);
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.scan.structured.is_empty() {
-        return;
-    }
-    let mut lists = Lists::new();
-    for (list, entries) in &response.scan.collections {
-        if let Some(list) = Name::parse(ctx.text(*list)) {
-            lists.insert(hash(list.canonical()), Some(names_of(entries)));
+    let Some(track) = ctx.track_index else { return };
+    let (place, client) = ((ctx.stream_index, track), ctx.client());
+    let names: SymSet = replaced(ctx, response).collect();
+    ctx.source_state.entry_references.forget(&client, place, &names);
+    let delivered = delivered_lists(ctx, response);
+    let mut lists = entries_of(response, &delivered);
+    let mut own: Vec<Sym> = Vec::new();
+    let mut of_others: Vec<EntryReference> = Vec::new();
+    for (reference, is_unresolved) in ctx.source_state.entry_references.of_client(&client) {
+        if !lists.contains_key(&reference.list) {
+            continue;
+        }
+        *is_unresolved = lacks(&lists, reference);
+        match *is_unresolved {
+            true if reference.of.place == place => own.push(reference.of.name),
+            true => of_others.push(*reference),
+            false => {}
         }
     }
-    forget_references(ctx, response);
-    let mut names: Vec<Sym> = Vec::new();
-    if !lists.is_empty() {
-        let known = ctx.state.entry_references.iter_mut();
-        for (reference, is_unresolved) in known.filter(|(reference, _)| lists.contains_key(&reference.list)) {
-            *is_unresolved = lacks(&lists, reference);
-            names.extend(is_unresolved.then_some(reference.of));
-        }
-    }
-    for (reference, locator) in references(response) {
-        lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response, &locator.target()));
+    for (reference, list) in new_references(ctx, response, place) {
+        lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response.track, &list));
         let is_unresolved = lacks(&lists, &reference);
-        names.extend(is_unresolved.then_some(reference.of));
-        if ctx.state.entry_references.len() < MAX_NAMES {
-            ctx.state.entry_references.insert(reference, is_unresolved);
-        }
+        own.extend(is_unresolved.then_some(reference.of.name));
+        ctx.source_state.entry_references.insert(&client, reference, is_unresolved);
     }
+    own.sort_unstable();
+    own.dedup();
+    if !own.is_empty() {
+        let text = "refers to an entry that the list does not have".to_owned();
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &own));
+    }
+    report_lists(ctx, &delivered, &of_others);
+}
+
+/// Reports lists without an entry to which resources of other types refer.
+fn report_lists(ctx: &mut RuleContext<'_>, delivered: &HashMap<u64, Sym>, references: &[EntryReference]) {
+    let Some(first) = references.first() else { return };
+    let mut names: Vec<Sym> = references.iter().filter_map(|of| delivered.get(&of.list).copied()).collect();
     names.sort_unstable();
     names.dedup();
-    if !names.is_empty() {
-        let text = "refers to an entry that the list does not have".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+    let (stream, track) = first.of.place;
+    let track = ctx.store.engine().streams().get(stream).and_then(|stream| stream.tracks.get(track));
+    let label = track.map_or("", |track| super::support::type_label(&track.type_url));
+    let more = super::support::and_more(references.len() - 1);
+    let text = format!(
+        "{label} {}{more}: refers to an entry that the list does not have",
+        shown_name(ctx.text(first.of.name))
+    );
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+}
+
+/// Forgets the references of resources that the client gives up, and the lists among them.
+fn forget_unsubscribed(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let (Some(track), client) = (ctx.track_index, ctx.client()) else { return };
+    if request.outcome.removed.is_empty() || !ctx.source_state.entry_references.has_client(&client) {
+        return;
+    }
+    let catalog = ctx.catalog();
+    let is_wanted = |name: Sym| {
+        let slot = request.track.sent.get(catalog, name);
+        request.track.covers(catalog, name, slot.as_ref())
+    };
+    let names: SymSet = request.outcome.removed.iter().copied().filter(|name| !is_wanted(*name)).collect();
+    let lists: HashSet<u64> = names.iter().filter_map(|name| list_hash(ctx.text(*name))).collect();
+    let known = &mut ctx.source_state.entry_references;
+    known.forget(&client, (ctx.stream_index, track), &names);
+    for (reference, is_unresolved) in known.of_client(&client) {
+        *is_unresolved &= !lists.contains(&reference.list);
     }
 }
 
-/// Whether a resource of the finding still refers to an entry that its list does not have.
-fn has_fault(ctx: &RuleContext<'_>, _: &Track, finding: &Finding) -> bool {
-    let is_of_finding = |of: Sym| finding.names.iter().any(|name| **name == *ctx.text(of));
-    let mut references = ctx.state.entry_references.iter();
-    references.any(|(reference, is_unresolved)| *is_unresolved && is_of_finding(reference.of))
+fn forget_stream(ctx: &mut RuleContext<'_>) {
+    let client = ctx.client();
+    ctx.source_state.entry_references.end_stream(&client, ctx.stream_index);
 }
 
-/// Whether the list of a reference was sent, and lacks the entry.
+/// Whether a resource of the finding refers to an entry that its list does not have, or a list of
+/// the finding lacks an entry to which a resource refers.
+fn has_fault(ctx: &RuleContext<'_>, finding: &Finding) -> bool {
+    let client = ctx.client();
+    let lists: HashSet<u64> = finding.names.iter().filter_map(|name| list_hash(name)).collect();
+    let is_of_finding = |of: Sym| finding.names.iter().any(|name| **name == *ctx.text(of));
+    let mut unresolved = ctx.source_state.entry_references.unresolved(&client);
+    unresolved.any(|reference| lists.contains(&reference.list) || is_of_finding(reference.of.name))
+}
+
+/// Whether the client has the list of a reference, and the list lacks the entry.
 fn lacks(lists: &Lists, reference: &EntryReference) -> bool {
     let entries = lists.get(&reference.list).and_then(Option::as_ref);
     entries.is_some_and(|entries| !entries.contains(&reference.entry))
 }
 
-/// Forgets the references of the resources that a response replaces or removes.
-fn forget_references(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if ctx.state.entry_references.is_empty() {
-        return;
-    }
-    let catalog = ctx.catalog();
-    let sent = response.scan.structured.iter().map(|id| key(catalog, *id));
-    let replaced: SymSet = sent.chain(response.view.removed.iter().copied()).collect();
-    ctx.state.entry_references.retain(|reference, _| !replaced.contains(&reference.of));
+/// Returns the hash of the canonical form of a structured name.
+fn list_hash(name: &str) -> Option<u64> {
+    Name::parse(name).map(|name| hash(name.canonical()))
 }
 
-/// Returns the references to entries of lists in a response.
-fn references<'a>(response: &'a ResponseContext<'_>) -> impl Iterator<Item = (EntryReference, &'a Locator)> {
-    let redirects = response.scan.redirects.iter().map(|(of, locator)| (*of, locator));
-    let lists = response.scan.collections.iter().flat_map(|(of, entries)| {
-        entries.iter().filter_map(|entry| match entry {
-            ListEntry::Locator(locator) => Some((*of, locator)),
-            _ => None,
-        })
-    });
-    redirects.chain(lists).filter_map(|(of, locator)| {
-        let entry = hash(locator.entry()?.as_str());
-        Some((EntryReference { of, list: hash(locator.target()), entry }, locator))
-    })
+/// Returns the resources whose references a response replaces or removes.
+fn replaced(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> impl Iterator<Item = Sym> {
+    let (catalog, outcome) = (ctx.catalog(), response.outcome);
+    let is_known = ctx.source_state.entry_references.has_client(&ctx.client());
+    let sent = response.scan.structured.iter().map(move |id| key(catalog, *id));
+    let changed = outcome.changed.iter().chain(&outcome.removed).chain(response.view.removed).copied();
+    sent.chain(changed).filter(move |_| is_known)
+}
+
+/// Returns the lists that a response delivers or removes, by the hash of their names.
+fn delivered_lists(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> HashMap<u64, Sym> {
+    let sent = response.scan.collections.iter().map(|(list, _)| *list);
+    let names = sent.chain(response.outcome.removed.iter().copied());
+    names.filter_map(|list| Some((list_hash(ctx.text(list))?, list))).collect()
+}
+
+/// Returns the entries of the lists that a response delivers; `None` for those that it removes.
+fn entries_of(response: &ResponseContext<'_>, delivered: &HashMap<u64, Sym>) -> Lists {
+    let entries = |list: Sym| {
+        let mut sent = response.scan.collections.iter().filter(|(name, _)| *name == list);
+        sent.next_back().map(|(_, entries)| names_of(entries))
+    };
+    delivered.iter().map(|(hash, list)| (*hash, entries(*list))).collect()
+}
+
+/// Returns the references to entries of lists in a response: those of redirects and lists, and of
+/// fields of resources.
+fn new_references(
+    ctx: &RuleContext<'_>,
+    response: &ResponseContext<'_>,
+    place: (usize, usize),
+) -> Vec<NewReference> {
+    let mut found: Vec<NewReference> = Vec::new();
+    let mut add = |name: Sym, list: String, entry: &str| {
+        let of = SentResource { place, name };
+        found.push((EntryReference { of, list: hash(list.as_str()), entry: hash(entry) }, list));
+    };
+    for (name, locator) in &response.scan.redirects {
+        locator.entry().into_iter().for_each(|entry| add(*name, locator.target(), &entry));
+    }
+    for (name, entries) in &response.scan.collections {
+        for entry in entries {
+            let ListEntry::Locator(locator) = entry else { continue };
+            locator.entry().into_iter().for_each(|entry| add(*name, locator.target(), &entry));
+        }
+    }
+    let with_entries = &ctx.source_state.graphs.with_entries;
+    if !with_entries.is_empty() {
+        let new = super::support::new_payloads(ctx, response).into_iter();
+        let names: Vec<Sym> =
+            new.filter(|(_, payload)| with_entries.contains(payload)).map(|(name, _)| name).collect();
+        for (name, refs) in ctx.references_of(response.track, &names) {
+            for to in refs.iter().filter(|to| to.entry != Sym::EMPTY) {
+                add(name, ctx.text(to.name).to_owned(), ctx.text(to.entry));
+            }
+        }
+    }
+    found
 }
 
 fn names_of(entries: &[ListEntry]) -> HashSet<u64> {
     super::support::inline_names(entries).map(hash).collect()
 }
 
-/// Returns the entries of a list that was sent before.
-fn sent_list(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, list: &str) -> Option<HashSet<u64>> {
+/// Returns the entries of a list that the client was sent before, on any of its streams.
+fn sent_list(ctx: &RuleContext<'_>, own: &Track, list: &str) -> Option<HashSet<u64>> {
     let catalog = ctx.catalog();
     let list = catalog.first_spelling(catalog.strings().find(list)?);
-    let slot = response.track.sent.get(catalog, list).filter(|slot| slot.is_present())?;
-    let payload = catalog.entry(slot.blob?).payload?;
+    let open = ctx.store.engine().open_of_client(ctx.stream)?;
+    let tracks = std::iter::once(own).chain(open.flat_map(|(_, stream)| stream.known_tracks()));
+    let sent = |track: &Track| track.sent.get(catalog, list).filter(|slot| slot.is_present())?.blob;
+    let payload = tracks.filter_map(sent).find_map(|blob| catalog.entry(blob).payload)?;
     let bytes = catalog.bytes(payload)?;
     Some(names_of(&structured::entries(structured::value(&bytes))))
 }

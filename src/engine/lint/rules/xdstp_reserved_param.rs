@@ -24,11 +24,10 @@ use super::super::structured::ListEntry;
 use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
     // A client that follows a locator of the server did not choose the name.
     let is_given =
         |name: &ParsedName<'_>| ctx.state.targets.iter().any(|target| target.name == name.1.canonical());
-    let bad = names.iter().filter(|(_, name)| name.context.iter().any(|(key, _)| reserved(key)));
+    let bad = names.iter().filter(|(_, name)| name.has_reserved_key());
     let names: Vec<_> = bad.filter(|name| !is_given(name)).map(|(sym, _)| *sym).collect();
     report(ctx, blame, "context parameter with the reserved prefix xds.", &names);
 }

@@ -1,7 +1,7 @@
 //! A context parameter begins with a sign.
 //!
-//! Why: Such prefixes are reserved. The proposal does not say whether keys or values are meant;
-//! negative numbers are accepted.
+//! Why: Such prefixes are reserved, percent-encoded ones too. The proposal does not say whether
+//! keys or values are meant; negative numbers are accepted.
 //!
 //! Example:
 //! ```text
@@ -19,11 +19,14 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 
+use std::borrow::Cow;
+
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let sign = |text: &str| text.chars().next().is_some_and(|c| !c.is_alphanumeric() && c != '%');
+    let sign = |text: &str| text.chars().next().is_some_and(|c| !c.is_alphanumeric());
     let number = |text: &str| text.parse::<f64>().is_ok();
-    let is_reserved = |(key, value): &(&str, &str)| sign(key) || (sign(value) && !number(value));
-    let bad = names.iter().filter(|(_, name)| name.context.iter().any(is_reserved));
+    let is_reserved =
+        |(key, value): (Cow<'_, str>, Cow<'_, str>)| sign(&key) || (sign(&value) && !number(&value));
+    let bad = names.iter().filter(|(_, name)| name.parameters().any(is_reserved));
     let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
     if !names.is_empty() {
         let text = "context parameter begins with a reserved sign".to_owned();

@@ -46,7 +46,7 @@ fn own_type(track: &Track) -> Option<&str> {
 fn bad_names(track: &Track, names: Vec<ParsedName<'_>>) -> Vec<Sym> {
     let Some(own) = own_type(track) else { return Vec::new() };
     let other = |kind: &str| kind != own && kind.strip_suffix("Collection") != Some(own);
-    names.into_iter().filter(|(_, name)| other(name.kind)).map(|(sym, _)| sym).collect()
+    names.into_iter().filter(|(_, name)| other(&name.decoded_kind())).map(|(sym, _)| sym).collect()
 }
 
 fn report(ctx: &mut RuleContext<'_>, track: &Track, (blame, remark): (Blame, &str), names: &[Sym]) {

@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use xdscope_schema::links::{FoundReference, ReferenceFinder};
 use xdscope_schema::{Fault, FaultAt, Schema};
+use xdscope_wire::xdstp::lists;
 
 /// The message that wraps a resource.
 const ANY: &str = "google.protobuf.Any";
@@ -52,10 +53,13 @@ impl ResourceSemantics for SchemaSemantics {
 }
 
 /// Returns why a client would refuse an `Any`: it is damaged, or violates constraints of its type
-/// (docs/protocol.md#j-01).
+/// (docs/protocol.md#j-01). A locator that is a string, as in the original proposal, is none
+/// (docs/protocol.md#l-24).
 pub fn content_faults(schema: &Schema, any: &[u8]) -> Vec<String> {
     // The client can know types and fields that these descriptors do not have.
     let damaged = |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
+    let published = lists::published(any);
+    let any = published.as_deref().unwrap_or(any);
     let faults = schema.faults(ANY, any);
     let faults: Vec<String> = faults.iter().filter(|fault| damaged(fault)).map(ToString::to_string).collect();
     if !faults.is_empty() {

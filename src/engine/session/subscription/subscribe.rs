@@ -1,13 +1,20 @@
+use std::time::Duration;
+
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use crate::session::Context;
+use crate::session::content::compare::key;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
-use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames};
+use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames, WildcardReading};
 use crate::session::track::Track;
 use crate::session::warming::needs::is_needed;
 use crate::session::{MessageKind, Wildcard};
+use xdscope_wire::ResponseView;
 use xdscope_wire::xdstp::{is_glob, is_malformed};
+
+/// Time after a request in which responses may have crossed the request.
+const CROSSING_TIME: Duration = Duration::from_secs(5);
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -102,6 +109,38 @@ impl Track {
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
             self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
         }
+    }
+
+    /// SotW: records whether a list of names ends a wildcard. A server that follows the edition of
+    /// Envoy 1.17 keeps the wildcard (docs/protocol.md#l-06).
+    pub(crate) fn note_names_after_wildcard(&mut self, ctx: &Context<'_>, was: &SubscribedNames) {
+        let now = &self.subscribed;
+        let ended = &mut self.subscription.names_after_wildcard;
+        if now.is_wildcard() || now.names.is_empty() {
+            *ended = None;
+        } else if was.is_wildcard() && self.kind.is_some_and(Kind::full_state) {
+            *ended = Some(ctx.at);
+        }
+    }
+
+    /// Returns how the server reads a list of names after a wildcard, once a response with full
+    /// state shows it.
+    ///
+    /// A response that may have crossed the list shows nothing.
+    pub(crate) fn read_names_after_wildcard(
+        &mut self,
+        ctx: &Context<'_>,
+        push: &ResponseView<'_>,
+    ) -> Option<WildcardReading> {
+        let ended = self.subscription.names_after_wildcard?;
+        let names = &self.subscribed.names;
+        let mut sent = push.resources.blobs().iter().map(|id| key(ctx.catalog, *id));
+        let has_others = sent.any(|name| !names.contains(name));
+        if has_others && ctx.at.since(ended) <= CROSSING_TIME {
+            return None;
+        }
+        self.subscription.names_after_wildcard = None;
+        Some(if has_others { WildcardReading::Kept } else { WildcardReading::Ended })
     }
 
     /// Records that the wildcard was added or removed. `is_new`: a new wildcard was not in use

@@ -35,6 +35,9 @@ pub(crate) struct Subscription {
     pub(crate) changed_by: Option<Seq>,
     /// The names that the server works from, where they differ (docs/protocol.md#e-09).
     pub(crate) effective: Option<SubscribedNames>,
+    /// When a list of names ended a wildcard that the server may keep, until a response shows how
+    /// the server reads the list (docs/protocol.md#l-06).
+    pub(crate) names_after_wildcard: Option<Time>,
     /// When the wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_asked: Option<(Time, Seq)>,
     /// Whether the client may wait for members of a wildcard that it had given up.

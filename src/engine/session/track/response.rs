@@ -85,14 +85,16 @@ impl Track {
         self.delivered(ctx, push.resources, &change);
         self.note_members(ctx, &change);
         self.classify(ctx.catalog, push);
+        let is_full = scope == ResponseScope::Full;
         let answers = match mentions_asked || changes_nothing(kind, &change) {
             true => self.traffic.unanswered.take(),
             false => None,
         };
-        if scope == ResponseScope::Full || !change.added.is_empty() {
+        if is_full || !change.added.is_empty() {
             self.release_members(ctx.catalog);
         }
         self.subscription.wildcard_asked = None;
+        let wildcard_reading = if is_full { self.read_names_after_wildcard(ctx, push) } else { None };
         self.count_carried(kept, scope, change.removed.len());
         self.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
@@ -124,6 +126,7 @@ impl Track {
             claimed_resent: resent.claimed,
             hollow,
             unknown_removals,
+            wildcard_reading,
         }
     }
 

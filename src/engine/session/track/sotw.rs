@@ -162,6 +162,7 @@ impl Track {
         let is_answered = outcome.first && outcome.answers.is_some();
         let is_new = (starts || old.wildcard == Wildcard::None) && !is_answered;
         self.wildcard_changed(ctx, &old, is_new);
+        self.note_names_after_wildcard(ctx, &old);
         if !old.is_wildcard() && star {
             outcome.added.push(ctx.star);
         }

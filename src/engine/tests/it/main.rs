@@ -9,6 +9,7 @@ mod graph;
 mod hold;
 mod interventions;
 mod lint;
+mod outside;
 mod problems;
 mod recovery;
 mod store;

@@ -38,7 +38,10 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
             }
             other => format!("{other:?}"),
         },
-        FramePayload::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),
+        FramePayload::Opaque { dir, messages: 0, .. } => {
+            format!("{} {} nothing", frame.stream.0, dir.word())
+        }
+        FramePayload::Opaque { dir, bytes, .. } => format!("{} {} {bytes} B", frame.stream.0, dir.word()),
         FramePayload::End(end) => {
             format!("{} end {:?} {:?}", frame.stream.0, end.by, end.status.as_ref().expect("a status"))
         }
@@ -170,8 +173,58 @@ fn accepts_unknown_type_as_valid_json() {
 fn leaves_other_requests_opaque() {
     let get = |path: &str| (1, Dir::Req, format!("GET {path} HTTP/1.1\r\n\r\n"));
     assert_eq!(seen(&[get("/healthz")]).0, ["1 open HTTP/1.1"]);
+}
+
+const OWN: &str = "/v3/discovery:monitoringassignments";
+
+#[test]
+fn polls_unknown_path_by_stated_type() {
+    let first = r#"{"node": {"id": "n1"}, "typeUrl": "type.googleapis.com/own.Assignment"}"#;
+    let again =
+        r#"{"node": {"id": "n1"}, "type_url": "type.googleapis.com/own.Assignment", "version_info": "7"}"#;
+    let empty = r#"{"versionInfo": "7", "typeUrl": "type.googleapis.com/own.Assignment"}"#;
+    let (frames, rules) = seen(&[
+        post(1, OWN, first),
+        answer(1, "200 OK", empty),
+        post(2, OWN, again),
+        answer(2, "304 Not Modified", ""),
+        post(2, OWN, again),
+        answer(2, "404 Not Found", ""),
+    ]);
     assert_eq!(
-        seen(&[post(1, "/v3/discovery:nothing", "{}"), answer(1, "404 No", "")]).0,
-        Vec::<String>::new()
+        frames,
+        [
+            format!("1 open {OWN}").as_str(),
+            "1 > ",
+            "1 < 7 [0]",
+            "1 > 7",
+            "1 resp nothing",
+            "1 > 7",
+            "1 end Some(Server) (Code(12), \"HTTP status 404\")",
+        ]
     );
+    assert!(!rules.contains(&"rest-bad-json") && !rules.contains(&"rest-ads"), "{rules:?}");
+}
+
+#[test]
+fn counts_unknown_path_without_type() {
+    let (frames, rules) = seen(&[
+        post(1, OWN, r#"{"node": {"id": "n1"}}"#),
+        answer(1, "404 No", "none"),
+        post(1, OWN, r#"{"node": {"id": "n1"}, "typeUrl": "type.googleapis.com/own.Assignment"}"#),
+        post(1, OWN, "ping"),
+    ]);
+    assert_eq!(
+        frames,
+        [
+            format!("1 open POST {OWN}").as_str(),
+            "1 req 23 B",
+            "1 resp 4 B",
+            format!("2 open {OWN}").as_str(),
+            "2 > ",
+            format!("3 open POST {OWN}").as_str(),
+            "3 req 4 B",
+        ]
+    );
+    assert!(!rules.contains(&"rest-bad-json") && !rules.contains(&"stream-rejected"), "{rules:?}");
 }

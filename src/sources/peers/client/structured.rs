@@ -37,7 +37,7 @@ pub(super) fn leads(payload: &[u8]) -> Option<LeadsTo> {
     for entry in Fields::new(&value).map_while(Result::ok).filter(|field| field.number == 1) {
         for arm in Fields::new(entry.bytes()).map_while(Result::ok) {
             match arm.number {
-                1 => locators.extend(locator::uri(arm.bytes())),
+                1 => locators.extend(locator::entry_uri(arm.bytes())),
                 2 => {
                     let parts = Fields::new(arm.bytes()).map_while(Result::ok);
                     inline.extend(parts.filter(|part| part.number == 3).map(|part| part.bytes().to_vec()));

@@ -89,9 +89,9 @@ fn wanted(known: &Type, names: &BTreeSet<String>) -> BTreeSet<Arc<str>> {
     names.iter().flat_map(|name| known.covered_names(name)).cloned().collect()
 }
 
-/// Returns the method of a path that REST clients post to.
+/// Returns the method of a published path that REST clients post to.
 pub fn rest_method(path: &str) -> Option<Method> {
-    Method::of_path(path).filter(|method| method.variant == Variant::Rest)
+    Method::of_path(path).filter(|method| method.variant == Variant::Rest && method.kind.is_some())
 }
 
 #[cfg(test)]
@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(client.poll("7", &["none"]), "Unchanged");
         client.plan = plan(b"two").after(&client.plan);
         assert!(client.poll("7", &["a", "b"]).starts_with("7+"), "changed content has another version");
+        assert_eq!(rest_method("/v3/discovery:nothing"), None);
         assert_eq!(rest_method("/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters"), None);
     }
 

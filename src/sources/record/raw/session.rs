@@ -13,6 +13,7 @@ use super::held::HeldFrames;
 use super::lengths::check_lengths;
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
+use crate::observe::rest;
 use xdscope_schema::{exceeds, read_json};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
@@ -94,6 +95,8 @@ struct RawStream {
     /// The number of the frame that opens the stream.
     opened: u64,
     method: String,
+    /// Whether a message has stated its type.
+    has_type: bool,
     /// The number of the frame that ends the stream.
     ended: Option<u64>,
 }
@@ -279,7 +282,7 @@ impl<'a> RawSession<'a> {
         self.stream_count += 1;
         let id = StreamId(self.stream_count);
         let (method, opened) = (open.method.clone(), self.frames.next_number());
-        self.streams.insert(key, RawStream { id, opened, method, ended: None });
+        self.streams.insert(key, RawStream { id, opened, method, has_type: false, ended: None });
         self.put(at, id, FramePayload::Open(Box::new(open)));
         id
     }
@@ -413,24 +416,35 @@ impl<'a> RawSession<'a> {
         // A stream has one method, whatever later lines state; the tracks of polls have their own.
         let is_track = stated.as_ref().is_some_and(|path| key(number.clone(), path).1.is_some());
         let path = if is_track { stated } else { known.or(stated) }.ok_or(LineError::NoMethod)?;
-        let shape = Method::of_path(&path).map(|method| MessageShape::of(&method, dir));
+        let method = Method::of_path(&path);
+        let shape = method.as_ref().map(|method| MessageShape::of(method, dir));
+        // A message on a REST path of an unknown name is of xDS if the poll states a type.
+        let needs_type =
+            method.as_ref().is_some_and(|method| method.variant == Variant::Rest && method.kind.is_none());
         let raw = match line.raw {
             Some(RawText(raw)) => Some(read_raw(&raw, shape, dir, catalog)?),
             None => None,
         };
-        let stream = self.stream(at, number.clone(), Some(path.clone()), catalog)?;
+        let key = self.key(number.clone(), &path);
+        let stream = self.stream(at, number, Some(path), catalog)?;
         let what = match (raw, line.body, line.http_status) {
             (Some(what), _, _) => what,
             // "Not modified" carries no message.
             (None, None, Some(304)) => FramePayload::Opaque { dir, messages: 0, bytes: 0 },
+            (None, body, Some(_)) if needs_type && !self.is_typed(&key, false) => {
+                let bytes = body.map_or(0, |body| body.to_string().len() as u64);
+                FramePayload::Opaque { dir, messages: 1, bytes }
+            }
             (None, body, Some(status)) if dir == Dir::Resp && !matches!(status, 200 | 304) => {
                 let body = body.map(|body| body.as_str().map_or_else(|| body.to_string(), str::to_owned));
                 let end = end_of_status(status, body.unwrap_or_default().as_bytes());
                 self.put(at, stream, FramePayload::End(Box::new(catalog.clean_end(end))));
                 // The next poll of the track begins another one.
-                let key = self.key(number, &path);
                 self.streams.remove(&key);
                 return Ok(());
+            }
+            (None, Some(body), _) if needs_type && !self.is_typed(&key, states_type(&body)) => {
+                FramePayload::Opaque { dir, messages: 1, bytes: body.to_string().len() as u64 }
             }
             (None, Some(body), _) => match self.json.zip(shape) {
                 Some((json, shape)) => {
@@ -444,8 +458,23 @@ impl<'a> RawSession<'a> {
             },
             (None, None, _) => return Err(LineError::NoContent),
         };
+        let what = match what {
+            FramePayload::Message(message)
+                if needs_type && !self.is_typed(&key, !message.type_url().is_empty()) =>
+            {
+                FramePayload::Opaque { dir, messages: 1, bytes: message.size }
+            }
+            what => what,
+        };
         self.put(at, stream, what);
         Ok(())
+    }
+
+    /// Whether a message of a track states its type, or an earlier one has done so.
+    fn is_typed(&mut self, key: &StreamKey, states_type: bool) -> bool {
+        let Some(stream) = self.streams.get_mut(key) else { return states_type };
+        stream.has_type |= states_type;
+        stream.has_type
     }
 
     /// Ends a stream. A status and the `close` behind it are one end.
@@ -511,6 +540,12 @@ fn content(message: Result<Message, Oversized>, dir: Dir) -> FramePayload {
         Ok(message) => FramePayload::Message(Arc::new(message)),
         Err(Oversized { cause, bytes }) => FramePayload::Gap { dir: Some(dir), messages: 1, bytes, cause },
     }
+}
+
+/// Whether the body of a message states its type.
+fn states_type(body: &Value) -> bool {
+    let parsed = body.as_str().and_then(|text| read_json(text.as_bytes()).ok());
+    rest::states_type(parsed.as_ref().unwrap_or(body))
 }
 
 /// Encodes the body of a message, which is JSON text in a string, or JSON itself.

@@ -284,3 +284,36 @@ fn counts_messages_of_lines_that_are_too_long() {
         assert!(loaded.frames.is_empty());
     }
 }
+
+#[test]
+fn reads_polls_on_unknown_paths_by_their_type() {
+    let line = |dir: &str, stream: u32, member: &str| {
+        format!(
+            r#"{{"dir":"{dir}","t":0,"stream":{stream},"method":"/v3/discovery:monitoringassignments",{member}}}"#
+        )
+    };
+    let lines = [
+        line("c2s", 1, r#""body":{"node":{"id":"n1"},"typeUrl":"type.googleapis.com/own.Assignment"}"#),
+        line("s2c", 1, r#""http_status":200,"body":{"versionInfo":"7"}"#),
+        line("c2s", 1, r#""raw":"CgE3""#),
+        line("c2s", 2, r#""body":"ping""#),
+        line("s2c", 2, r#""http_status":404,"body":"none""#),
+        line("c2s", 3, r#""raw":"CgE3""#),
+    ];
+    let codec = crate::SchemaCodec(xdscope_schema::Schema::builtin());
+    let options = Options { json: Some(&codec), ..Options::default() };
+    let loaded = read_with(lines.join("\n").as_bytes(), &options).unwrap();
+    assert_eq!(loaded.notices, Vec::<String>::new());
+    let words = loaded.frames.iter().map(|frame| match &frame.what {
+        FramePayload::Open(_) => "open",
+        FramePayload::Message(message) if message.dir() == Dir::Req => "request",
+        FramePayload::Message(_) => "response",
+        FramePayload::Opaque { .. } => "counted",
+        _ => "other",
+    });
+    let words: Vec<&str> = words.collect();
+    assert_eq!(
+        words,
+        ["open", "request", "response", "request", "open", "counted", "counted", "open", "counted"]
+    );
+}

@@ -58,6 +58,9 @@ fn exports_status_that_ends_poll() {
     let text = "stream 1 rest cds\n1 >\n1 < http=503\nstream 2 rest cds\n2 >\n2 < http=304\n\
                 2 < http=503 \"overloaded\"\n";
     assert_eq!(export(&read(text)), text);
+    let own = "stream 1 rest type.googleapis.com/own.Thing method=\"/v3/discovery:things\"\n1 >\n\
+               1 < http=304\n";
+    assert_eq!(export(&read(own)), own);
     let error = |text: &str| parse(text, "x").expect_err(text).to_string();
     assert!(error("stream 1 rest cds\n>\n< http=503\n>").contains("a stream that is still open"));
     assert!(error("stream 1 rest cds\n>\n< v=1 http=503").contains("`http=` as the only field"));

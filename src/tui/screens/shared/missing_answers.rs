@@ -1,6 +1,8 @@
-//! Likely reasons why subscribed resources are missing.
+//! Likely reasons why subscribed resources are missing, and messages that editions of the protocol
+//! read in two ways.
 
 use xdscope_engine::graph::{self, Graph};
+use xdscope_engine::readings::{OpenReading, open_readings, open_readings_of};
 use xdscope_engine::store::{MissingAnswer, MissingAnswerCause};
 use xdscope_present::report;
 use xdscope_wire::event::{StreamId, TypeUrl};
@@ -25,6 +27,8 @@ struct SessionKey {
 pub(crate) struct MissingAnswers {
     key: Option<SessionKey>,
     pub answers: Vec<MissingAnswer>,
+    /// What editions of the protocol read in two ways.
+    pub readings: Vec<OpenReading>,
 }
 
 impl MissingAnswers {
@@ -41,14 +45,18 @@ impl MissingAnswers {
             return;
         }
         self.key = Some(key);
-        self.answers = store.state(stream, url).map_or(Vec::new(), |state| {
-            let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
-            if cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
-                report::missing_answers_of(store, schema, &state)
-            } else {
-                report::missing_answers(store, &state, None::<&Graph>)
-            }
-        });
+        let Some(state) = store.state(stream, url) else {
+            (self.answers, self.readings) = Default::default();
+            return;
+        };
+        let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
+        if cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
+            self.answers = report::missing_answers_of(store, schema, &state);
+            self.readings = open_readings_of(store, schema, &state);
+        } else {
+            self.answers = report::missing_answers(store, &state, None::<&Graph>);
+            self.readings = open_readings(store, &state, None::<&Graph>);
+        }
     }
 
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.

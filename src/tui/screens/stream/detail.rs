@@ -143,6 +143,9 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
     for answer in &screen.missing_answers.answers {
         fields.add("perhaps", &report::missing_answer(answer), Role::Muted);
     }
+    for reading in &screen.missing_answers.readings {
+        fields.add("reading", &report::open_reading(reading, None), Role::Muted);
+    }
     if !state.absent.is_empty() {
         fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
     }

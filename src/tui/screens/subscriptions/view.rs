@@ -276,6 +276,10 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
     for line in text::wrap(wildcard_words(of), usize::from(area.width).saturating_sub(2)) {
         lines.push(vec![plain(format!(" {line}"))]);
     }
+    for reading in &screen.missing_answers.readings {
+        let text = report::open_reading(reading, None);
+        lines.extend(field("reading", &text, Role::Muted, usize::from(area.width)));
+    }
     if let Some(brought) = &of.brought {
         lines.push(vec![]);
         lines.push(vec![span(" brought along from before", Role::Title)]);
