@@ -1,11 +1,15 @@
 //! The card of a group of NACKs: labels and texts, for the NACK screen and the report.
 
+use std::borrow::Cow;
+
 use jiff::tz::TimeZone;
 
 use crate::nack_effect::nack_effect_text;
 use crate::partial_use::partial_use_text;
 use crate::report::{self, Role};
-use xdscope_engine::nack::{Extracted, InUse, NackGroup, NackReport, RefusedResource};
+use xdscope_engine::nack::{
+    Extracted, FieldRules, InUse, NackGroup, NackReport, RefusedResource, without_long_dumps,
+};
 use xdscope_engine::store::{NackFact, Verdict, WarmingFact};
 use xdscope_wire::event::{Clock, Time};
 use xdscope_wire::text::{count, display_safe, latency, plural, shown_name, time_of_day};
@@ -41,15 +45,20 @@ pub struct NackCard<'a> {
     pub zone: &'a TimeZone,
 }
 
-/// Returns the words of the client.
-pub fn nack_message(nack: &NackFact) -> &str {
+/// Returns the words of the client, without long dumps.
+pub fn nack_message(nack: &NackFact) -> Cow<'_, str> {
     match (nack.implied, nack.message.trim_end()) {
         (true, _) => {
-            "(refused by its version alone: without error_detail, current servers do not see a NACK)"
+            "(refused by its version alone: without error_detail, current servers do not see a NACK)".into()
         }
-        (false, "") => "(the client gave no reason)",
-        (false, text) => text,
+        (false, "") => "(the client gave no reason)".into(),
+        (false, text) => without_long_dumps(text),
     }
+}
+
+/// Whether a NACK has a text in which the client could name a field.
+pub fn has_text(nack: &NackFact) -> bool {
+    !nack.implied && !nack.message.trim().is_empty()
 }
 
 /// Returns the version that the client keeps; the versions in force of the first refused resources
@@ -74,8 +83,8 @@ impl NackCard<'_> {
     pub fn faults(&self) -> Vec<CardLine> {
         let mut lines = Lines(Vec::new());
         let card = self.report;
-        let text = self.group.last().map_or("", nack_message);
-        let has_text = self.group.last().is_some_and(|nack| !nack.implied && !nack.message.trim().is_empty());
+        let text = self.group.last().map(nack_message).unwrap_or_default();
+        let has_text = self.group.last().is_some_and(has_text);
         for entry in &card.nack.entries {
             match &entry.name {
                 Some(name) => lines.add(
@@ -103,9 +112,10 @@ impl NackCard<'_> {
         // A broken constraint that the NACK names says more than the rule.
         let names_broken = |subject: &RefusedResource| subject.broken.listed.iter().any(|of| of.is_named);
         for subject in card.subjects.iter().filter(|subject| !names_broken(subject)) {
-            for rule in &subject.rules {
-                let text = format!("{rule}   of {}, by the descriptors", first_field(subject));
-                lines.add("rule", text, Role::Plain);
+            let Some(FieldRules { field, rules }) = &subject.rules else { continue };
+            let field = field.rsplit('.').next().unwrap_or_default();
+            for rule in rules {
+                lines.add("rule", format!("{rule}   of {field}, by the descriptors"), Role::Plain);
             }
         }
         for effect in &card.effects {
@@ -117,7 +127,7 @@ impl NackCard<'_> {
             lines.add("effect", nack_effect_text(effect), role);
         }
         for subject in &card.subjects {
-            for text in report::broken_constraints(&subject.broken) {
+            for text in report::constraints_of_nack(&subject.broken, has_text) {
                 let of = match card.subjects.len() {
                     2.. => format!("   of {}", subject.name.value),
                     _ => String::new(),
@@ -250,11 +260,6 @@ impl Lines {
     fn add(&mut self, label: &'static str, text: impl AsRef<str>, role: Role) {
         self.0.push(CardLine { label, text: text.as_ref().to_owned(), role });
     }
-}
-
-fn first_field(subject: &RefusedResource) -> &str {
-    let path = subject.faults.first().map_or("", |(field, _)| field.value.as_str());
-    path.rsplit('.').next().unwrap_or(path)
 }
 
 fn role(found: &Extracted) -> Role {

@@ -125,7 +125,12 @@ pub fn leads_to(fact: &StructuredFact) -> Option<String> {
 }
 
 fn redirect(fact: &StructuredFact) -> Option<String> {
-    (!fact.redirects.is_empty()).then(|| fact.redirects.join(", then to "))
+    redirects(&fact.redirects)
+}
+
+/// Lists the targets of a redirect, hop by hop: `xdstp://b/T/y, then to xdstp://b/T/z`.
+pub fn redirects(targets: &[String]) -> Option<String> {
+    (!targets.is_empty()).then(|| targets.join(", then to "))
 }
 
 fn alternatives(fact: &StructuredFact) -> Option<String> {

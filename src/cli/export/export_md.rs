@@ -139,7 +139,7 @@ impl BugReport<'_> {
         if let Some((start, end)) = start.zip(day(store.now())) {
             let _ = writeln!(out, "Times are UTC, from {start} to {end}; ages count back from the end.\n");
         }
-        let _ = writeln!(out, "{}.\n", markup(&report::problem(problem, &clock)));
+        let _ = writeln!(out, "{}.\n", markup(&report::problem_with_reason(problem, &clock)));
         if let Some(quote) = problem.quote() {
             out.push_str("The client says:\n\n");
             block(&mut out, "text", quote);

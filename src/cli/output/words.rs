@@ -13,7 +13,8 @@ use crate::cli::terminal::io::Style;
 pub(crate) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: Style) -> Cell {
     let (_, role) = report::state_word(fact.state);
     let mut text = report::state_text(fact.state, fact, style.pick("×", "x"));
-    if fact.state != TypeState::Idle && !untimed {
+    let has_age = !matches!(fact.state, TypeState::Idle | TypeState::Closed);
+    if has_age && !untimed {
         text = format!("{text} {}", age(now.since(fact.since)));
     }
     Cell::role(text, role)

@@ -533,7 +533,9 @@ impl Printer<'_> {
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
         ]);
         cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
-        cells.push(Cell::new(report::remarks(fact, &row, true)));
+        let mut remarks = report::offer(fact, self.style.pick("→", "->"));
+        remarks.extend(Some(report::remarks(fact, &row, true)).filter(|remarks| !remarks.is_empty()));
+        cells.push(Cell::new(remarks.join("; ")));
         cells
     }
 

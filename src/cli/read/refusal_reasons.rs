@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use xdscope_engine::nack;
+use xdscope_engine::nack::{self, StatedFaults};
 use xdscope_engine::store::{ResourceFact, StateFact, Store};
 use xdscope_schema::Schema;
 use xdscope_wire::event::Seq;
@@ -40,8 +40,9 @@ impl<'a> RefusalReasons<'a> {
     pub(crate) fn of(&self, fact: &ResourceFact) -> Option<String> {
         let refusal = fact.refusal.as_ref().filter(|_| fact.refused)?;
         let named = self.named_by(refusal.nack);
-        let reason = named.get(&*fact.name).map(String::as_str).or_else(|| self.text_of(fact, refusal.nack));
-        reason.map(str::trim).filter(|reason| !reason.is_empty()).map(str::to_owned)
+        let whole = || Some(StatedFaults::read(self.text_of(fact, refusal.nack)?, &[]).to_string());
+        let reason = named.get(&*fact.name).cloned().or_else(whole)?;
+        Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty())
     }
 
     /// Returns the reasons of the resources that a NACK names.
@@ -49,9 +50,9 @@ impl<'a> RefusalReasons<'a> {
         let read = || {
             let mut named = NamedReasons::new();
             let entries = nack::of_message(self.store, self.schema, nack).map(|nack| nack.entries);
-            for entry in entries.into_iter().flatten() {
-                if let Some(name) = entry.name {
-                    named.entry(name.value).or_insert(entry.reason);
+            for mut fault in entries.into_iter().flatten() {
+                if let Some(name) = fault.name.take() {
+                    named.entry(name.value).or_insert_with(|| fault.to_string());
                 }
             }
             named

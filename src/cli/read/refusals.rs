@@ -59,6 +59,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let Some(card) = card(store, schema, fact) else { return Ok(()) };
+    let has_text = fact.error.as_ref().is_some_and(|(_, text)| !text.trim().is_empty());
     let say = |found: &Option<Extracted>| match found {
         Some(found) if found.guessed => format!("{} ?", found.value),
         Some(found) => found.value.clone(),
@@ -83,7 +84,7 @@ pub(crate) fn write(
             display_safe(&subject.name.value),
             display_safe(&good.unwrap_or_default())
         )?;
-        for text in report::broken_constraints(&subject.broken) {
+        for text in report::constraints_of_nack(&subject.broken, has_text) {
             writeln!(out, "      # breaks {}", display_safe(&text))?;
         }
         match &subject.refused {

@@ -275,10 +275,7 @@ impl<'a> Status<'a> {
             let (word, role) = report::problem_word(problem);
             let clock = self.store.clock();
             let since = if clock.untimed { "-".into() } else { age(self.store.now().since(problem.since)) };
-            let mut text = report::problem(problem, &clock);
-            if let Some(quote) = problem.quote() {
-                text.push_str(&format!(": {quote}"));
-            }
+            let text = report::problem_with_reason(problem, &clock);
             let text = if style.ascii { text.replace('×', "x") } else { text };
             table.row(vec![
                 Cell::role(word, role),
@@ -464,20 +461,17 @@ fn cells(row: &Row, store: &Store, style: Style, none: &str) -> Vec<Cell> {
     let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
     let variant = row.variant.map_or("opaque", Variant::word);
     let mut cells = vec![Cell::role(row.title(), role), Cell::role(variant, Role::Muted)];
-    if row.is_closed() {
-        cells.push(Cell::role(ended(row, store, style), Role::Muted));
-    } else if row.variant.is_none() {
+    if row.variant.is_none() && !row.is_closed() {
         cells.push(Cell::role(row.opaque(), Role::Muted));
-    } else {
-        cells.extend(row.cells.iter().map(|cell| match cell {
-            Some(fact) => words::state_cell(fact, store.now(), store.clock().untimed, style),
-            None => Cell::role(none, Role::Muted),
-        }));
+        return cells;
+    }
+    cells.extend(row.cells.iter().map(|cell| match cell {
+        Some(fact) => words::state_cell(fact, store.now(), store.clock().untimed, style),
+        None => Cell::role(none, Role::Muted),
+    }));
+    if row.is_closed() {
+        let now = (!store.clock().untimed).then(|| store.now());
+        cells.push(Cell::role(report::ended(row, now), Role::Muted));
     }
     cells
-}
-
-/// Formats `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
-fn ended(row: &Row, store: &Store, style: Style) -> String {
-    report::ended(row, (!store.clock().untimed).then(|| store.now()), style.pick("×", "x"))
 }

@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use xdscope_engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
+use xdscope_engine::store::{
+    ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, ResourceState, StateFact, Store,
+};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role};
@@ -51,6 +53,7 @@ impl SubscriptionRows<'_> {
             let answers = report::missing_answers_of(self.store, self.schema, state);
             json::add_missing_answers(&mut object, &answers);
             self.add_globs(state, &mut object);
+            self.add_redirects(state, &mut object);
             json::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
             objects.put(&object)?;
         }
@@ -66,6 +69,18 @@ impl SubscriptionRows<'_> {
         }
     }
 
+    /// Adds the redirected names of a type to its object.
+    fn add_redirects(&self, state: &StateFact, object: &mut Value) {
+        let names = StructuredNames::new(self.store, self.schema, Vec::new());
+        let resources = self.store.resources(state.stream, &state.type_url);
+        let redirected = resources.iter().filter(|fact| fact.state == ResourceState::Redirected);
+        let redirects: Vec<Value> =
+            redirected.map(|fact| json!({ "name": &*fact.name, "targets": names.redirects(fact) })).collect();
+        if let (Value::Object(fields), false) = (object, redirects.is_empty()) {
+            fields.insert("redirects".into(), redirects.into());
+        }
+    }
+
     /// Writes one row per stream and type.
     fn types(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let cells = self.store.summaries();
@@ -73,10 +88,13 @@ impl SubscriptionRows<'_> {
         let claims: Vec<_> = claims.collect();
         // Add the column only if a row has something in it.
         let has_claims = claims.iter().any(Option::is_some);
+        let redirected: Vec<usize> = self.states.iter().map(|state| self.redirected(state)).collect();
+        let has_redirects = redirected.iter().any(|number| *number > 0);
         let mut titles = vec!["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
+        titles.extend(has_redirects.then_some(">REDIRECTED"));
         titles.extend(has_claims.then_some("RECONNECT"));
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for (state, claims) in self.states.iter().zip(claims) {
+        for ((state, claims), redirected) in self.states.iter().zip(claims).zip(redirected) {
             let cell =
                 cells.iter().find(|cell| (cell.stream, &cell.type_url) == (state.stream, &state.type_url));
             let missing = cell.map_or(0, |cell| cell.overdue);
@@ -88,12 +106,19 @@ impl SubscriptionRows<'_> {
                 Cell::role(count(missing), if missing == 0 { Role::Plain } else { Role::Warn }),
                 Cell::new(count(state.absent.len() as u64)),
             ];
+            cells.extend(has_redirects.then(|| Cell::new(count(redirected as u64))));
             cells.extend(
                 has_claims.then(|| Cell::new(claims.as_ref().map(report::reconnect).unwrap_or_default())),
             );
             table.row(cells)?;
         }
         Ok(table.finish()?)
+    }
+
+    /// Returns the number of requested names in whose place the server named another resource.
+    fn redirected(&self, state: &StateFact) -> usize {
+        let resources = self.store.resources(state.stream, &state.type_url);
+        resources.iter().filter(|fact| fact.state == ResourceState::Redirected).count()
     }
 
     /// Returns how many members the globs and lists of a type have.
@@ -129,13 +154,17 @@ impl SubscriptionRows<'_> {
         let members: Vec<HashMap<Arc<str>, String>> =
             self.states.iter().zip(&facts).map(|(state, facts)| self.members(&names, state, facts)).collect();
         let has_members = members.iter().any(|of_state| !of_state.is_empty());
+        let redirects: Vec<HashMap<Arc<str>, String>> =
+            facts.iter().map(|facts| redirects(&names, facts)).collect();
+        let has_redirects = redirects.iter().any(|of_state| !of_state.is_empty());
+        titles.extend(has_redirects.then_some("REDIRECTS TO"));
         titles.extend(has_aliases.then_some("ALIAS OF"));
         titles.extend(has_members.then_some("MEMBERS"));
         titles.extend(has_causes.then_some("PERHAPS"));
         titles.extend(has_claims.then_some(["CLAIMED", "KNOWN", "OUTCOME"]).into_iter().flatten());
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        let rows = self.states.iter().zip(&all).zip(&facts).zip(&claims).zip(&members);
-        for ((((state, answers), resources), claims), members) in rows {
+        let rows = self.states.iter().zip(&all).zip(&facts).zip(&claims).zip(&members).zip(&redirects);
+        for (((((state, answers), resources), claims), members), redirects) in rows {
             let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
             let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
             let globs = self.store.globs(state.stream, &state.type_url);
@@ -155,6 +184,10 @@ impl SubscriptionRows<'_> {
                 let mut cells = name_cells(state, name, fact);
                 if left.contains(name) {
                     cells[STATE_COLUMN] = Cell::role("not subscribed", Role::Muted);
+                }
+                if has_redirects {
+                    let target = fact.and_then(|fact| redirects.get(&fact.name)).cloned();
+                    cells.push(Cell::new(target.unwrap_or_default()));
                 }
                 if has_aliases {
                     let other = fact.filter(|fact| fact.name != *name);
@@ -178,6 +211,13 @@ impl SubscriptionRows<'_> {
         }
         Ok(table.finish()?)
     }
+}
+
+/// Returns the targets of the redirects among the resources of a type, by name.
+fn redirects(names: &StructuredNames<'_>, facts: &[ResourceFact]) -> HashMap<Arc<str>, String> {
+    let redirected = facts.iter().filter(|fact| fact.state == ResourceState::Redirected);
+    let targets = redirected.map(|fact| (fact.name.clone(), structured::redirects(&names.redirects(fact))));
+    targets.filter_map(|(name, targets)| Some((name, targets?))).collect()
 }
 
 /// Formats an entry of `initial_resource_versions`: stated version, last known version, outcome.

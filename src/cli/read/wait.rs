@@ -101,7 +101,7 @@ impl Condition {
                     // A fault may hold messages, or have altered resources.
                     is_settled && state.malformed == 0 && state.diverged.is_none()
                 }
-                Condition::Nack => word == TypeState::Nack,
+                Condition::Nack => matches!(word, TypeState::Nack | TypeState::Rejected),
                 Condition::State(filter) => filter.state(state, store),
                 Condition::Resource(filter) => {
                     store.resources(state.stream, &state.type_url).iter().any(|fact| {

@@ -3,10 +3,9 @@
 
 use std::collections::HashSet;
 
+use super::dump::WithoutDumps;
 use super::{ClientKind, Extracted, Nack, NackFault, RefusedPush};
 
-/// The beginning of a message dump. The name of the format is followed by random spaces.
-const DUMP_MARKER: &str = "goo.gle/debug";
 /// Maximum number of places to try as the beginning of a name.
 const MAX_NAME_STARTS: usize = 4096;
 /// Maximum length of a name, in bytes.
@@ -23,13 +22,9 @@ pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<Nack> {
             .map(|(name, why)| NackFault { name: Some(Extracted::stated(name)), ..reason(why) });
         return Some(Nack { client: Some(ClientKind::Envoy), entries: entries.collect() });
     }
-    let known = [
-        "Proto constraint validation failed",
-        DUMP_MARKER,
-        "Unable to unpack as ",
-        "Didn't find a registered",
-    ];
-    let client = known.iter().any(|words| text.contains(words)).then_some(ClientKind::Envoy);
+    let known = ["Proto constraint validation failed", "Unable to unpack as ", "Didn't find a registered"];
+    let is_envoy = WithoutDumps::is_in(text) || known.iter().any(|words| text.contains(words));
+    let client = is_envoy.then_some(ClientKind::Envoy);
     Some(Nack { client, entries: vec![reason(text)] })
 }
 
@@ -69,39 +64,11 @@ fn name_at(list: &str, start: usize, names: &HashSet<&str>) -> Option<usize> {
 
 /// Reads a reason. Removes dumps, and takes the name of the resource from a dump.
 fn reason(text: &str) -> NackFault {
-    let (mut words, mut rest) = (String::new(), text);
-    let mut name = None;
-    let mut value = None;
-    while let Some(at) = rest.find(DUMP_MARKER) {
-        words.push_str(rest.get(..at).unwrap_or_default());
-        let dump = rest.get(at..).unwrap_or_default();
-        let end = dump.find("\n: ").map_or(dump.len(), |end| end + 1);
-        let body = dump.get(..end).unwrap_or_default();
-        name = name.or_else(|| top_level(body, &["name", "cluster_name"]));
-        value = value.or_else(|| duration(body));
-        rest = dump.get(end..).unwrap_or_default();
-    }
-    words.push_str(rest);
+    let WithoutDumps { words, name, duration } = WithoutDumps::of(text);
     let words = words.trim().trim_start_matches(": ").trim_end_matches([' ', ':', ',', '\n']);
     let mut reason = words.to_owned();
-    if let Some(value) = value.filter(|_| name.is_none()) {
+    if let Some(value) = duration.filter(|_| name.is_none()) {
         reason.push_str(&format!(": {value}"));
     }
     NackFault { name: name.map(Extracted::stated), reason, ..NackFault::default() }
-}
-
-/// Returns the value of a top-level text field of a dump.
-fn top_level(dump: &str, fields: &[&str]) -> Option<String> {
-    dump.lines().find_map(|line| {
-        let (field, value) = line.split_once(": ")?;
-        let value = value.strip_prefix('"')?.strip_suffix('"')?;
-        (fields.contains(&field) && !value.is_empty() && !value.contains('\\')).then(|| value.to_owned())
-    })
-}
-
-/// Formats a dump of a duration as in protobuf JSON.
-fn duration(dump: &str) -> Option<String> {
-    let mut lines = dump.lines().skip(1).filter(|line| !line.trim().is_empty());
-    let seconds: i64 = lines.next()?.strip_prefix("seconds: ")?.trim().parse().ok()?;
-    lines.next().is_none().then(|| format!("{seconds}s"))
 }

@@ -45,16 +45,7 @@ impl<'a> DecodedPush<'a> {
 /// Fills in the name and field of a fault if the search finds them.
 pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: &Schema) {
     let push = opened.push;
-    if entry.name.is_none() {
-        let by_index = entry.index.and_then(|index| push.names().get(index));
-        entry.name = match by_index {
-            Some(name) => Some(Extracted::stated(name.to_string())),
-            None => find_name(&entry.reason, push).map(|name| {
-                let is_stated = entry.reason.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'));
-                if is_stated { Extracted::stated(name) } else { Extracted::guess(name) }
-            }),
-        };
-    }
+    complete_name(entry, push);
     let only = resource_index(entry, push);
     // There is nothing to search if the named resource is not in the response.
     let range = match (only, &entry.name) {
@@ -77,6 +68,21 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
         entry.name = Some(Extracted::guess(only.to_string()));
     }
     entry.name = entry.name.take().filter(|name| !name.value.is_empty());
+}
+
+/// Fills in the name of a fault by its index, or by the names of the response in its reason.
+pub(super) fn complete_name(entry: &mut NackFault, push: &dyn RefusedPush) {
+    if entry.name.is_some() {
+        return;
+    }
+    let by_index = entry.index.and_then(|index| push.names().get(index));
+    entry.name = match by_index {
+        Some(name) => Some(Extracted::stated(name.to_string())),
+        None => find_name(&entry.reason, push).map(|name| {
+            let is_stated = entry.reason.strip_prefix(&name).is_some_and(|rest| rest.starts_with(':'));
+            if is_stated { Extracted::stated(name) } else { Extracted::guess(name) }
+        }),
+    };
 }
 
 /// Returns the index of the faulty resource in the response.

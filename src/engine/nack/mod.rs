@@ -10,8 +10,10 @@
 
 mod blame;
 mod client_kind;
+mod dump;
 mod effect;
 mod envoy;
+mod faults;
 mod groups;
 mod grpc;
 mod guess;
@@ -24,11 +26,14 @@ mod unknown_field;
 
 pub use blame::{NamedFields, refuses_field};
 pub use client_kind::ClientKind;
+pub use dump::without_long_dumps;
+pub(crate) use dump::without_random_words;
 pub use effect::{InUse, NackEffect};
+pub use faults::StatedFaults;
 pub use groups::{NackGroup, NackSource, groups_of_states, nack_groups};
 pub(crate) use guess::is_name_in;
 pub use path::{steps as path_steps, value_at};
-pub use report::{NackReport, Recovery, RefusedResource, nack_report, of_message};
+pub use report::{FieldRules, NackReport, Recovery, RefusedResource, nack_report, of_message};
 pub use scope::{NackScope, PartialUse, RestUse};
 
 use std::sync::Arc;

@@ -141,10 +141,22 @@ pub(super) fn violation(text: &str) -> Option<Violation> {
         steps.extend(self::steps(field));
         reason = why;
     }
-    let reason = reason.trim_end();
-    let closes = reason.matches(')').count() > reason.matches('(').count();
-    let reason = if closes { reason.rsplit_once(')').map_or(reason, |(reason, _)| reason) } else { reason };
+    let reason = up_to_unopened_bracket(reason).trim_end();
     Some(Violation { root, steps, reason: reason.to_owned() })
+}
+
+/// Returns the part of a text before the bracket that closes a list around the text.
+fn up_to_unopened_bracket(text: &str) -> &str {
+    let mut open = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => open += 1,
+            ')' if open == 0 => return text.get(..at).unwrap_or(text),
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    text
 }
 
 /// The beginning of the text about a oneof without a member.

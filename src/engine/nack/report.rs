@@ -63,9 +63,8 @@ pub struct RefusedResource {
     pub name: Extracted,
     /// Paths of the fields that the NACK names, with the reasons.
     pub faults: Vec<(Extracted, String)>,
-    /// The constraints on the first of these fields, such as `duration.gt = 0s`. Empty if the field
-    /// is a guess.
-    pub rules: Vec<String>,
+    /// The constraints on the first of these fields that is not a guess, if it has any.
+    pub rules: Option<FieldRules>,
     /// All constraints that the rejected content breaks.
     pub broken: BrokenConstraints,
     /// The rejected content. `None` if unavailable or not in the response.
@@ -77,6 +76,15 @@ pub struct RefusedResource {
     /// The earlier stream of the client with the accepted content; `None` for the stream of the
     /// NACK.
     pub good_stream: Option<StreamId>,
+}
+
+/// A field and its constraints, such as `duration.gt = 0s`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRules {
+    /// Path of the field.
+    pub field: String,
+    /// The constraints.
+    pub rules: Vec<String>,
 }
 
 /// The rejected response in a store.
@@ -156,7 +164,7 @@ pub fn nack_report(
         partial_use: PartialUse::of(client, kind, &last.message, push.names.len()),
         pushed: (pushed > 0).then_some(pushed),
         others: (pushed > 0 && all_named).then(|| pushed.saturating_sub(named.len() as u64)),
-        same_error: nacks.iter().all(|nack| nack.message == last.message),
+        same_error: nacks.iter().all(|nack| nack.has_reason_of(last)),
         same_push: pairs().map(|(a, b)| store.same_push(*a, *b)).reduce(|a, b| Some(a? && b?)).flatten(),
         gaps: gaps.collect(),
         subjects: refused_resources(&nack, &push, stream, last),
@@ -200,22 +208,23 @@ fn refused_resources(
     stream: StreamId,
     last: &NackFact,
 ) -> Vec<RefusedResource> {
-    let mut resources: Vec<RefusedResource> = Vec::new();
+    let mut faults: Vec<(&Extracted, Vec<(Extracted, String)>)> = Vec::new();
     for fault in &nack.entries {
         let Some(name) = &fault.name else { continue };
         let field = fault.field.clone().map(|field| (field, fault.reason.clone()));
-        if let Some(known) = resources.iter_mut().find(|resource| resource.name.value == name.value) {
-            known.faults.extend(field);
-        } else if resources.len() < MAX_RESOURCES {
-            resources.push(refused_resource(name, field, push, stream, last));
+        if let Some((_, known)) = faults.iter_mut().find(|(known, _)| known.value == name.value) {
+            known.extend(field);
+        } else if faults.len() < MAX_RESOURCES {
+            faults.push((name, field.into_iter().collect()));
         }
     }
-    resources
+    let resources = faults.into_iter();
+    resources.map(|(name, faults)| refused_resource(name, faults, push, stream, last)).collect()
 }
 
 fn refused_resource(
     name: &Extracted,
-    fault: Option<(Extracted, String)>,
+    faults: Vec<(Extracted, String)>,
     push: &StoredPush<'_>,
     stream: StreamId,
     last: &NackFact,
@@ -244,13 +253,15 @@ fn refused_resource(
     let good = [stream].into_iter().chain(earlier.take(MAX_EARLIER_STREAMS)).find_map(good_on);
     let good_stream = good.as_ref().map(|(on, _)| *on).filter(|on| *on != stream);
     // A rule explains the NACK only if the text names its field.
-    let stated_field = fault.as_ref().filter(|(field, _)| !field.guessed);
-    let rules = stated_field.zip(refused.as_ref());
-    let rules = rules.map(|((field, _), body)| push.schema.rules_at(body, &field.value)).unwrap_or_default();
+    let stated_field = faults.iter().find(|(field, _)| !field.guessed);
+    let rules = stated_field.zip(refused.as_ref()).map(|((field, _), body)| FieldRules {
+        field: field.value.clone(),
+        rules: push.schema.rules_at(body, &field.value),
+    });
     RefusedResource {
         name: name.clone(),
-        faults: fault.into_iter().collect(),
-        rules,
+        faults,
+        rules: rules.filter(|of| !of.rules.is_empty()),
         broken: broken.unwrap_or_default(),
         refused,
         good: good.map(|(_, good)| good),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lint::{Blame, Finding, Severity};
+use crate::nack::StatedFaults;
 use crate::session::{PushedVersion, RequestSpan};
 use crate::store::{
     ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
@@ -159,6 +160,19 @@ impl ProblemFact {
         }
     }
 
+    /// Returns the reason of the client in one line: resource, field, and what is wrong.
+    pub fn reason(&self) -> Option<String> {
+        let faults = match &self.problem {
+            Problem::Refused(refused) => &refused.faults,
+            Problem::StillRefused(refused) => &refused.faults,
+            Problem::NotApplied(unapplied) => {
+                return unapplied.reason.as_ref().map(|text| StatedFaults::read(text, &[]).to_string());
+            }
+            _ => return None,
+        };
+        (!faults.is_empty()).then(|| faults.to_string())
+    }
+
     /// Returns the words of the client, if it sent any.
     pub fn quote(&self) -> Option<&Arc<str>> {
         match &self.problem {
@@ -265,6 +279,8 @@ pub struct RefusedPush {
     pub knows_in_force: bool,
     /// The message of the newest `error_detail` that refuses the content, unless it is empty.
     pub message: Option<Arc<str>>,
+    /// The faults that this message states, or the only resource of the response.
+    pub faults: StatedFaults,
     /// The content is that of a file, which no client refuses.
     pub is_file: bool,
     /// The nonce fits another response too, so that the refused one is a guess.
@@ -288,6 +304,8 @@ pub struct RefusedResources {
     pub open: usize,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
+    /// The faults that this message states.
+    pub faults: StatedFaults,
     /// The nonce fits another response too, so that the refused one is a guess.
     pub is_guess: bool,
 }

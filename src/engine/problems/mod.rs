@@ -164,7 +164,7 @@ fn rank(problem: &ProblemFact) -> impl Ord + use<> {
         _ if problem.urgency == Urgency::Over => 11,
         _ if problem.urgency == Urgency::Pending => 10,
         ProblemKind::State(TypeState::Down) => 0,
-        ProblemKind::State(TypeState::Nack) | ProblemKind::StillRefused => 1,
+        ProblemKind::State(TypeState::Nack | TypeState::Rejected) | ProblemKind::StillRefused => 1,
         ProblemKind::Failing if problem.urgency == Urgency::Error => 2,
         ProblemKind::Rule(Severity::Error) => 3,
         ProblemKind::State(TypeState::Stale) => 4,

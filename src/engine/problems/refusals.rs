@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lint::Blame;
-use crate::nack::{RestUse, is_name_in};
+use crate::nack::{RestUse, StatedFaults, is_name_in};
 use crate::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
 use crate::store::{RefusedBy, Store, TypeState};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
@@ -13,6 +13,9 @@ use xdscope_wire::xdstp::named;
 use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
 use super::states::{Start, fact, sorted};
 use super::{MAX_EVIDENCE, findings};
+
+/// Resources of a response up to which the text of a NACK is compared with their names.
+const MAX_COMPARED_NAMES: usize = 4096;
 
 /// Reasons of refusals of one type that are problems of their own.
 const MAX_REASONS: usize = 8;
@@ -126,13 +129,15 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         in_force,
         knows_in_force: stream.knows_in_force(track) && nack.refused.is_some(),
         message: Some(explained.message.clone()).filter(|text| !text.trim().is_empty()),
+        faults: stated_faults(store, explained),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
         unanswered,
         unused: unused_others(stream, track, nack),
         users: users_of_extension(store, stream, track, nack),
     };
-    let start = Start { state: TypeState::Nack, at: series.since, n: nack.n };
+    let state = if refused.is_file { TypeState::Rejected } else { TypeState::Nack };
+    let start = Start { state, at: series.since, n: nack.n };
     let mut times: Vec<Time> = series.nacks.iter().map(|nack| nack.at).collect();
     times.reverse();
     let refusals = series.nacks.iter().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
@@ -181,6 +186,12 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
     users.sort_unstable();
     users.dedup();
     users
+}
+
+/// Returns the faults that a NACK states.
+fn stated_faults(store: &Store, nack: &NackFact) -> StatedFaults {
+    let names = nack.refused.and_then(|response| store.pushed_names(response, MAX_COMPARED_NAMES));
+    StatedFaults::read(&nack.message, &names.unwrap_or_default())
 }
 
 /// Returns the version that a NACK refuses, and the one that the client keeps.
@@ -258,6 +269,7 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
             response: refusal.response,
             open: standing.runs_among(&nacks),
             message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+            faults: stated_faults(store, nack),
             is_guess: nack.may_refuse.is_some(),
         };
         let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };

@@ -300,7 +300,7 @@ pub(super) struct Start {
 pub(super) fn fact(stream: &Stream, track: &Track, start: Start, problem: Problem) -> ProblemFact {
     let urgency = match start.state {
         TypeState::Wait | TypeState::Sent => Urgency::Pending,
-        TypeState::Nack => Urgency::Error,
+        TypeState::Nack | TypeState::Rejected => Urgency::Error,
         _ => Urgency::Warning,
     };
     ProblemFact {

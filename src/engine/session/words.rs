@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::nack::without_random_words;
 use xdscope_wire::event::{Code, Seq, Time};
 
 /// The kind of a message, the first that applies (`kind` of the JSON contract).
@@ -164,6 +165,8 @@ pub enum TypeState {
     Closed,
     /// The client refuses the newest responses.
     Nack,
+    /// The newest content of a file is not valid, and the content before stays in force.
+    Rejected,
     /// A response has had no verdict for longer than `--stale-after`.
     Stale,
     /// A requested resource was not sent within `--resource-timeout`, or the server reports an error
@@ -186,9 +189,10 @@ pub enum TypeState {
 
 impl TypeState {
     /// The states of a type, without [`TypeState::Down`].
-    pub const ALL: [TypeState; 9] = [
+    pub const ALL: [TypeState; 10] = [
         TypeState::Closed,
         TypeState::Nack,
+        TypeState::Rejected,
         TypeState::Stale,
         TypeState::Miss,
         TypeState::Warming,
@@ -203,6 +207,7 @@ impl TypeState {
         match self {
             TypeState::Closed => "closed",
             TypeState::Nack => "nack",
+            TypeState::Rejected => "rejected",
             TypeState::Stale => "stale",
             TypeState::Miss => "miss",
             TypeState::Warming => "warming",
@@ -400,6 +405,11 @@ pub struct NackFact {
 }
 
 impl NackFact {
+    /// Whether the content of a file was rejected, for which there is neither a message nor a code.
+    pub fn is_of_file(&self) -> bool {
+        self.refused == Some(self.n)
+    }
+
     /// Whether two NACKs refuse one version, or the same resources at the same versions.
     pub fn is_same_content(&self, other: &NackFact) -> bool {
         self.version == other.version && self.resources == other.resources
@@ -407,7 +417,13 @@ impl NackFact {
 
     /// Whether two NACKs refuse the same content for the same reason.
     pub fn is_repeat_of(&self, other: &NackFact) -> bool {
-        self.is_same_content(other) && self.message == other.message
+        self.is_same_content(other) && self.has_reason_of(other)
+    }
+
+    /// Whether two NACKs have one message, except for words that a client chooses at random.
+    pub fn has_reason_of(&self, other: &NackFact) -> bool {
+        self.message == other.message
+            || without_random_words(&self.message) == without_random_words(&other.message)
     }
 
     /// Returns a text that is equal for NACKs with one reason: the message, and on a delta stream
@@ -415,7 +431,7 @@ impl NackFact {
     pub fn reason(&self) -> String {
         let names = || self.resources.iter().map(|of| &*of.name);
         let is_named = names().any(|name| !name.is_empty() && self.message.contains(name));
-        let mut reason = self.message.trim().to_owned();
+        let mut reason = without_random_words(self.message.trim()).into_owned();
         names().filter(|_| !is_named).for_each(|name| {
             reason.push('\0');
             reason.push_str(name);

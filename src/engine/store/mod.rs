@@ -38,6 +38,7 @@ pub use owed::pending_name::PendingNameFact;
 pub use refused_by::RefusedBy;
 pub use rows::details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use rows::exchange::Exchange;
+pub use rows::offer::{OfferFact, OfferVerdict};
 pub use rows::row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};

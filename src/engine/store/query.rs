@@ -146,7 +146,14 @@ impl Store {
 
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
-        self.with_warming(stream, track, track.condition(&self.catalog, at, self.limits))
+        let condition = self.with_warming(stream, track, track.condition(&self.catalog, at, self.limits));
+        // Nobody sends a NACK of a file (docs/protocol.md#c-04).
+        match condition.state {
+            TypeState::Nack if stream.variant() == Some(Variant::File) => {
+                Condition { state: TypeState::Rejected, ..condition }
+            }
+            _ => condition,
+        }
     }
 
     /// Returns the state of a track.

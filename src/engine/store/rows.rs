@@ -6,6 +6,7 @@ pub(super) mod history;
 pub(super) mod history_memory;
 pub(super) mod ledger;
 pub(super) mod line;
+pub(super) mod offer;
 pub(super) mod row_note;
 use std::sync::Arc;
 

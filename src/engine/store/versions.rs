@@ -244,6 +244,14 @@ impl Store {
         Some(list.blobs().iter().map(entry).collect())
     }
 
+    /// Returns the names of the resources of a response, in the order of the response; `None` if
+    /// the response was dropped, or has more than `most` resources.
+    pub fn pushed_names(&self, n: Seq, most: usize) -> Option<Vec<Arc<str>>> {
+        let message = self.message(n)?;
+        let list = message.resources().filter(|list| list.blobs().len() <= most)?;
+        Some(list.blobs().iter().map(|id| self.text(key(&self.catalog, *id))).collect())
+    }
+
     /// Whether two responses have equal resources; `None` if one of them was dropped.
     pub fn same_push(&self, a: Seq, b: Seq) -> Option<bool> {
         let list = |n| Some(self.message(n)?.resources()?.fingerprint());

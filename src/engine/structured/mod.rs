@@ -151,7 +151,7 @@ impl<'a> StructuredNames<'a> {
     }
 
     /// Returns the targets of a redirect, and of the redirects to which they lead.
-    fn redirects(&self, fact: &ResourceFact) -> Vec<String> {
+    pub fn redirects(&self, fact: &ResourceFact) -> Vec<String> {
         let mut chain: Vec<String> = Vec::new();
         let mut next = self.locator_of(fact);
         while let Some(locator) = next.take() {

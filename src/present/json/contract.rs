@@ -7,7 +7,7 @@ use xdscope_engine::lint::{Blame, Severity};
 use xdscope_engine::nack::{ClientKind, InUse};
 use xdscope_engine::problems::{ProblemKind, Urgency};
 use xdscope_engine::store::{
-    ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, RequestClass, TypeState, Wildcard,
+    ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, OfferVerdict, RequestClass, TypeState, Wildcard,
 };
 use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
@@ -188,6 +188,16 @@ const MESSAGE: &[Field] = &[
         words!(Wildcard),
         "kind of the wildcard subscription after a request, if there is one",
     ),
+    field(Maybe, "verdict", words!(OfferVerdict), "verdict of the client on a response, while it is known"),
+    field(Maybe, "verdict_by", Count, "number of the request that gives the verdict on a response"),
+    field(Maybe, "verdict_ms", Number, "milliseconds from a response to its verdict"),
+    field(
+        Maybe,
+        "full_state",
+        Bool,
+        "SotW response: whether it holds all resources of its type, so that others are removed",
+    ),
+    field(Maybe, "previous_version", Text, "version of the response before, of this type on the stream"),
     field(Maybe, "control_plane", Text, "identifier of the control plane in a response"),
     field(Maybe, "canary", Bool, "true if the response says so"),
     field(
@@ -404,6 +414,12 @@ const STATE: &[Field] = &[
     ),
     field(
         Maybe,
+        "redirects",
+        List(&Object(REDIRECT)),
+        "`get --subscriptions`: names in whose place the server named another resource",
+    ),
+    field(
+        Maybe,
         "initial_resource_versions",
         List(&Object(CLAIM)),
         "`status`, `get --subscriptions`: what the first request of a delta stream states, by name",
@@ -436,6 +452,11 @@ const SILENCE: &[Field] = &[
     field(Always, "guess", Bool, "always true: the reason is not on the wire"),
 ];
 
+const REDIRECT: &[Field] = &[
+    field(Always, "name", Text, "the redirected resource"),
+    field(Always, "targets", TEXTS, "targets as URIs, hop by hop"),
+];
+
 const CLAIM: &[Field] = &[
     field(Always, "name", Text, "the resource"),
     field(Always, "claimed", Text, "version that the client states to have"),
@@ -460,8 +481,8 @@ const REFUSAL: &[Field] = &[
     ),
     field(Always, "nonce", Text, "nonce of the refused response"),
     field(Always, "version", Text, "version of the refused response"),
-    field(Always, "code", Integer, "gRPC code"),
-    field(Always, "message", Text, "message of the client"),
+    field(Maybe, "code", Integer, "gRPC code, unless it is the content of a file that was rejected"),
+    field(Always, "message", Text, "message of the client, or why the content of a file was rejected"),
     field(
         Always,
         "resources",

@@ -1,31 +1,31 @@
 use super::Form;
 use xdscope_wire::event::Kind;
 
-const ENVOY: &str = "Envoy";
+pub(super) const ENVOY: &str = "Envoy";
 const ISTIO: &str = "istioctl";
 const GO_CONTROL_PLANE: &str = "go-control-plane";
-const CORE: &str = "gRPC C-core";
-const GO: &str = "grpc-go";
-const JAVA: &str = "grpc-java";
+pub(super) const CORE: &str = "gRPC C-core";
+pub(super) const GO: &str = "grpc-go";
+pub(super) const JAVA: &str = "grpc-java";
 const JS: &str = "grpc-js";
 
-const ENDED: &str = "The stream to the control plane ended. The client keeps its configuration and \
+pub(super) const ENDED: &str = "The stream to the control plane ended. The client keeps its configuration and \
                      reconnects with exponential back-off; until then it gets no updates.";
-const ENDED_LOOK: &[&str] = &[
+pub(super) const ENDED_LOOK: &[&str] = &[
     "xdscope log SESSION --filter kind:close      how each stream ended, and which side ended it",
     "xdscope lint SESSION --rule regular-stream-age      whether the server limits the age of streams",
     "screen 2, Stream: its age, the silence before its end, the streams after it",
 ];
-const REFUSED: &str = "The client refused a push and keeps the configuration that it had. It tells the \
+pub(super) const REFUSED: &str = "The client refused a push and keeps the configuration that it had. It tells the \
                        server in a NACK; usually nothing changes until the configuration is fixed.";
-const REFUSED_LOOK: &[&str] = &[
+pub(super) const REFUSED_LOOK: &[&str] = &[
     "xdscope log SESSION --filter 'type:{type} kind:nack'      every NACK with its error",
     "screen 6, NACK: the refused field beside its last accepted value",
 ];
 const ABSENT: &str = "The client asked for a resource and did not get it. A SotW server does not answer, so \
                       the client waits 15 s and assumes that the resource does not exist; a delta server \
                       reports it as removed.";
-const ABSENT_LOOK: &[&str] = &[
+pub(super) const ABSENT_LOOK: &[&str] = &[
     "xdscope get SESSION {type} --subscriptions      which names were requested and not sent",
     "xdscope lint SESSION --rule name-not-delivered",
     "screen 7, Subs: which client asked for it, since when, and which side has to answer",
@@ -42,7 +42,7 @@ const LARGE_LOOK: &[&str] = &[
     "xdscope lint SESSION --rule delta-would-save      how much less delta would send",
 ];
 
-/// All known texts, the more specific ones first.
+/// Known texts, the more specific ones first.
 pub(super) const FORMS: &[Form] = &[
     Form {
         who: ENVOY,

@@ -1,7 +1,7 @@
 //! Explanations of log lines of Envoy, istioctl, go-control-plane and the gRPC clients.
 //!
-//! The table `forms` has one entry for each known text: a pattern with its variable parts, what the
-//! text means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane,
+//! The tables `forms`, `stream_forms` and `nack_forms` have one entry for each known text: a
+//! pattern with its variable parts, what the text means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane,
 //! gRPC C-core, grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
 //!
 //! ```
@@ -14,6 +14,8 @@
 
 mod codes;
 mod forms;
+mod nack_forms;
+mod stream_forms;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +23,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use xdscope_wire::event::Kind;
+use xdscope_wire::event::{Kind, Method};
 use xdscope_wire::text::display_safe;
 
 /// A text that a peer logs.
@@ -30,7 +32,7 @@ struct Form {
     who: &'static str,
     /// The text with its variable parts in capitals, as `explain` lists it.
     title: &'static str,
-    /// Groups `url` (a type URL), `type` (a message or short word), `name`, `code`, `text`, `size`,
+    /// Groups `url` (a type URL or a path of REST), `type` (a message or short word), `name`, `code`, `text`, `size`,
     /// `max`.
     pattern: &'static str,
     /// The type that the text is about, if the text does not name it.
@@ -57,7 +59,12 @@ pub struct Meaning {
 }
 
 static PATTERNS: LazyLock<Vec<(Option<Regex>, &'static Form)>> =
-    LazyLock::new(|| forms::FORMS.iter().map(|form| (Regex::new(form.pattern).ok(), form)).collect());
+    LazyLock::new(|| all().map(|form| (Regex::new(form.pattern).ok(), form)).collect());
+
+/// The known texts in the order of the tables.
+fn all() -> impl Iterator<Item = &'static Form> {
+    forms::FORMS.iter().chain(stream_forms::FORMS).chain(nack_forms::FORMS)
+}
 
 /// Bytes of a line that are searched.
 const MAX_LINE_BYTES: usize = 16 << 10;
@@ -74,13 +81,13 @@ pub fn explain(line: &str) -> Vec<Meaning> {
 
 /// The program and the title of each known text, in the order of the table.
 pub fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
-    forms::FORMS.iter().map(|form| (form.who, form.title))
+    all().map(|form| (form.who, form.title))
 }
 
 /// Explains the known texts whose titles contain `words`, in any case.
 pub fn with_words(words: &str) -> Vec<Meaning> {
     let words = words.to_lowercase();
-    let found = forms::FORMS.iter().filter(|form| form.title.to_lowercase().contains(&words));
+    let found = all().filter(|form| form.title.to_lowercase().contains(&words));
     let meaning = |form: &Form| Meaning {
         who: form.who,
         title: form.title,
@@ -104,7 +111,8 @@ fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
     };
     let (name, text) = (part("name"), part("text"));
     let url = part("url").or_else(|| part("type"));
-    let kind = url.as_deref().and_then(Kind::parse).or(form.kind);
+    let of_path = |path: &str| Method::of_path(path)?.kind;
+    let kind = url.as_deref().and_then(|url| Kind::parse(url).or_else(|| of_path(url))).or(form.kind);
     let mut notes = Vec::new();
     if let Some(code) = part("code").and_then(|code| codes::status(&code, text.is_some())) {
         notes.push(format!("status {} {}: {}", code.0, code.1, code.2));

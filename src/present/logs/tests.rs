@@ -115,6 +115,80 @@ const LINES: &[(&str, &str, &[&str])] = &[
         &["status 14 UNAVAILABLE", "details: connection reset"],
     ),
     ("ADS stream closed with status UNAVAILABLE: null. Cause: x", "grpc-java", &["status 14"]),
+    (
+        "REST update for /v3/discovery:endpoints rejected: malformed IP address: a",
+        ENVOY,
+        &["type eds", "details: malformed IP address: a"],
+    ),
+    ("REST config update failed: fetch failure", ENVOY, &["details: fetch failure"]),
+    (
+        "ADS:EDS: REQ web-1.default Expired nonce received 8a1c, sent 9b2d",
+        "istiod",
+        &["type eds", "details: received 8a1c, sent 9b2d"],
+    ),
+    (
+        "gRPC config stream closed: 14, upstream connect error or disconnect/reset before headers. reset reason: protocol error",
+        ENVOY,
+        &["details: protocol error"],
+    ),
+    ("GOAWAY received; Error code: 11; Debug Text: too_many_pings", "gRPC and Envoy", &[]),
+    (
+        "transport: closing: Got GoAway with code ENHANCE_YOUR_CALM and debug data equal ASCII \"too_many_pings\"",
+        "gRPC and Envoy",
+        &[],
+    ),
+    (
+        "XDS client connection error: gRPC connection error:status: Unavailable, message: \"x\", retrying in 15s",
+        "ztunnel",
+        &["status 14 UNAVAILABLE"],
+    ),
+    (
+        "timed out waiting for workload 'Uid(\"cluster1//Pod/default/web\")' from xds",
+        "ztunnel",
+        &["resource Uid"],
+    ),
+    ("odcds: on-demand discovery for cluster pay timed out", ENVOY, &["type cds", "resource pay"]),
+    ("vhds: only 'DELTA_GRPC' is supported as an api_type", ENVOY, &["type vhds"]),
+    (
+        "scope key conflict found, first scope is a, second scope is b",
+        ENVOY,
+        &["type srds", "resource a", "details: b"],
+    ),
+    (
+        "LDS response Listener 'edge' validation error: no filter",
+        "grpc-java",
+        &["type lds", "resource edge", "details: no filter"],
+    ),
+    (
+        "xds: error received from xDS stream: failed to create an ADS stream: rpc error: code = Unavailable",
+        "grpc-go",
+        &["details: failed to create"],
+    ),
+    (
+        "xDS response validation errors: [resource index 0: a: INVALID_ARGUMENT: why]",
+        "gRPC C-core",
+        &["details: resource index 0: a: INVALID_ARGUMENT: why"],
+    ),
+    (r#"Decompressor is not installed for grpc-encoding "gzip""#, "grpc-go", &["details: gzip"]),
+    (
+        r#"resource name "web" of type "ListenerResource" not found in received response"#,
+        "grpc-go",
+        &["type lds", "resource web"],
+    ),
+    (
+        "Error adding/updating cluster(s) pay: cannot create an EDS cluster without an EDS config",
+        ENVOY,
+        &["type cds", "resource pay"],
+    ),
+    ("ClusterValidationError.ConnectTimeout: value must be greater than 0s", ENVOY, &["type cds"]),
+    ("Unable to unpack as envoy.config.cluster.v3.Cluster: x", ENVOY, &["type cds"]),
+    ("malformed IP address: a.test", ENVOY, &["details: a.test"]),
+    ("duplicate cluster pay found in response", ENVOY, &["type cds", "resource pay"]),
+    (
+        r#"error parsing "CDS" response: resource "pay": no lb_policy"#,
+        "grpc-go",
+        &["resource pay", "details: no lb_policy"],
+    ),
     ("cp:1 ADS stream ended. code=13 details= Received RST_STREAM with code 2", "grpc-js", &["status 13"]),
 ];
 

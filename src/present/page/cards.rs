@@ -55,14 +55,15 @@ fn card(page: &Page<'_>, group: &NackGroup, html: &mut Html) {
     html.open("article", &[("class", &format!("card {role}")), ("id", &format!("nack-{}", first.n.0))]);
     html.raw("<h3>");
     let times = group.nacks.len() as u64;
-    let word = if times > 1 { format!("NACK×{}", count(times)) } else { "NACK".to_owned() };
+    let word = if last.is_of_file() { "REJECTED" } else { "NACK" };
+    let word = if times > 1 { format!("{word}×{}", count(times)) } else { word.to_owned() };
     html.element("span", &[("class", &format!("badge {role}"))], &word);
     html.raw(" ");
     let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
     let version = report::refused_version(last);
     html.text(&cell(format!("{node} {} {version}", type_label(group.type_url.as_str())).trim_end()));
     html.raw("</h3>");
-    quote(html, nack_message(last));
+    quote(html, &nack_message(last));
     fields(html, texts.faults());
     for subject in &found.subjects {
         comparison(html, &BodyComparison::new(subject));

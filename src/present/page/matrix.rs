@@ -70,12 +70,12 @@ fn line(
         html.raw(" ");
     }
     html.raw("</td>");
-    html.element("td", &[("class", "muted")], row.variant.map_or("opaque", Variant::word));
+    let ended = row.is_closed().then(|| report::ended(row, (!untimed).then(|| store.now())));
+    let ended = ended.map(|ended| format!(", {ended}")).unwrap_or_default();
+    let variant = row.variant.map_or("opaque", Variant::word);
+    html.element("td", &[("class", "muted")], &cell(&format!("{variant}{ended}")));
     let columns = matrix.types.len().max(1).to_string();
-    if row.is_closed() {
-        let ended = report::ended(row, (!untimed).then(|| store.now()), "×");
-        html.element("td", &[("class", "muted"), ("colspan", &columns)], &ended);
-    } else if row.variant.is_none() {
+    if row.variant.is_none() {
         html.element("td", &[("class", "muted"), ("colspan", &columns)], &row.opaque());
     } else {
         for cell in &row.cells {
@@ -88,7 +88,8 @@ fn line(
             html.element("span", &[("class", &format!("state {}", class(role)))], &{
                 report::state_text(fact.state, &**fact, "×")
             });
-            if fact.state != TypeState::Idle && !untimed {
+            let has_age = !matches!(fact.state, TypeState::Idle | TypeState::Closed);
+            if has_age && !untimed {
                 html.raw(" ");
                 html.element("span", &[("class", "muted")], &age(store.now().since(fact.since)));
             }

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use crate::json;
 use crate::report::{self, Role};
 use crate::text::{Keep, cut};
+use xdscope_engine::nack::without_long_dumps;
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
 use xdscope_engine::store::{MessageFact, MessageKind};
 use xdscope_wire::event::{Dir, Seq, StreamId};
@@ -57,7 +58,7 @@ pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
         html.open("p", &[("class", "lead")]);
         html.element("a", &[("href", "#p1")], &report::problem_place(worst));
         html.raw(" ");
-        html.text(&report::problem(worst, &page.store.clock()));
+        html.text(&report::problem_with_reason(worst, &page.store.clock()));
         html.close("p");
     }
     let moment = (page.store.now(), "the recording ends");
@@ -100,9 +101,9 @@ fn card(page: &Page<'_>, at: usize, problem: &ProblemFact, html: &mut Html) {
     html.raw(" ");
     html.text(&report::problem_place(problem));
     html.raw("</h3>");
-    html.element("p", &[], &report::problem(problem, &clock));
+    html.element("p", &[], &report::problem_with_reason(problem, &clock));
     if let Some(text) = problem.quote() {
-        quote(html, text);
+        quote(html, &without_long_dumps(text));
     }
     html.raw("<dl>");
     let since = report::problem_since(problem, &clock, page.store.now(), &TimeZone::UTC);

@@ -4,13 +4,19 @@ use xdscope_engine::constraints::{BrokenConstraint, BrokenConstraints};
 
 /// Returns a line for each listed constraint, and one for the others:
 /// `connect_timeout must be greater than 0s   named in the NACK`.
-pub fn broken_constraints(broken: &BrokenConstraints) -> Vec<String> {
+fn broken_constraints(broken: &BrokenConstraints) -> Vec<String> {
     let has_named = has_named(broken);
     lines(broken, |constraint| match (constraint.is_named, has_named) {
         (true, _) => format!("{}   named in the NACK", constraint.violation),
         (false, true) => format!("{}   not named in the NACK", constraint.violation),
         (false, false) => constraint.violation.to_string(),
     })
+}
+
+/// Returns the lines of [`broken_constraints`] for a NACK. A text that names the field of none has
+/// another reason: there are no lines then.
+pub fn constraints_of_nack(broken: &BrokenConstraints, has_text: bool) -> Vec<String> {
+    if has_text && !has_named(broken) { Vec::new() } else { broken_constraints(broken) }
 }
 
 /// Returns a sentence for each listed constraint, and one for the others. The sentences stay clear

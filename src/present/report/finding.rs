@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::row_note::caused_by;
 use super::{Role, client_name};
 use xdscope_engine::lint::{Finding, Severity};
@@ -47,6 +49,16 @@ fn named(finding: &Finding) -> String {
     format!("{}: {}", super::names(&finding.names, 3), finding.text)
 }
 
+/// Returns the names that the text of the first occurrence leaves out: `: b, c and 2 more`.
+fn names_of_others(finding: &Finding, text: &str) -> String {
+    let others = finding.names.iter().filter(|name| !text.contains(&***name));
+    let others: Vec<Arc<str>> = others.cloned().collect();
+    match others.is_empty() || !NAMED_IN_TEXT.contains(&finding.rule.id) {
+        true => String::new(),
+        false => format!(": {}", super::names(&others, 3)),
+    }
+}
+
 /// Returns the sentence of a finding with names and count. `times` is the sign before the count.
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = named(finding);
@@ -55,7 +67,10 @@ pub fn finding(finding: &Finding, times: &str) -> String {
     }
     if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
         match finding.varies {
-            true => text.push_str(&format!("; {} more like it", count(finding.count - 1))),
+            true => {
+                let others = names_of_others(finding, &text);
+                text.push_str(&format!("; {} more like it{others}", count(finding.count - 1)));
+            }
             false => text.push_str(&format!(" {times}{}", count(finding.count))),
         }
         if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {

@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use xdscope_engine::store::{ClientMark, ClientMarks, EndKind, StreamFact, SummaryFact, TypeState};
 use xdscope_wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
-use xdscope_wire::text::{age, plural, type_label};
+use xdscope_wire::text::{age, plural};
 
 use super::state::LOST_SEVERITY;
-use super::{client_mark, end_words, is_problem, severity, state_text};
+use super::{client_mark, end_words, severity};
 
 /// The matrix of nodes by types, worst first.
 #[derive(Clone, Debug, Default)]
@@ -56,15 +56,6 @@ impl Rows {
 }
 
 impl Row {
-    /// Returns the types that had a problem when the row closed: `CDS NACK×3`.
-    fn last_problems(&self, times: &str) -> Vec<String> {
-        let text = |cell: &Arc<SummaryFact>| {
-            let state = cell.last_state.filter(|state| is_problem(*state))?;
-            Some(format!("{} {}", type_label(cell.type_url.as_str()), state_text(state, &**cell, times)))
-        };
-        self.cells.iter().flatten().filter_map(text).collect()
-    }
-
     /// Returns the rank of the row, 0 for the worst: that of its worst state.
     ///
     /// A client that is gone with an error ranks after one that refuses something.
@@ -122,10 +113,10 @@ pub fn count_nodes<'a>(rows: impl IntoIterator<Item = &'a Row>) -> usize {
     rows.into_iter().filter(is_new).count()
 }
 
-/// Returns `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
+/// Returns `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects`.
 ///
 /// `now` is `None` if the source has no timestamps.
-pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
+pub fn ended(row: &Row, now: Option<Time>) -> String {
     let last = row.streams.last();
     let mut text = "closed".to_owned();
     if let (Some(at), Some(now)) = (last.and_then(|stream| stream.closed), now) {
@@ -137,9 +128,6 @@ pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
     }
     if row.reconnects > 0 {
         text.push_str(&format!("; {}", plural(row.reconnects as u64, "reconnect")));
-    }
-    for problem in row.last_problems(times) {
-        text.push_str(&format!("; last {problem}"));
     }
     text
 }

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
-use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact};
+use xdscope_engine::nack::StatedFaults;
+use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact, TypeState};
 use xdscope_wire::event::Dir;
 use xdscope_wire::h2::reset_words;
 use xdscope_wire::text::{age, count, latency, plural, size, type_label};
 
-use super::Role;
 use super::reconnect::stated_versions;
 use super::row_note::row_note;
+use super::{Role, state_word};
 
 /// Returns the kind of a message: `push`, `└ NACK #478`, `subscribe +1`. `answer` is the mark of an
 /// answer.
@@ -65,16 +66,24 @@ pub fn delta(since: Duration) -> String {
     format!("{}{}", if since.as_secs() > 0 { "+" } else { "" }, latency(since))
 }
 
-/// Returns the remark on a message: the error of a NACK, the end of a stream.
+/// Returns the remark on a message: the reason of a NACK, the end of a stream.
 pub fn note(line: &LineFact) -> String {
     let error = line.error.as_ref().map(|(code, text)| match text.trim() {
         "" => format!("{code}, without a message"),
-        _ => format!("{code}: {text}"),
+        text => format!("{code}: {}", StatedFaults::read(text, &[])),
     });
     let stated =
         line.stated.as_ref().map(|counts| format!("initial_resource_versions {}", stated_versions(counts)));
     let note = line.note.as_deref().map(row_note);
     [note, stated, error].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the code of a NACK: `INVALID_ARGUMENT (3)`; `REJECTED` for the content of a file.
+pub fn nack_code(nack: &NackFact) -> String {
+    match nack.is_of_file() {
+        true => state_word(TypeState::Rejected).0.to_owned(),
+        false => format!("{} ({})", nack.code, nack.code.0),
+    }
 }
 
 /// Returns which other response a NACK may refuse: its nonce fits more than one.

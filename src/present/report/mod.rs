@@ -13,6 +13,7 @@ mod matrix;
 mod message;
 mod missing_answer;
 mod not_kept;
+mod offer;
 mod problem;
 mod reading;
 mod reconnect;
@@ -25,18 +26,21 @@ mod verdict;
 mod warming;
 
 pub use client_name::{client_mark, client_name};
-pub use constraints::{broken_constraint_sentences, broken_constraints};
+pub use constraints::{broken_constraint_sentences, constraints_of_nack};
 pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, count_nodes, ended, node_name, type_order};
-pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources, stream_notes};
+pub use message::{
+    arrow_text, delta, end_words, kind, life, nack_code, note, other_refusal, resources, stream_notes,
+};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
+pub use offer::{offer, offer_change, offer_verdict, offered_set};
 pub use problem::{
     MARKS, PROBLEM_WORDS, next_step, problem, problem_client, problem_count, problem_kind_word,
-    problem_place, problem_since, problem_word,
+    problem_place, problem_since, problem_with_reason, problem_word,
 };
 pub use reading::open_reading;
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
@@ -52,8 +56,8 @@ pub use state::{
     listed_names, names, owed_again, resource_count, severity, state_text, state_word, subscribed,
 };
 pub use verdict::{
-    Census, VerdictLine, brief_error, no_problem_yet, problem_count_line, problem_lives, problem_reason,
-    shortest_error, verdict,
+    Census, VerdictLine, error_reason, no_problem_yet, problem_count_line, problem_lives, problem_reason,
+    verdict,
 };
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 

@@ -16,15 +16,12 @@ use xdscope_wire::event::{ApiVersion, Clock, Kind, Time};
 use xdscope_wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
 use super::{
-    Role, brief_error, client_mark, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by,
+    Role, client_mark, error_reason, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by,
     state_word,
 };
 
-/// The word for a file whose last update is not valid.
-const REJECTED: &str = "REJECTED";
-
 /// Words of problems that are not states, and what they mean.
-pub const PROBLEM_WORDS: [(&str, &str); 9] = [
+pub const PROBLEM_WORDS: [(&str, &str); 8] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
     ("DIFFERS", "a dump of the client lacks or refuses what it accepted, or differs from it (--applied)"),
@@ -32,7 +29,6 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
     ("APPLIED", "for a file: read and valid, as no client acknowledges a file"),
-    (REJECTED, "for a file: the last update is not valid, and the content before stays in force"),
     ("over", "a rule was broken, and the consequence has ended"),
 ];
 
@@ -56,9 +52,6 @@ pub const MARKS: [(&str, &str); 2] = [
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
-    if matches!(&fact.problem, Problem::Refused(refused) if refused.is_file) {
-        return (REJECTED, problem_kind_word(fact.kind, fact.urgency).1);
-    }
     problem_kind_word(fact.kind, fact.urgency)
 }
 
@@ -114,32 +107,70 @@ pub fn problem_place(fact: &ProblemFact) -> String {
 /// Returns one sentence that says who owes what to whom, or which rule was broken:
 /// `server owes EDS ledger-v2, asked twice (#489 #491)`.
 pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
+    let Clauses { main, details } = clauses(fact, clock);
+    main + &details
+}
+
+/// Returns the sentence of [`problem`] and the reason of the client, if the client gave one:
+/// `client refused CDS 42; version 41 in force: reviews: connect_timeout: value must be greater
+/// than 0s`.
+pub fn problem_with_reason(fact: &ProblemFact, clock: &Clock) -> String {
+    let reason = fact.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+    problem(fact, clock) + &reason
+}
+
+/// The parts of a sentence about a problem.
+pub(super) struct Clauses {
+    /// Who owes what to whom: `client refused CDS 42`.
+    pub(super) main: String,
+    /// Numbers, times and what is in force: `, 3 times since 14:01:58; version 41 in force`.
+    pub(super) details: String,
+}
+
+impl Clauses {
+    fn main(main: impl Into<String>) -> Clauses {
+        Clauses { main: main.into(), details: String::new() }
+    }
+
+    /// Returns the sentence with the reason of the client before the details. `since`: when the
+    /// problem began, unless the details say so.
+    pub(super) fn with_reason(self, fact: &ProblemFact, since: &str) -> String {
+        let Clauses { main, details } = self;
+        let since = if details.contains(" since ") { "" } else { since };
+        match (fact.reason(), details.strip_prefix(", ")) {
+            (Some(reason), Some(details)) => format!("{main}{since}: {reason}; {details}"),
+            (Some(reason), None) => format!("{main}{since}: {reason}{details}"),
+            (None, _) => format!("{main}{since}{details}"),
+        }
+    }
+}
+
+/// Returns the parts of the sentence about a problem.
+pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
     let label = type_label(fact.type_url.as_str());
-    let mut text = match &fact.problem {
+    let mut clauses = match &fact.problem {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::StillRefused(refused) => still_refused(&label, refused),
         Problem::Unanswered { version, response, is_polling: true, .. } => {
-            format!("client has not polled since {label} {version} (#{})", response.0)
+            Clauses::main(format!("client has not polled since {label} {version} (#{})", response.0))
         }
         Problem::Unanswered { version, response, stray, is_guess, .. } => {
             let guess = if *is_guess { " (guess)" } else { "" };
             let stray = stray.map(|n| format!("; #{} carries another nonce", n.0)).unwrap_or_default();
-            format!(
-                "client owes an answer to {label} {version} (#{}){guess}, neither ACK nor NACK{stray}",
-                response.0
-            )
+            let main = format!("client owes an answer to {label} {version} (#{}){guess}", response.0);
+            Clauses { main, details: format!(", neither ACK nor NACK{stray}") }
         }
         Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed, fact.blame),
-        Problem::Reported(reported) => reported_errors(&label, reported),
+        Problem::Reported(reported) => Clauses::main(reported_errors(&label, reported)),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
-        Problem::Failing(failing) => failing_stream(failing, clock),
-        Problem::OwedAtEnd(owed) => owed_at_end(owed),
-        Problem::NotApplied(unapplied) => unapplied_resources(&label, unapplied),
+        Problem::Failing(failing) => Clauses::main(failing_stream(failing, clock)),
+        Problem::OwedAtEnd(owed) => Clauses::main(owed_at_end(owed)),
+        Problem::NotApplied(unapplied) => Clauses::main(unapplied_resources(&label, unapplied)),
         Problem::Broken(broken) if broken.rule.id == MALFORMED && fact.blame == Blame::Client => {
-            malformed_names(broken)
+            Clauses::main(malformed_names(broken))
         }
-        Problem::Broken(broken) => broken_rule(broken.blame, &finding(broken, "×")),
+        Problem::Broken(broken) => Clauses::main(broken_rule(broken.blame, &finding(broken, "×"))),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         let clients: Vec<Arc<str>> = problem_clients(fact).into_iter().collect();
@@ -147,9 +178,10 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
             1 => plural(fact.streams, "stream"),
             _ => super::names(&clients, MAX_CLIENTS),
         };
-        text.push_str(&format!(", on {place}"));
+        clauses.details.push_str(&format!(", on {place}"));
     }
-    text + &caused_by(fact.diverged.as_deref())
+    clauses.details.push_str(&caused_by(fact.diverged.as_deref()));
+    clauses
 }
 
 /// Returns when a problem began, and how often it was seen: `14:01:58, 12m ago; 3 times, last
@@ -238,18 +270,19 @@ fn broken_rule(blame: Blame, text: &str) -> String {
 /// `client refused CDS 42, 3 times since 14:01:58, every 10s; pushed again; version 41 in force`.
 ///
 /// For a file `file: CDS 42 rejected; version 41 in force`.
-fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
+fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> Clauses {
     let what = format!("{label} {}", refused.version);
-    let mut text = match refused.is_file {
+    let mut main = match refused.is_file {
         true => format!("file: {what} rejected"),
         false => format!("client refused {what}"),
     };
     if refused.is_guess {
-        text.push_str(" (guess)");
+        main.push_str(" (guess)");
     }
     if refused.implied && !refused.is_explained {
-        text.push_str(" by version alone");
+        main.push_str(" by version alone");
     }
+    let mut text = String::new();
     if refused.times > 1 {
         let since = time_of_day(refused.first, clock);
         text.push_str(&match refused.is_resent {
@@ -284,35 +317,31 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if !refused.users.is_empty() {
         text.push_str(&format!("; affects {}", super::names(&refused.users, MAX_USERS)));
     }
-    text
+    Clauses { main, details: text }
 }
 
 /// `client still refuses EDS b 2 (#5), though it accepted a later response; version 1 in force`.
-fn still_refused(label: &str, refused: &RefusedResources) -> String {
+fn still_refused(label: &str, refused: &RefusedResources) -> Clauses {
     let RefusedResources { first, response, is_guess, .. } = refused;
     let name = shown_name(&first.name);
     let what = match first.is_removal {
         true => format!("removal of {name}"),
         false => format!("{name} {}", shown(&first.version)),
     };
-    let mut text = format!("client still refuses {label} {what} (#{})", response.0);
+    let mut main = format!("client still refuses {label} {what} (#{})", response.0);
     if *is_guess {
-        text.push_str(" (guess)");
+        main.push_str(" (guess)");
     }
     if first.more > 0 {
-        text.push_str(&format!(" and {}", plural(first.more as u64, "other")));
+        main.push_str(&format!(" and {}", plural(first.more as u64, "other")));
     }
-    text.push_str(", though it accepted a later response");
-    match &first.in_force {
-        Some(version) => text.push_str(&format!("; {}", in_force(version))),
-        None => text.push_str("; none in force"),
-    }
-    text
+    let in_force = first.in_force.as_deref().map_or_else(|| "none in force".to_owned(), in_force);
+    Clauses { main, details: format!(", though it accepted a later response; {in_force}") }
 }
 
 /// `cluster ledger waits for EDS ledger-v2 again (updated in #4): the server owes it; 2 more`.
-fn warming_resources(warming: &WarmingResources) -> String {
-    let mut text = super::warming::warming_alone(&warming.first, None);
+fn warming_resources(warming: &WarmingResources) -> Clauses {
+    let (main, mut text) = super::warming::warming_clauses(&warming.first);
     match warming.more {
         0 => {}
         more if warming.first.is_used_without => text.push_str(&format!("; {more} more such")),
@@ -321,11 +350,11 @@ fn warming_resources(warming: &WarmingResources) -> String {
     if let Some(limit) = warming.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
     }
-    text
+    Clauses { main, details: text }
 }
 
 /// `server owes EDS ledger-v2, asked twice (#489 #491)`.
-fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
+fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
     // The server cannot send what a name in error stands for.
     let is_asked = blame == Blame::Client;
     let what = match blame {
@@ -334,15 +363,16 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
         Blame::Xdscope => "client waits for",
         _ => "server owes",
     };
-    let mut text = format!("{what} {label} ");
+    let mut main = format!("{what} {label} ");
     match &owed.names[..] {
-        [] if owed.is_guess => text.push_str("for the wildcard (guess)"),
-        [] => text.push_str("for the wildcard"),
-        names => text.push_str(&listed_names(names, owed.more as u64)),
+        [] if owed.is_guess => main.push_str("for the wildcard (guess)"),
+        [] => main.push_str("for the wildcard"),
+        names => main.push_str(&listed_names(names, owed.more as u64)),
     }
     if owed.is_resend {
-        text.push_str(" again");
+        main.push_str(" again");
     }
+    let mut text = String::new();
     match &owed.requests {
         Some(span) if owed.has_older => {
             text.push_str(&format!(": the client stated another version in #{}", span.first.0));
@@ -381,7 +411,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
         text.push_str(&format!("; {}", broken_rule(broken.blame, &sentence)));
         text.extend(broken.at.map(|at| format!(" (#{})", at.0)));
     }
-    text
+    Clauses { main, details: text }
 }
 
 /// `; needed by cluster ledger and 2 more resources, which warm`.
@@ -405,7 +435,7 @@ fn needed_by(user: &WarmingUser) -> String {
 fn reported_errors(label: &str, reported: &ReportedErrors) -> String {
     let is_one = reported.names.len() + reported.more == 1;
     let verb = if is_one { "is" } else { "are" };
-    let message = brief_error(&reported.message);
+    let message = error_reason(&reported.message);
     let reason = match message.is_empty() {
         true => String::new(),
         false => format!(", \"{message}\""),
@@ -438,13 +468,13 @@ fn asked_times(span: &RequestSpan) -> String {
 }
 
 /// `server can't be reached, 11 attempts since 14:02:08: connect failed: connection refused`.
-fn unreachable_peer(peer: &UnreachablePeer, clock: &Clock) -> String {
+fn unreachable_peer(peer: &UnreachablePeer, clock: &Clock) -> Clauses {
     let who = if peer.is_client { "client can't connect" } else { "server can't be reached" };
     let times = match peer.attempts {
         1 => String::new(),
         n => format!(", {n} attempts since {}", time_of_day(peer.first, clock)),
     };
-    format!("{who}{times}: {}", peer.reason)
+    Clauses { main: who.to_owned(), details: format!("{times}: {}", peer.reason) }
 }
 
 /// The time of day in UTC, or seconds from the start of a source without dates: `14:02:08`,

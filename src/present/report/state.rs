@@ -23,11 +23,12 @@ pub const OWED_AGAIN: &str = "owed again";
 pub const UNREADABLE: &str = "cannot be read";
 
 /// States of a type, and what they mean.
-pub const STATES: [(TypeState, &str); 10] = [
+pub const STATES: [(TypeState, &str); 11] = [
     (TypeState::Synced, "the client accepted the last push"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "pushed, no answer for --stale-after"),
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
+    (TypeState::Rejected, "for a file: the last update is not valid, and the content before stays in force"),
     (TypeState::Wait, "requested, nothing sent yet"),
     (TypeState::Miss, "requested, not sent within --resource-timeout, or the server reports an error"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
@@ -60,6 +61,7 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
     match state {
         TypeState::Down => ("DOWN", Role::Bad),
         TypeState::Nack => ("NACK", Role::Bad),
+        TypeState::Rejected => ("REJECTED", Role::Bad),
         TypeState::Stale => ("STALE", Role::Warn),
         TypeState::Miss => ("MISS", Role::Warn),
         TypeState::Warming => ("WARMING", Role::Warn),
@@ -73,14 +75,15 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
 
 /// Whether the state needs attention.
 pub fn is_problem(state: TypeState) -> bool {
-    matches!(state, TypeState::Down | TypeState::Nack | TypeState::Stale | TypeState::Miss)
+    use TypeState::{Down, Miss, Nack, Rejected, Stale};
+    matches!(state, Down | Nack | Rejected | Stale | Miss)
 }
 
 /// Returns the rank of a state in sorted rows, 0 for the worst. Closed streams come last.
 pub fn severity(state: TypeState) -> u8 {
     match state {
         TypeState::Down => 0,
-        TypeState::Nack => 1,
+        TypeState::Nack | TypeState::Rejected => 1,
         TypeState::Stale => LOST_SEVERITY + 1,
         TypeState::Miss => 4,
         TypeState::Warming => 5,
@@ -109,13 +112,16 @@ pub struct Counts {
     pub names: u64,
     /// Resources from a file, which no client acknowledges (docs/protocol.md#c-04).
     pub file: bool,
+    /// The state before the stream closed, if it has.
+    pub last: Option<TypeState>,
 }
 
 impl From<&SummaryFact> for Counts {
     fn from(fact: &SummaryFact) -> Counts {
         let file = fact.variant == Variant::File;
         let (missing, owed_again) = (fact.overdue + fact.errors, fact.owed_again);
-        Counts { open_nacks: fact.open_nacks, missing, owed_again, names: fact.names, file }
+        let (open_nacks, names, last) = (fact.open_nacks, fact.names, fact.last_state);
+        Counts { open_nacks, missing, owed_again, names, file, last }
     }
 }
 
@@ -123,20 +129,22 @@ impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
         let (missing, owed_again) = (fact.overdue + fact.errors, fact.owed_again.len() as u64);
         let (names, file) = (fact.names.len() as u64, fact.variant == Variant::File);
-        Counts { open_nacks: fact.open_nacks, missing, owed_again, names, file }
+        Counts { open_nacks: fact.open_nacks, missing, owed_again, names, file, last: fact.last_state }
     }
 }
 
 /// Returns the word and the count of a state: `NACK×3`, `MISS 1/119`, `MISS *` for a wildcard, for
-/// files `APPLIED` or `REJECTED`.
+/// a file `APPLIED`. The last state of a closed stream is in brackets: `(SYNCED)`.
 ///
 /// `times` is the sign before a count.
 pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
     let (word, _) = state_word(state);
     let counts = counts.into();
+    if let (TypeState::Closed, Some(last)) = (state, counts.last) {
+        return format!("({})", state_text(last, Counts { last: None, ..counts }, times));
+    }
     match state {
         TypeState::Synced if counts.file => "APPLIED".to_owned(),
-        TypeState::Nack if counts.file => "REJECTED".to_owned(),
         TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
         // The client has all resources, some of them at an older version.
         TypeState::Miss if counts.missing == 0 && counts.owed_again > 0 => word.to_owned(),

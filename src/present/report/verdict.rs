@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use crate::text::width;
+use crate::text::{Keep, cut};
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
+use xdscope_engine::store::{Debt, OwedAtEnd};
 use xdscope_wire::event::{Clock, Time};
 use xdscope_wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
 use super::finding::finding_clause;
-use super::problem::{problem_count, time_of_day};
+use super::problem::{clauses, problem_count, time_of_day};
 use super::warming::warming_kind;
-use super::{Role, end_words, problem, problem_client, problem_word};
-
-/// Cells of a version that narrow terminals show in a verdict.
-const MAX_SHORT_VERSION: usize = 12;
+use super::{Role, end_words, listed_names, problem_client, problem_word};
 
 /// The nodes of a source, for a verdict without a problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,7 +41,7 @@ pub struct VerdictLine {
     /// The sentence.
     pub text: String,
     /// Sentences for narrow terminals, the longest first: without the version in force, then
-    /// without the time at which the problem began, then without a long refused version. Empty if
+    /// without the time at which the problem began, then without the refused version. Empty if
     /// there is only one sentence.
     pub shorter: Vec<String>,
     /// The role of the sentence.
@@ -65,13 +64,7 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
         let since = since(worst, clock);
         let text = headline(worst, clock, &since);
-        let mut shorter =
-            [since.as_str(), ""].map(|since| short_headline(worst, clock, since, true)).to_vec();
-        if let Problem::Refused(refused) = &worst.problem
-            && width(&refused.version.to_string()) > MAX_SHORT_VERSION
-        {
-            shorter.push(short_headline(worst, clock, "", false));
-        }
+        let shorter = shorter_headlines(worst, clock, &since);
         return VerdictLine {
             text,
             shorter,
@@ -163,22 +156,19 @@ fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> VerdictLin
     VerdictLine::new(text, Role::Ok)
 }
 
-/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42 since 14:02:08;
-/// version 41 in force: reviews: connect_timeout …`.
+/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42 since 14:02:08:
+/// reviews: connect_timeout: value must be greater than 0s; version 41 in force`.
 fn headline(fact: &ProblemFact, clock: &Clock, since: &str) -> String {
-    let (client, mut sentence) = (problem_client(fact), problem(fact, clock));
-    if !sentence.contains(" since ") {
-        let clauses = [", ", "; ", ": "].iter().filter_map(|end| sentence.find(end));
-        sentence.insert_str(clauses.min().unwrap_or(sentence.len()), since);
-    }
-    let mut text = match sentence.strip_prefix("client ") {
+    about_client(fact, &clauses(fact, clock).with_reason(fact, since))
+}
+
+/// Returns a sentence with the client as its subject: `edge-gw-1 refused CDS 42`.
+fn about_client(fact: &ProblemFact, sentence: &str) -> String {
+    let client = problem_client(fact);
+    match sentence.strip_prefix("client ") {
         Some(rest) => format!("{client} {rest}"),
         None => format!("{client}: {sentence}"),
-    };
-    if let Some(quote) = fact.quote() {
-        text.push_str(&format!(": {}", brief_error(quote)));
     }
-    text
 }
 
 /// ` since 14:02:08`; empty without a clock, and unless the problem is a state that lasts.
@@ -189,53 +179,58 @@ fn since(fact: &ProblemFact, clock: &Clock) -> String {
     }
 }
 
-/// Returns a problem as a sentence that has its reason in the first columns: `edge-gw-1 refused CDS
-/// 42 since 14:02:08 (4×): reviews: ConnectTimeout: value must be greater than 0s`.
-fn short_headline(fact: &ProblemFact, clock: &Clock, since: &str, has_version: bool) -> String {
-    let client = problem_client(fact);
-    match (&fact.problem, fact.quote()) {
-        (Problem::Refused(refused), Some(quote)) => {
+/// Returns shorter forms of the headline, the longest first: without the details, without the time
+/// at which the problem began, without the version, and with the last step of each path.
+fn shorter_headlines(fact: &ProblemFact, clock: &Clock, since: &str) -> Vec<String> {
+    let main = || clauses(fact, clock).main;
+    match &fact.problem {
+        Problem::Refused(refused) => {
+            let Some(reason) = fact.reason() else { return vec![about_client(fact, &main())] };
+            let label = type_label(fact.type_url.as_str());
             let times =
                 if refused.times > 1 { format!(" ({}×)", count(refused.times)) } else { String::new() };
-            let label = type_label(fact.type_url.as_str());
-            let version = if has_version { format!(" {}", refused.version) } else { String::new() };
-            format!("{client} refused {label}{version}{since}{times}: {}", shortest_error(quote))
+            let form = |version: &str, since: &str, reason: &str| {
+                let what = match refused.is_file {
+                    true => format!("file: {label}{version} rejected"),
+                    false => format!("client refused {label}{version}"),
+                };
+                about_client(fact, &format!("{what}{since}{times}: {reason}"))
+            };
+            let version = format!(" {}", refused.version);
+            let brief = refused.faults.brief();
+            vec![
+                form(&version, since, &reason),
+                form(&version, "", &reason),
+                form("", "", &reason),
+                form("", "", &brief),
+            ]
         }
-        (Problem::Failing(failing), _) => {
+        Problem::Unreachable(peer) => vec![about_client(fact, &format!("{}: {}", main(), peer.reason))],
+        Problem::Failing(failing) => {
             let what = match failing.count {
                 1 => "the stream failed".to_owned(),
                 times => format!("streams fail, {} times", count(times)),
             };
             match end_words(&failing.end) {
-                why if why.is_empty() => headline(fact, clock, since),
-                why => format!("{client}: {what}: {why}"),
+                why if why.is_empty() => Vec::new(),
+                why => vec![about_client(fact, &format!("{what}: {why}"))],
             }
         }
-        _ => headline(fact, clock, since),
-    }
-}
-
-/// Returns an error text without the words of Envoy that say only that a constraint is broken.
-pub fn shortest_error(text: &str) -> String {
-    let text = brief_error(text);
-    let text = text.strip_prefix("cluster(s) ").or(text.strip_prefix("listener(s) ")).unwrap_or(&text);
-    let text = text.replace("Proto constraint validation failed ", "");
-    match text.split_once("ValidationError.") {
-        Some((head, rest)) => {
-            let head = head.rsplit_once('(').map_or(head, |(head, _)| head);
-            format!("{head}{}", rest.strip_suffix(')').unwrap_or(rest))
+        _ => {
+            let reason = fact.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+            vec![about_client(fact, &format!("{}{reason}", main()))]
         }
-        None => text,
     }
 }
 
-/// Returns an error text in one line, without the words that every such text begins with.
-pub fn brief_error(text: &str) -> String {
-    let text = text.trim();
-    let heads = ["Error adding/updating ", "xDS response validation errors: ", "error parsing "];
-    let text = heads.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
-    let end = text.char_indices().nth(200).map_or(text.len(), |(at, _)| at);
-    text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
+/// Longest text of a client in a row of a table, in cells.
+const MAX_REASON_WIDTH: usize = 200;
+
+/// Returns the reason in the text of a NACK in one line: resource, field, and what is wrong. Of a
+/// long reason, the beginning and the end stay.
+pub fn error_reason(text: &str) -> String {
+    let reason = StatedFaults::read(text, &[]).to_string();
+    cut(&reason, MAX_REASON_WIDTH, Keep::Ends, "…").into_owned()
 }
 
 /// Returns what is wrong with a client, in a few words beside its name: `CDS 42 refused`.
@@ -269,7 +264,7 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
         }
         Problem::Unreachable(peer) => peer.reason.to_string(),
         Problem::Failing(failing) => end_words(&failing.end),
-        Problem::OwedAtEnd(_) => "an answer was owed at the end".to_owned(),
+        Problem::OwedAtEnd(owed) => format!("{} at the end", owed_in_brief(owed, &label)),
         Problem::NotApplied(unapplied) => {
             format!(
                 "{label} {} not applied",
@@ -278,7 +273,25 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
         }
         Problem::Broken(broken) => finding_clause(broken),
     };
-    if fact.is_guess() { format!("{text}?") } else { text }
+    let guess = if fact.is_guess() { "?" } else { "" };
+    let reason = fact.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{text}{guess}{reason}")
+}
+
+/// `client owed an answer to CDS 3`, `server owed EDS ledger-v2`.
+fn owed_in_brief(owed: &OwedAtEnd, label: &str) -> String {
+    match &owed.debt {
+        Debt::Verdict { version, .. } => format!("client owed an answer to {label} {version}"),
+        Debt::Warming(warming) => {
+            let need = warming.needs.first();
+            let need = need.map(|need| format!("{} {}", need.kind.label(), shown_name(&need.name)));
+            format!("server owed {}", need.unwrap_or_else(|| label.to_owned()))
+        }
+        Debt::Resources { names, .. } if names.is_empty() => format!("server owed {label}"),
+        Debt::Resources { names, more, .. } => {
+            format!("server owed {label} {}", listed_names(names, *more as u64))
+        }
+    }
 }
 
 /// Returns how often the streams of a client have ended, and at which interval: `4 in 20m, 5s`.

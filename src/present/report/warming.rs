@@ -16,19 +16,26 @@ const MAX_LISTED_NEEDS: usize = 3;
 ///
 /// Without `now` there is no age.
 pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
-    warming_alone(fact, now) + &caused_by(fact.caused_by.as_deref())
+    let (mut text, reasons) = warming_clauses(fact);
+    if let (Some(first), Some(now)) = (fact.needs.first(), now) {
+        text.push_str(&format!(" since {}", age(now.since(first.since))));
+    }
+    text + &reasons + &caused_by(fact.caused_by.as_deref())
 }
 
-/// Returns the sentence of [`warming`] without what xdscope did.
-pub(super) fn warming_alone(fact: &WarmingFact, now: Option<Time>) -> String {
-    let mut text = format!("{} {} {}", warming_kind(fact.kind), shown_name(&fact.name), warming_needs(fact));
+/// Returns what waits for what, and the reasons: `cluster ledger waits for EDS ledger-v2` and
+/// ` (asked in #4): the server owes it`.
+pub(super) fn warming_clauses(fact: &WarmingFact) -> (String, String) {
+    let waits = format!("{} {} {}", warming_kind(fact.kind), shown_name(&fact.name), warming_needs(fact));
+    (waits, warming_reasons(fact))
+}
+
+fn warming_reasons(fact: &WarmingFact) -> String {
+    let mut text = String::new();
     if fact.is_dumped {
         return text;
     }
     if let Some(first) = fact.needs.first() {
-        if let Some(now) = now {
-            text.push_str(&format!(" since {}", age(now.since(first.since))));
-        }
         let sent = || vec![format!("sent in #{}", fact.response.0)];
         let asked = first.asked.map_or("not asked again".to_owned(), |n| format!("asked in #{}", n.0));
         let updated = format!("updated in #{}", fact.response.0);

@@ -9,6 +9,9 @@ use crate::text::name;
 pub enum Keep {
     /// The beginning, for errors and sentences. Names with a known structure are shortened first.
     Head,
+    /// Both ends, for sentences that end with a reason. Names with a known structure are shortened
+    /// first.
+    Reason,
     /// The end, for versions and nonces.
     Tail,
     /// Both ends, for names.
@@ -32,6 +35,7 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
     }
     Cow::Owned(match (keep, cells.checked_sub(mark.width())) {
         (Keep::Head, _) => name::cut_words(text, cells, mark),
+        (Keep::Reason, _) => name::cut_middle(text, cells, mark),
         (_, None) => head(text, cells).to_owned(),
         (Keep::Tail, Some(room)) => format!("{mark}{}", tail(text, room)),
         (Keep::Ends, Some(room)) => {
@@ -171,7 +175,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn cut_and_wrap_fit_their_cells(text in "\\PC{0,60}", cells in 0usize..40) {
-            for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
+            for keep in [Keep::Head, Keep::Reason, Keep::Tail, Keep::Ends] {
                 proptest::prop_assert!(cut(&text, cells, keep, "…").width() <= cells);
             }
             // No character is wider than three cells.

@@ -68,13 +68,18 @@ pub fn cut_long_words<'a>(text: &'a str, cells: usize, mark: &str) -> Cow<'a, st
     if text.split(' ').all(|word| fits(word, cells)) {
         return Cow::Borrowed(text);
     }
+    let mut quotes = Quotes::default();
     let shorter = |word: &str| {
         let name = word.trim_end_matches([',', ';', ':', '.']);
         let end = word.get(name.len()..).unwrap_or_default();
         format!("{}{end}", cut_name(name, cells.saturating_sub(width(end)), mark))
     };
-    let words = text.split(' ').map(|word| if fits(word, cells) { word.to_owned() } else { shorter(word) });
-    Cow::Owned(words.collect::<Vec<_>>().join(" "))
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        let is_quoted = quotes.has_part_of(word);
+        words.push(if is_quoted || fits(word, cells) { word.to_owned() } else { shorter(word) });
+    }
+    Cow::Owned(words.join(" "))
 }
 
 /// Cuts a sentence that does not fit: shortens the names with a known structure in it, and then
@@ -86,6 +91,16 @@ pub(super) fn cut_words(text: &str, cells: usize, mark: &str) -> String {
     match shortened(near, &words, cells) {
         Ok(short) if near.len() == text.len() => short,
         Ok(short) | Err(short) => cut_end(&short, cells, mark),
+    }
+}
+
+/// Cuts a sentence that does not fit: shortens the names with a known structure in it, and then
+/// leaves out its middle.
+pub(super) fn cut_middle(text: &str, cells: usize, mark: &str) -> String {
+    let near = cut(text, cells.saturating_mul(4), Keep::Ends, mark);
+    match shortened(&near, &structured_words(&near, mark), cells) {
+        Ok(short) => short,
+        Err(short) => cut(&short, cells, Keep::Ends, mark).into_owned(),
     }
 }
 
@@ -120,10 +135,14 @@ type StructuredWord = (Range<usize>, Vec<String>);
 fn structured_words(text: &str, mark: &str) -> Vec<StructuredWord> {
     let mut at = 0;
     let mut words = Vec::new();
+    let mut quotes = Quotes::default();
     for piece in text.split_inclusive(char::is_whitespace) {
-        let start = at + (piece.len() - piece.trim_start_matches(['"', '\'', '(']).len());
-        let end = at + piece.trim_end_matches(|c: char| c.is_whitespace() || "\"'),;:.".contains(c)).len();
+        let start = at + (piece.len() - piece.trim_start_matches('(').len());
+        let end = at + piece.trim_end_matches(|c: char| c.is_whitespace() || "),;:.".contains(c)).len();
         at += piece.len();
+        if quotes.has_part_of(piece) {
+            continue;
+        }
         let Some(word) = text.get(start..end) else { continue };
         let is_field_path = word.contains('.') && !word.contains(['|', '~', '/']) && !word.contains(".svc");
         let forms = if is_field_path { Vec::new() } else { shorter(word, mark) };
@@ -132,6 +151,37 @@ fn structured_words(text: &str, mark: &str) -> Vec<StructuredWord> {
         }
     }
     words
+}
+
+/// The quotes of a text that is read word by word.
+#[derive(Default)]
+struct Quotes {
+    open: Option<char>,
+}
+
+impl Quotes {
+    /// Reads the next word. Returns whether a part of the word is in quotes.
+    ///
+    /// An apostrophe within a word is no quote.
+    fn has_part_of(&mut self, word: &str) -> bool {
+        let mut is_quoted = self.open.is_some();
+        let mut before = None;
+        let mut chars = word.chars().peekable();
+        while let Some(c) = chars.next() {
+            let follows_letter = before.is_some_and(char::is_alphanumeric);
+            let is_apostrophe =
+                c == '\'' && follows_letter && chars.peek().is_some_and(|next| next.is_alphanumeric());
+            match self.open {
+                Some(open) if c == open && before != Some('\\') && !is_apostrophe => self.open = None,
+                None if c == '"' || (c == '\'' && !follows_letter) => {
+                    (self.open, is_quoted) = (Some(c), true);
+                }
+                _ => {}
+            }
+            before = Some(c);
+        }
+        is_quoted
+    }
 }
 
 /// Shorter forms of a name, the longest first; none if the name has no known structure.
@@ -298,6 +348,27 @@ mod tests {
         assert_eq!(cuts(40), "…reviews-v2-6b8f refuses CDS 42: …v1|re…");
         let path = "route_config.virtual_hosts.routes.match is set";
         assert_eq!(cut(path, 30, Keep::Head, "…"), "route_config.virtual_hosts.ro…");
+    }
+
+    #[test]
+    fn quoted_text_stays_as_written() {
+        let text =
+            "refused: name: \"outbound|8080|v1|orders.shop.svc.cluster.local\" type: EDS isn't allowed";
+        assert_eq!(cut(text, 40, Keep::Head, "…"), format!("{}…", text.get(..39).unwrap()));
+        assert_eq!(cut_long_words(text, 20, "…"), text);
+        let text = "it didn't find outbound|8080|v1|orders.shop.svc.cluster.local";
+        assert_eq!(cut(text, 36, Keep::Head, "…"), "it didn't find …8080|v1|orders.shop");
+    }
+
+    #[test]
+    fn reasons_keep_both_ends() {
+        let text = "edge-gw-1 refused CDS 42: reviews: connect_timeout: value must be greater than 0s";
+        assert_eq!(cut(text, 50, Keep::Reason, "…"), "edge-gw-1 refused CDS 42:… must be greater than 0s");
+        let text = "edge refused CDS: outbound|8080|v1|orders.shop.svc.cluster.local: value is required";
+        assert_eq!(
+            cut(text, 60, Keep::Reason, "…"),
+            "edge refused CDS: …8080|v1|orders.shop: value is required"
+        );
     }
 
     #[test]

@@ -24,6 +24,8 @@ const MARGIN: u16 = 2;
 pub(crate) enum Cut {
     Name,
     Head,
+    /// Both ends, for sentences that end with a reason.
+    Reason,
     Tail,
 }
 
@@ -180,6 +182,7 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
             let shown = match column.cut {
                 Cut::Name => cut_name(&safe, width, glyphs.cut),
                 Cut::Head => cut(&safe, width, Keep::Head, glyphs.cut),
+                Cut::Reason => cut(&safe, width, Keep::Reason, glyphs.cut),
                 Cut::Tail => cut(&safe, width, Keep::Tail, glyphs.cut),
             };
             Some(Span { text: pad(&shown, width + 1), ..cell.clone() })

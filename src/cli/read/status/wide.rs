@@ -78,12 +78,8 @@ impl Status<'_> {
             .iter()
             .filter(|problem| problem.type_url == state.type_url)
             .filter(|problem| problem.all_streams().any(|stream| stream == state.stream));
-        let mut notes: Vec<String> = of_state
-            .map(|problem| {
-                let sentence = report::problem(problem, &self.store.clock());
-                problem.quote().map_or(sentence.clone(), |quote| format!("{sentence}: {quote}"))
-            })
-            .collect();
+        let mut notes: Vec<String> =
+            of_state.map(|problem| report::problem_with_reason(problem, &self.store.clock())).collect();
         notes.extend(state.diverged.as_ref().map(report::diverged));
         let answers = report::missing_answers_of(self.store, self.schema, state);
         notes.extend(answers.iter().map(report::missing_answer));
@@ -102,7 +98,10 @@ impl Status<'_> {
     fn wide_cells(&self, state: &StateFact, notes: &str, style: Style) -> Vec<Cell> {
         let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
-        let word = report::state_text(state.state, state, style.pick("×", "x"));
+        let mut word = report::state_text(state.state, state, style.pick("×", "x"));
+        if state.last_state.is_some() {
+            word = format!("{} {word}", report::CLOSED);
+        }
         let ack = |of: fn((f64, f64)) -> f64| {
             let time = state.ack_ms.and_then(|ms| Duration::try_from_secs_f64(of(ms) / 1e3).ok());
             Cell::new(time.map_or("-".into(), latency))

@@ -192,6 +192,13 @@ impl Responses {
         self.items.get(at).filter(|response| response.seq == seq)
     }
 
+    /// Returns the response before the one with a message number, if both are kept.
+    pub(crate) fn before(&self, seq: Seq) -> Option<&Response> {
+        let at = self.items.partition_point(|response| response.seq < seq);
+        let is_kept = self.items.get(at).is_some_and(|response| response.seq == seq);
+        self.items.get(at.checked_sub(1)?).filter(|_| is_kept)
+    }
+
     pub(crate) fn newest(&self) -> Option<Order> {
         self.next().checked_sub(1)
     }

@@ -11,6 +11,7 @@ use xdscope_wire::event::{Code, Dir, Seq, Time};
 use xdscope_wire::{Message, MessageBody, ResourceError};
 
 use super::history::Row;
+use super::offer::OfferFact;
 use crate::store::Store;
 
 /// Time between two responses of a stream from which they are not sent together any more.
@@ -29,6 +30,8 @@ pub struct MessageDetails {
     pub node_from: Option<Seq>,
     /// Request: the wildcard subscription after the request.
     pub wildcard: Option<Wildcard>,
+    /// Response: what it offers, and the verdict of the client.
+    pub offer: Option<OfferFact>,
     /// Response: the identifier of the control plane.
     pub control_plane: Option<Arc<str>>,
     /// SotW response: `canary`.
@@ -108,6 +111,7 @@ impl Store {
         let mut details = MessageDetails {
             events: self.events(index, row, stream),
             wildcard: row.wildcard,
+            offer: self.offer(index, row, stream),
             ..MessageDetails::default()
         };
         let Some(message) = message else { return details };

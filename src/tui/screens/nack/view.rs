@@ -28,7 +28,7 @@ pub(super) fn columns(narrow: bool) -> [Column; 8] {
         column("FIRST", 5, if narrow { 0 } else { 12 }, Cut::Head, 0),
         column("LAST", 5, 12, Cut::Head, 0),
         column("IN FORCE", 8, 24, Cut::Tail, 0),
-        column("ERROR", 20, 400, Cut::Head, 0).keeping(36),
+        column("ERROR", 20, 400, Cut::Reason, 0).keeping(36),
     ]
 }
 
@@ -38,7 +38,7 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
     let (last, text) = group
         .last()
-        .map_or_else(Default::default, |nack| (time(nack.at), report::brief_error(&nack.message)));
+        .map_or_else(Default::default, |nack| (time(nack.at), report::error_reason(&nack.message)));
     let node = common.client_name(group.node.as_deref(), group.stream);
     let kept = nack_card::kept_version(group);
     let in_force = if kept.is_empty() { "-" } else { &kept };
@@ -105,7 +105,7 @@ pub(super) fn draw(
     let remark = match (hidden, screen.group().and_then(NackGroup::last)) {
         (n, _) if n > 0 => common.lines_below(n),
         (_, Some(nack)) if nack.implied => "no error_detail".to_owned(),
-        (_, Some(nack)) => format!("{} ({})", nack.code, nack.code.0),
+        (_, Some(nack)) => report::nack_code(nack),
         (_, None) => String::new(),
     };
     canvas.heading(title, &name.unwrap_or_default(), &remark, common.is_in_second_pane());
@@ -163,7 +163,8 @@ pub(super) fn card_lines(
 
 /// The words of the client.
 fn message_lines(nack: &NackFact, width: usize) -> Vec<StyledLine> {
-    let (head, more) = bounded(nack_card::nack_message(nack));
+    let message = nack_card::nack_message(nack);
+    let (head, more) = bounded(&message);
     let lines = head.split('\n').flat_map(|part| wrap(&display_safe(part), width.saturating_sub(2)));
     let lines = lines.map(|line| vec![span(format!(" {line}"), Role::Bad)]);
     lines.chain(more.map(|more| vec![span(format!(" {more}"), Role::Muted)])).collect()

@@ -36,6 +36,7 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>) -> Span {
     let words = report::state_text(cell.state, cell, glyphs.times);
     match cell.state {
         TypeState::Idle => span(format!("{symbol} {words}"), role),
+        TypeState::Closed => closed_state(common, cell, &words),
         TypeState::Synced => marked(format!("{symbol} {words} {}", age(common, cell)), role, Role::Muted),
         _ => span(format!("{symbol} {words} {}", age(common, cell)), role),
     }
@@ -55,9 +56,8 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
         // Green is quiet.
         (TypeState::Synced, _) => return marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
         (TypeState::Closed, _) => {
-            let last = cell.last_state.unwrap_or(cell.state);
-            let word = if report::is_problem(last) { report::state_word(last).0 } else { "" };
-            return span(format!("{} {word}", mark.symbol), Role::Muted);
+            let is_quiet = matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
+            return closed_state(common, cell, if is_quiet { "" } else { &words });
         }
         (TypeState::Miss, false) if missing > 0 && missing <= cell.names => {
             format!("{} {}/{}", mark.symbol, count(missing), count(cell.names))
@@ -66,6 +66,13 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
         (_, true) => format!("{} {words} {age}", mark.symbol),
     };
     span(text, mark.role)
+}
+
+/// The last state of a closed stream, in brackets: `(✗ NACK)`. `words`: those of the state.
+fn closed_state(common: &Common, cell: &SummaryFact, words: &str) -> Span {
+    let last = theme::state_mark(cell.last_state.unwrap_or(cell.state), common.theme.glyphs());
+    let words = words.trim_matches(['(', ')']);
+    span(format!("({})", format!("{} {words}", last.symbol).trim_end()), Role::Muted)
 }
 
 fn age(common: &Common, cell: &SummaryFact) -> String {

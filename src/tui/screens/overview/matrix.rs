@@ -126,7 +126,9 @@ fn row_cells(
         let shown = cut(&cell.text, plan.stream, Keep::Head, mark).into_owned();
         line.push(fit(Span { text: shown, ..cell }, plan.stream));
     }
-    line.push(cells::reason(common, row));
+    let reason = cells::reason(common, row);
+    let shown = cut(&display_safe(&reason.text), plan.reason, Keep::Reason, mark).into_owned();
+    line.push(Span { text: shown, ..reason });
     line
 }
 

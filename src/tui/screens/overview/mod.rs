@@ -374,7 +374,9 @@ impl Screen for OverviewScreen {
             Pane::Second => {
                 let problem = common.chosen_problem()?;
                 match problem.state() {
-                    Some(TypeState::Nack) => pushes::push_to_compare(data, problem.stream, &problem.type_url),
+                    Some(TypeState::Nack | TypeState::Rejected) => {
+                        pushes::push_to_compare(data, problem.stream, &problem.type_url)
+                    }
                     _ => {
                         let fact = problem.at.and_then(|n| data.row(data.row_of(n)?))?;
                         if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers }

@@ -9,6 +9,7 @@ use crate::widgets::list::scroll;
 use crate::widgets::table::{self, Column, Cut, column};
 use crate::widgets::text::{bounded, field};
 use crate::widgets::theme;
+use xdscope_engine::nack::without_long_dumps;
 use xdscope_engine::problems::ProblemFact;
 use xdscope_present::body_comparison::BodyComparison;
 use xdscope_present::report::{self, Role};
@@ -19,8 +20,8 @@ use xdscope_wire::text::{display_safe, shown_name, type_label};
 
 use super::state::OverviewScreen;
 
-/// Characters of an error in the list. The detail has all.
-const MAX_QUOTED_CHARS: usize = 300;
+/// Cells of the reason of a client in the list. The detail has all.
+const MAX_REASON_WIDTH: usize = 300;
 /// Rows of a text in the list.
 const MAX_TEXT_LINES: usize = 4;
 /// The longest list whose texts can be whole.
@@ -35,14 +36,14 @@ const MAX_SHOWN_MESSAGES: usize = 8;
 pub(super) enum ProblemLine {
     /// A problem, by its index.
     Problem(usize),
-    /// The quoted error of a problem, by the index of the problem.
-    Quote(usize),
+    /// The reason of the client, by the index of the problem.
+    Reason(usize),
 }
 
 impl ProblemLine {
     fn index(self) -> usize {
         match self {
-            ProblemLine::Problem(at) | ProblemLine::Quote(at) => at,
+            ProblemLine::Problem(at) | ProblemLine::Reason(at) => at,
         }
     }
 }
@@ -51,8 +52,8 @@ impl ProblemLine {
 pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine> {
     let listed = common.problems_listed().into_iter();
     listed.filter_map(|i| Some((i, common.problems.get(i)?))).flat_map(|(i, problem)| {
-        let quote = problem.quote().map(|_| ProblemLine::Quote(i));
-        [ProblemLine::Problem(i)].into_iter().chain(quote)
+        let reason = problem.reason().map(|_| ProblemLine::Reason(i));
+        [ProblemLine::Problem(i)].into_iter().chain(reason)
     })
 }
 
@@ -138,11 +139,11 @@ fn state(common: &Common, problem: &ProblemFact) -> Span {
 /// The cells of a line, in the order of the columns.
 fn cells(common: &Common, line: ProblemLine) -> StyledLine {
     let Some(problem) = common.problems.get(line.index()) else { return StyledLine::new() };
-    if let ProblemLine::Quote(_) = line {
-        let quote = problem.quote().map_or("", |quote| quote);
-        let end = quote.char_indices().nth(MAX_QUOTED_CHARS).map_or(quote.len(), |(at, _)| at);
-        let quote = span(format!("\"{}\"", quote.get(..end).unwrap_or_default()), Role::Muted);
-        return vec![plain(""), plain(""), plain(""), plain(""), quote];
+    if let ProblemLine::Reason(_) = line {
+        let reason = problem.reason().unwrap_or_default();
+        let reason = cut(&reason, MAX_REASON_WIDTH, Keep::Ends, common.theme.glyphs().cut);
+        let reason = span(reason, Role::Muted);
+        return vec![plain(""), plain(""), plain(""), plain(""), reason];
     }
     let label = match problem.type_url.is_empty() {
         true => "-".to_owned(),
@@ -268,6 +269,9 @@ pub(super) fn detail_lines(
     let Some(problem) = problem else { return Vec::new() };
     let (_, role) = report::problem_word(problem);
     let mut lines = wrapped(&sentence(common, problem), role, width);
+    if let Some(reason) = problem.reason() {
+        lines.extend(wrapped(&reason, Role::Bad, width));
+    }
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {
             lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
@@ -293,7 +297,7 @@ pub(super) fn detail_lines(
     add("rules", &rules.join(", "));
     add("more", &report::next_step(problem, &common.info.rerun));
     if let Some(quote) = problem.quote() {
-        lines.extend(wrapped(&format!("\"{quote}\""), Role::Bad, width));
+        lines.extend(wrapped(&format!("\"{}\"", without_long_dumps(quote)), Role::Bad, width));
     }
     lines
 }

@@ -99,7 +99,7 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
 fn note(fact: &LineFact, glyphs: &Glyphs) -> Span {
     match (fact.kind, &fact.error, &fact.note, &fact.one) {
         (MessageKind::Nack, Some((_, message)), ..) => {
-            span(format!("{} {}", glyphs.bad, report::brief_error(message)), Role::Bad)
+            span(format!("{} {}", glyphs.bad, report::error_reason(message)), Role::Bad)
         }
         (_, _, Some(note), _) => span(report::row_note(note), Role::Muted),
         (MessageKind::Nack, None, ..) => span(format!("{} by version alone", glyphs.bad), Role::Bad),

@@ -91,7 +91,9 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let words = report::state_text(state.state, state, glyphs.times);
     let text = match (state.state, state.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
-        (TypeState::Closed, Some(last)) => format!("{symbol} {words}, was {}", report::state_word(last).0),
+        (TypeState::Closed, Some(last)) => {
+            format!("{symbol} {}, was {}", report::CLOSED, report::state_word(last).0)
+        }
         _ => format!("{symbol} {words} {age}"),
     };
     span(text, role)

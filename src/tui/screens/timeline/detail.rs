@@ -4,7 +4,9 @@ use crate::common::Common;
 use crate::widgets::canvas::{StyledLine, plain};
 use crate::widgets::syntax;
 use crate::widgets::text::field;
-use xdscope_engine::store::{MessageFact, Wildcard};
+use crate::widgets::theme::Glyphs;
+use xdscope_engine::nack::without_long_dumps;
+use xdscope_engine::store::{MessageFact, OfferVerdict, Wildcard};
 use xdscope_present::report::{self, Role};
 use xdscope_present::text;
 use xdscope_present::text::wrap;
@@ -26,7 +28,7 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
     let width = usize::from(areas(&layout, common.is_full_screen).1.width);
     match (&screen.body, &screen.selected_message) {
         (Some(body), Some(selected)) if screen.format.is_none() => {
-            let mut lines = message_lines(selected, width, common.theme.glyphs().cut);
+            let mut lines = message_lines(selected, width, common.theme.glyphs());
             lines.push(vec![]);
             lines.extend(body.lines.iter().map(|line| syntax::indented(line, body.format)));
             lines
@@ -47,13 +49,13 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
             };
             body.lines.iter().enumerate().map(line).collect()
         }
-        (None, Some(selected)) => message_lines(selected, width, common.theme.glyphs().cut),
+        (None, Some(selected)) => message_lines(selected, width, common.theme.glyphs()),
         (None, None) => Vec::new(),
     }
 }
 
 /// The fields of a message, by their names in the API.
-fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Vec<StyledLine> {
+fn message_lines(selected: &SelectedMessage, width: usize, glyphs: &Glyphs) -> Vec<StyledLine> {
     let fact = &*selected.fact;
     let mut lines = Vec::new();
     let room = if selected.is_delta { 27 } else { 17 };
@@ -64,7 +66,7 @@ fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Ve
         add("note", &report::row_note(note), Role::Warn);
     }
     if fact.n.is_none() {
-        lines.extend(selected.intercepted.iter().flat_map(|texts| texts.lines(width, cut_mark)));
+        lines.extend(selected.intercepted.iter().flat_map(|texts| texts.lines(width, glyphs.cut)));
         return lines;
     }
     for event in report::events(&fact.details, true) {
@@ -95,7 +97,7 @@ fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Ve
     }
     if let Some((code, message)) = &fact.error {
         add("error_detail", &format!("code {} {code}", code.0), Role::Bad);
-        add("  message", message, Role::Bad);
+        add("  message", &without_long_dumps(message), Role::Bad);
     } else if fact.implied {
         add("refused", "by the version alone, without error_detail", Role::Bad);
     }
@@ -114,7 +116,7 @@ fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Ve
     if let Some(label) = names_label(selected) {
         add(label, &format!("{}{}", names_text(fact), wildcard_text(fact)), Role::Plain);
     }
-    add_response(&mut add, fact);
+    add_response(&mut add, fact, glyphs);
     if let Some(from) = fact.details.node_from {
         let id = fact.node.as_deref().unwrap_or_default();
         let place =
@@ -130,8 +132,20 @@ fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Ve
 }
 
 /// Adds the fields that only some responses have.
-fn add_response(add: &mut dyn FnMut(&str, &str, Role), fact: &MessageFact) {
+fn add_response(add: &mut dyn FnMut(&str, &str, Role), fact: &MessageFact, glyphs: &Glyphs) {
     let details = &fact.details;
+    if let Some(offer) = &details.offer {
+        if let Some(verdict) = report::offer_verdict(offer) {
+            let is_refused = offer.verdict == Some(OfferVerdict::Refused);
+            add("verdict", &verdict, if is_refused { Role::Bad } else { Role::Plain });
+        }
+        let set = offer.is_full_state.map(|is_full| report::offered_set(is_full).to_owned());
+        let parts = [report::offer_change(offer, &fact.version, glyphs.to), set];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if !parts.is_empty() {
+            add("offer", &parts.join("; "), Role::Plain);
+        }
+    }
     if details.is_canary {
         add("canary", "true", Role::Plain);
     }

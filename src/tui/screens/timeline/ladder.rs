@@ -98,7 +98,7 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
 fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
     match (fact.kind, &fact.error) {
         (MessageKind::Nack, Some((_, message))) => {
-            format!("{} {}", glyphs.bad, report::shortest_error(message))
+            format!("{} {}", glyphs.bad, report::error_reason(message))
         }
         (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),
         (MessageKind::Ack, _) => glyphs.ok.to_owned(),

@@ -11,6 +11,7 @@ use crate::shell::update::update;
 use crate::tests::script::{REFUSED, ScriptedStore};
 use crate::tests::story::{empty_story, story};
 use crate::tests::{PLAIN, assert_snapshots, drawn, drawn_text, line, model, screen, type_keys, typed};
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{Problem, RefusedPush};
 use xdscope_engine::store::{PushedVersion, RowNote};
 use xdscope_wire::text::must_escape;
@@ -87,6 +88,7 @@ fn escapes_hostile_text() {
             in_force: Some(evil.into()),
             knows_in_force: true,
             message: Some(evil.into()),
+            faults: StatedFaults::read(evil, &[]),
             is_file: false,
             is_guess: false,
             unanswered: None,

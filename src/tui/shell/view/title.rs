@@ -83,9 +83,12 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let shorter = verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last());
     let text = shorter.filter(|_| !is_whole).cloned().unwrap_or(verdict.text);
     let text = if common.theme.ascii { text.replace('×', "x") } else { text };
+    let text = text::display_safe(&text);
+    let cells = usize::from(room.width).saturating_sub(4);
+    let text = xdscope_present::text::cut(&text, cells, xdscope_present::text::Keep::Reason, glyphs.cut);
     // Green is quiet.
     let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
-    canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text, role)]);
+    canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text.into_owned(), role)]);
     let end = Rect { x: room.right(), width: area.right().saturating_sub(room.right() + 1), ..area };
     canvas.right(end, &format!("{right}{key}"), Role::Key);
 }

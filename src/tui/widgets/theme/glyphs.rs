@@ -146,7 +146,7 @@ pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
         TypeState::Synced => glyphs.ok,
         TypeState::Sent => glyphs.sent,
         TypeState::Stale | TypeState::Down => "!",
-        TypeState::Nack => glyphs.bad,
+        TypeState::Nack | TypeState::Rejected => glyphs.bad,
         TypeState::Wait | TypeState::Warming => glyphs.wait,
         TypeState::Miss => glyphs.miss,
         TypeState::Idle => "-",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::tests::story::{ERROR, at, url};
 use xdscope_engine::lint::Blame;
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency};
 use xdscope_engine::store::{PushedVersion, RequestSpan, TypeState};
 use xdscope_wire::event::{Kind, Seq, StreamId};
@@ -49,6 +50,7 @@ pub fn problems() -> Vec<ProblemFact> {
         in_force: Some("41".into()),
         knows_in_force: true,
         message: Some(ERROR.into()),
+        faults: StatedFaults::read(ERROR, &[]),
         is_file: false,
         is_guess: false,
         unanswered: None,

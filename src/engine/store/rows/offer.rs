@@ -1,0 +1,133 @@
+//! What a response offers beside the one before, and the verdict of the client on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::session::{MessageKind, Status, Stream, Track};
+use xdscope_wire::event::{Seq, Variant};
+
+use super::history::Row;
+use crate::store::Store;
+
+/// Rows that are searched for the verdict on an old response, and for the response before it.
+const MAX_SEARCHED_ROWS: usize = 1024;
+
+/// The verdict of the client on one response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferVerdict {
+    /// The client has given no verdict yet.
+    Pending,
+    /// The client accepted the response.
+    Acked,
+    /// The client refused the response.
+    Refused,
+    /// The client answered a newer response without a verdict on this one (docs/protocol.md#e-04).
+    Skipped,
+}
+
+impl OfferVerdict {
+    /// All verdicts.
+    pub const ALL: [OfferVerdict; 4] =
+        [OfferVerdict::Pending, OfferVerdict::Acked, OfferVerdict::Refused, OfferVerdict::Skipped];
+
+    /// The word in the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            OfferVerdict::Pending => "pending",
+            OfferVerdict::Acked => "acked",
+            OfferVerdict::Refused => "refused",
+            OfferVerdict::Skipped => "skipped",
+        }
+    }
+}
+
+/// What a response offers, and the verdict of the client on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferFact {
+    /// The verdict; `None` if it is not known any more.
+    pub verdict: Option<OfferVerdict>,
+    /// The request that gives the verdict, or that answers a newer response.
+    pub by: Option<Seq>,
+    /// The time from the response to that request; `None` without timestamps.
+    pub latency: Option<Duration>,
+    /// SotW: whether the response holds all subscribed resources of its type, so that others are
+    /// removed (docs/protocol.md#e-32). Other responses are partial (docs/protocol.md#e-33).
+    pub is_full_state: Option<bool>,
+    /// The version of the response before, on this stream and of this type.
+    pub previous_version: Option<Arc<str>>,
+}
+
+impl Store {
+    /// Returns the offer of a row; `None` unless the row is a response to a client.
+    pub(super) fn offer(&self, index: usize, row: &Row, stream: &Stream) -> Option<OfferFact> {
+        let variant = stream.variant().filter(|variant| *variant != Variant::File)?;
+        let track = stream.tracks.get(usize::from(row.track?))?;
+        let n = row.n().filter(|_| is_response(row))?;
+        let (verdict, by) = match track.responses.of_seq(n) {
+            Some(response) => (Some(verdict_of(response.status)), response.settled_by),
+            None => self.verdict_in_rows(index, row, n, variant.is_delta()),
+        };
+        let answer = by.and_then(|by| self.history.get(self.history.row_of(by)?));
+        let latency = answer.filter(|_| !self.clock.untimed).map(|answer| answer.at.since(row.at));
+        let is_full = track.kind.is_some_and(|kind| kind.full_state());
+        Some(OfferFact {
+            verdict,
+            by,
+            latency,
+            is_full_state: (!variant.is_delta()).then_some(is_full),
+            previous_version: self.version_before(index, row, track, n),
+        })
+    }
+
+    /// Searches the rows behind an old response for its verdict.
+    fn verdict_in_rows(
+        &self,
+        index: usize,
+        response: &Row,
+        n: Seq,
+        is_delta: bool,
+    ) -> (Option<OfferVerdict>, Option<Seq>) {
+        let rows = (index + 1..self.history.len()).take(MAX_SEARCHED_ROWS);
+        for row in rows.filter_map(|at| self.history.get(at)).filter(|row| is_of_track(row, response)) {
+            let verdict = match self.kind_of_row(row) {
+                MessageKind::Ack => OfferVerdict::Acked,
+                MessageKind::Nack => OfferVerdict::Refused,
+                _ => continue,
+            };
+            match row.answers() {
+                Some(answers) if answers == n => return (Some(verdict), row.n()),
+                Some(answers) if answers > n && !is_delta => return (Some(OfferVerdict::Skipped), row.n()),
+                _ => {}
+            }
+        }
+        (None, None)
+    }
+
+    /// Returns the version of the response before one.
+    fn version_before(&self, index: usize, response: &Row, track: &Track, n: Seq) -> Option<Arc<str>> {
+        if let Some(before) = track.responses.before(n) {
+            return Some(Arc::from(before.version.as_str()));
+        }
+        let rows = (index.saturating_sub(MAX_SEARCHED_ROWS)..index).rev();
+        let mut rows = rows.filter_map(|at| self.history.get(at));
+        let before = rows.find(|row| is_of_track(row, response) && is_response(row))?;
+        self.history.line(before).map(|line| line.version)
+    }
+}
+
+fn verdict_of(status: Status) -> OfferVerdict {
+    match status {
+        Status::Pending => OfferVerdict::Pending,
+        Status::Acked => OfferVerdict::Acked,
+        Status::Nacked | Status::NackedByVersion => OfferVerdict::Refused,
+        Status::Skipped => OfferVerdict::Skipped,
+    }
+}
+
+fn is_response(row: &Row) -> bool {
+    matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat)
+}
+
+fn is_of_track(row: &Row, other: &Row) -> bool {
+    (row.stream, row.track) == (other.stream, other.track)
+}
