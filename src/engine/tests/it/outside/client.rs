@@ -1,4 +1,4 @@
-//! What a client has, wants, refuses and waits for, of one type.
+//! The state of a client for one type: resources in use, names, refusals and waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +50,8 @@ pub(super) struct Client {
     pub(super) held: BTreeMap<Name, Content>,
     /// Refused responses of the stream since the last accepted one.
     pub(super) refusals: u64,
+    /// Delta: resources of refused responses that the client does not have.
+    pub(super) unaccepted: BTreeSet<Name>,
     /// The names that the server has not sent since they were requested, with the time.
     pub(super) owed: BTreeMap<Name, u64>,
     /// The nonce of the newest response of the stream.
@@ -64,6 +66,7 @@ impl Client {
             (self.in_force, self.held) = Default::default();
         }
         self.owed.clear();
+        self.unaccepted.clear();
         self.wait_for_missing(now);
     }
 
@@ -82,6 +85,7 @@ impl Client {
         let new: Vec<Name> = wants.names.iter().filter(is_new).copied().collect();
         self.wants = wants;
         self.held.retain(|name, _| self.wants.covers(name));
+        self.unaccepted.retain(|name| self.wants.covers(name));
         self.owed.retain(|name, _| self.wants.names.contains(name));
         for name in new {
             self.owed.entry(name).or_insert(now);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::client::{BAD, Client, Content, NAMES, Name, Wants};
+use super::facts::{FEATURES, KINDS, Kind, Mode, Truth};
 use super::random::Random;
 
 /// Milliseconds between two messages.
@@ -11,65 +12,6 @@ const STEP: u64 = 10;
 const MISSING_AFTER: u64 = 15_000;
 /// Most changes of a session.
 const MAX_CHANGES: usize = 9;
-
-/// A way to speak xDS.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Mode {
-    Ads,
-    Sotw,
-    DeltaAds,
-    Delta,
-    Rest,
-}
-
-impl Mode {
-    fn is_delta(self) -> bool {
-        matches!(self, Mode::DeltaAds | Mode::Delta)
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Mode::Ads => "ads",
-            Mode::Sotw => "sotw",
-            Mode::DeltaAds => "delta-ads",
-            Mode::Delta => "delta",
-            Mode::Rest => "rest",
-        }
-    }
-}
-
-/// A type of resources: its short name, the end of its type URL, and whether a SotW response lists
-/// all resources.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Kind {
-    word: &'static str,
-    type_name: &'static str,
-    is_full: bool,
-}
-
-const KINDS: [Kind; 3] = [
-    Kind { word: "cds", type_name: ".Cluster", is_full: true },
-    Kind { word: "lds", type_name: ".Listener", is_full: true },
-    Kind { word: "eds", type_name: ".ClusterLoadAssignment", is_full: false },
-];
-
-/// What the peers know at the end of a session.
-#[derive(Debug)]
-pub(super) struct Truth {
-    pub(super) stream: u32,
-    pub(super) type_name: &'static str,
-    pub(super) is_recorded: bool,
-    pub(super) is_partial: bool,
-    /// SotW: the version that the client uses; `None` if it is not in the recording.
-    pub(super) in_force: Option<Option<String>>,
-    /// Refused responses; `None` if they are not in the recording.
-    pub(super) refusals: Option<u64>,
-    /// Whether refusals are counted, and not just noticed.
-    pub(super) counts_refusals: bool,
-    pub(super) owed: BTreeSet<Name>,
-    /// Delta: the versions of the resources in use.
-    pub(super) accepted: BTreeMap<Name, String>,
-}
 
 /// A line of the script, with the number of its message.
 struct Line {
@@ -93,6 +35,19 @@ pub(super) struct Session {
     nonces: u32,
     /// REST: the version and the names of the last response.
     served: Option<(u32, Wants)>,
+    /// SotW: the version that the client refused last.
+    refused: Option<u32>,
+    /// The client states on the stream, as its version, the one that it refused, and the server is
+    /// silent.
+    claims_refused: bool,
+    /// A stream has ended with an error or without a response, and no later one has a response.
+    is_cut_off: bool,
+    /// Whether the stream has a response.
+    has_response: bool,
+    /// The server has removed the last resource, which is reported as a likely mistake.
+    is_emptied: bool,
+    /// Whether the server has ended a stream with an error: several in a row are a problem.
+    has_failed: bool,
     /// The message with the newest verdict, and the messages of refusals since the last ACK.
     last_verdict: u64,
     last_refusals: Vec<u64>,
@@ -121,6 +76,12 @@ impl Session {
             version: 1,
             nonces: 0,
             served: None,
+            refused: None,
+            claims_refused: false,
+            is_cut_off: false,
+            has_response: false,
+            is_emptied: false,
+            has_failed: false,
             last_verdict: 0,
             last_refusals: Vec::new(),
             cut: 0,
@@ -145,10 +106,16 @@ impl Session {
         self.cut > 0
     }
 
+    /// Whether it is known that the session has a problem, or has none.
+    pub(super) fn is_judged(&self) -> bool {
+        !(self.is_cut_off || self.is_emptied || self.claims_refused)
+    }
+
     /// Whether the client refuses a response, or waits for a name too long.
     pub(super) fn is_wrong(&self) -> bool {
         let is_late = |since: &u64| self.now.saturating_sub(*since) >= MISSING_AFTER;
-        self.client.refusals > 0 || self.client.owed.values().any(is_late)
+        let refuses = self.client.refusals > 0 || !self.client.unaccepted.is_empty();
+        refuses || self.client.owed.values().any(is_late)
     }
 
     pub(super) fn truths(&self) -> Vec<Truth> {
@@ -158,7 +125,6 @@ impl Session {
         // A client without a version states an empty one.
         let in_force = (is_recorded && !self.mode.is_delta()).then_some(in_force);
         let refusals = self.last_refusals.iter().filter(|message| **message >= self.cut).count() as u64;
-        let counts_refusals = self.mode != Mode::Rest;
         let accepted = client.held.iter().map(|(name, content)| (*name, format!("r{}", content.version)));
         let knows_accepted = self.mode.is_delta() && self.cut == 0;
         vec![Truth {
@@ -167,15 +133,18 @@ impl Session {
             is_recorded: is_recorded && self.messages > 0,
             is_partial: self.is_partial(),
             in_force,
-            refusals: Some(if counts_refusals { refusals } else { refusals.min(1) }),
-            counts_refusals,
+            refusals: (!self.claims_refused).then_some(refusals),
             owed: client.owed.keys().copied().collect(),
             accepted: accepted.filter(|_| knows_accepted).collect(),
         }]
     }
 
     fn play(&mut self) {
-        self.lines.push(Line { text: "node n1".to_owned(), message: None });
+        let features = match self.has_ttls {
+            true => FEATURES,
+            false => "",
+        };
+        self.lines.push(Line { text: format!("node n1{features}"), message: None });
         for name in ["a", "b", "c"] {
             if self.random.is(60) {
                 self.put(name, false);
@@ -207,7 +176,7 @@ impl Session {
         let can_cut = self.stream == 1 && self.messages > 3 && self.mode != Mode::Rest;
         if can_cut && self.random.is(40) {
             self.cut = 2 + self.random.below(self.messages as usize - 2) as u64;
-            let at = self.lines.iter().position(|line| line.text.starts_with("stream ")).unwrap_or_default();
+            let at = self.lines.iter().position(|line| line.text.contains("stream 1 ")).unwrap_or_default();
             self.lines.insert(at + 1, Line { text: "partial 1".to_owned(), message: None });
         }
     }
@@ -225,6 +194,8 @@ impl Session {
     fn line(&mut self, text: String) {
         self.now += STEP;
         self.messages += 1;
+        self.has_response |= text.starts_with('<');
+        self.is_cut_off &= !text.starts_with('<');
         let text = format!("+{}ms {} {text}", self.now, self.stream);
         self.lines.push(Line { text, message: Some(self.messages) });
     }
@@ -241,6 +212,7 @@ impl Session {
         let text = format!("+{}ms stream {} {} {ty}", self.now, self.stream, self.mode.word());
         self.lines.push(Line { text: text.trim_end().to_owned(), message: None });
         self.last_refusals.clear();
+        self.has_response = false;
         if self.mode == Mode::Rest {
             return self.poll();
         }
@@ -260,18 +232,24 @@ impl Session {
             self.push_after_delta_request(&self.client.wants.clone(), !has_claims);
             return;
         }
-        let request = self.sotw_request();
+        let stated = if self.claims_refused { self.refused } else { self.client.in_force };
+        let request = self.request_at(stated);
         self.line(request);
         self.last_verdict = self.messages;
-        // A server does not send the version that the client has.
-        if self.client.in_force != Some(self.version) {
+        // A server does not send the version that the client states.
+        if stated != Some(self.version) {
+            self.claims_refused = false;
             self.push();
         }
     }
 
     /// Returns a SotW request with the version in use.
     fn sotw_request(&self) -> String {
-        let version = self.client.in_force.map(|version| format!("v{version}")).unwrap_or_default();
+        self.request_at(self.client.in_force)
+    }
+
+    fn request_at(&self, version: Option<u32>) -> String {
+        let version = version.map(|version| format!("v{version}")).unwrap_or_default();
         let names = self.client.wants.listed().join(" ");
         let nonce = &self.client.nonce;
         format!("> {} v={version} n={nonce} names=[{names}]", self.type_word())
@@ -284,6 +262,7 @@ impl Session {
         if sent.is_empty() && !self.kind.is_full {
             return;
         }
+        self.is_emptied = sent.is_empty() && (self.is_emptied || !self.client.held.is_empty());
         let nonce = self.next_nonce();
         let entries: Vec<String> = sent.iter().map(|(name, content)| self.entry(name, *content)).collect();
         self.line(format!("< {} v=v{} n={nonce} [{}]", self.type_word(), self.version, entries.join(" ")));
@@ -309,6 +288,7 @@ impl Session {
         if is_bad {
             self.client.refusals += 1;
             self.last_refusals.push(self.messages);
+            self.refused = Some(self.version);
         } else {
             self.client.refusals = 0;
             self.last_refusals.clear();
@@ -332,9 +312,6 @@ impl Session {
 
     /// Delta: sends resources and removals, and has the client answer.
     fn push_delta(&mut self, sent: &BTreeMap<Name, Content>, removed: &[Name]) {
-        if sent.is_empty() && removed.is_empty() {
-            return;
-        }
         let nonce = self.next_nonce();
         let entries: Vec<String> = sent.iter().map(|(name, content)| self.entry(name, *content)).collect();
         let rm = if removed.is_empty() { String::new() } else { format!(" rm=[{}]", removed.join(" ")) };
@@ -343,7 +320,12 @@ impl Session {
             self.client.answered(name);
         }
         let is_bad = sent.values().any(|content| content.tag == BAD);
-        if !is_bad {
+        let client = &mut self.client;
+        client.unaccepted.retain(|name| !sent.contains_key(name) && !removed.contains(name));
+        if is_bad {
+            let lacks = |(name, content): &(&Name, &Content)| client.held.get(*name) != Some(*content);
+            client.unaccepted.extend(sent.iter().filter(lacks).map(|(name, _)| *name));
+        } else {
             self.client.held.extend(sent.iter().map(|(name, content)| (*name, *content)));
             self.client.held.retain(|name, _| !removed.contains(name));
         }
@@ -366,7 +348,14 @@ impl Session {
                 None => {}
             }
         }
-        self.push_delta(&sent, &removed);
+        self.answer_delta_request(asked, &sent, &removed);
+    }
+
+    /// Delta: a request for everything has an answer, also while there is nothing to send.
+    fn answer_delta_request(&mut self, asked: &Wants, sent: &BTreeMap<Name, Content>, removed: &[Name]) {
+        if asked.is_wildcard || !sent.is_empty() || !removed.is_empty() {
+            self.push_delta(sent, removed);
+        }
     }
 
     fn put(&mut self, name: Name, is_bad: bool) {
@@ -406,7 +395,9 @@ impl Session {
             let sent: BTreeMap<Name, Content> = sent.collect();
             let removed: Vec<Name> =
                 changed.iter().copied().filter(|name| !self.resources.contains_key(name)).collect();
-            self.push_delta(&sent, &removed);
+            if !changed.is_empty() {
+                self.push_delta(&sent, &removed);
+            }
         } else if changed.iter().any(|name| self.kind.is_full || self.resources.contains_key(name)) {
             self.push();
         }
@@ -454,7 +445,8 @@ impl Session {
         let is_new = |name: &&Name| wants.covers(name) && !old.covers(name);
         let has_new = self.resources.keys().any(|name| is_new(&name));
         let has_old = self.resources.keys().any(|name| old.covers(name) && !wants.covers(name));
-        if has_new || (self.kind.is_full && (has_old || wants.is_wildcard != old.is_wildcard)) {
+        let is_new_wildcard = wants.is_wildcard && !old.is_wildcard;
+        if has_new || (self.kind.is_full && (has_old || is_new_wildcard)) {
             self.push();
         }
     }
@@ -491,7 +483,7 @@ impl Session {
                 None => {}
             }
         }
-        self.push_delta(&sent, &removed);
+        self.answer_delta_request(&asked, &sent, &removed);
     }
 
     /// Restarts the TTLs of all resources that the client has.
@@ -523,7 +515,10 @@ impl Session {
             return self.poll();
         }
         self.now += STEP;
-        let by = if self.random.is(50) { "close" } else { "close status=14 \"gone\"" };
+        let fails = !self.has_failed && self.random.is(30);
+        let by = if fails { "close status=14 \"gone\"" } else { "close" };
+        self.has_failed |= fails;
+        self.is_cut_off |= fails || !self.has_response;
         self.lines.push(Line { text: format!("+{}ms {} {by}", self.now, self.stream), message: None });
         self.now += 1_000;
         let is_restarted = self.random.is(30);
@@ -531,7 +526,13 @@ impl Session {
             let name = self.random.pick(&NAMES[..4]);
             self.put(name, false);
         }
+        let can_claim = self.client.refusals > 0 && !self.mode.is_delta() && !is_restarted;
+        self.claims_refused = can_claim && self.random.is(50);
         self.client.reconnect(is_restarted, self.now + 2 * STEP);
+        if self.claims_refused {
+            // The server takes the client for one that has the resources of the version.
+            self.client.owed.retain(|name, _| !self.resources.contains_key(name));
+        }
         self.connect();
     }
 
@@ -555,6 +556,7 @@ impl Session {
             return self.line("< http=304".to_owned());
         }
         self.served = Some(state);
+        self.is_emptied = sent.is_empty() && (self.is_emptied || !self.client.held.is_empty());
         let entries: Vec<String> = sent.iter().map(|(name, content)| self.entry(name, *content)).collect();
         self.line(format!("< v=v{} [{}]", self.version, entries.join(" ")));
         for name in sent.keys() {
