@@ -1,4 +1,4 @@
-//! What a peer means where editions of the protocol differ, until a later message decides.
+//! Messages that editions of the protocol read in two ways, until a later message decides.
 //!
 //! Facts follow the current edition. A view shows the other reading beside them.
 
@@ -54,7 +54,7 @@ impl ReadingKind {
 /// Two readings of one type of a stream, of which no message has decided yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenReading {
-    /// What is read in two ways.
+    /// The kind of the message or the absence.
     pub kind: ReadingKind,
     /// The names that the readings are about, at most 1,000.
     pub names: Vec<Arc<str>>,

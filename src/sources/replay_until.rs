@@ -140,8 +140,8 @@ impl Limit {
         }
     }
 
-    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does. An offset
-    /// may lie past the end of the source.
+    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does. An
+    /// offset may lie past the end of the source.
     ///
     /// # Errors
     ///

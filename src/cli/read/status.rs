@@ -59,7 +59,7 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     select::say_unknown(&filter, &store, global.quiet, io);
     let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
     let end = is_at_end.then_some("the recording ends");
-    let mut status = Status { profile, end, ..status };
+    let status = Status { profile, end, ..status };
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
     let has_problems = status.has_problems();
@@ -104,6 +104,9 @@ fn watch(
     })
 }
 
+/// A client, by its node and one of its streams, and names of secrets.
+type ClientSecrets = (Option<Arc<str>>, StreamId, Vec<Arc<str>>);
+
 /// The selected part of a store.
 struct Status<'a> {
     store: &'a Store,
@@ -116,7 +119,7 @@ struct Status<'a> {
     /// Differences to what the client has applied, for each of the states.
     applied: Option<Vec<Option<AppliedDiff>>>,
     /// By client, the secrets that it has requested from another server and not received.
-    missing_secrets: Vec<(Option<Arc<str>>, StreamId, Vec<Arc<str>>)>,
+    missing_secrets: Vec<ClientSecrets>,
     /// The problems of the selected streams and types.
     selected: Selected,
     /// The edition of the protocol that the user states.
@@ -377,10 +380,7 @@ impl<'a> Status<'a> {
 /// Returns the secrets that each client has requested and not received, as its dump says.
 ///
 /// Leaves out clients with a stream of secrets.
-fn missing_secrets(
-    states: &[StateFact],
-    applied: &AppliedState,
-) -> Vec<(Option<Arc<str>>, StreamId, Vec<Arc<str>>)> {
+fn missing_secrets(states: &[StateFact], applied: &AppliedState) -> Vec<ClientSecrets> {
     let kind = |state: &StateFact| Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
     let mut seen: HashSet<Option<Arc<str>>> = HashSet::new();
     seen.extend(states.iter().filter(|state| kind(state) == Some(Kind::Sds)).map(|state| state.node.clone()));

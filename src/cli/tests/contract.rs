@@ -263,6 +263,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["get", "tests/fixtures/cli/caused.jsonl", "cds", "-o", "json"],
         &["lint", "tests/fixtures/cli/caused.jsonl", "-o", "json"],
         &["info", "tests/fixtures/cli/ended.jsonl", "-o", "json"],
+        &["info", "tests/fixtures/cli/goaway.jsonl", "-o", "json"],
+        &["log", "tests/fixtures/cli/goaway.jsonl", "-o", "json"],
         &["log", "tests/fixtures/cli/edited.jsonl", "--body", "-o", "json"],
         &["status", "tests/fixtures/cli/edited-accepted.jsonl", "-o", "json"],
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],

@@ -124,8 +124,8 @@ impl GraphBuilder {
     }
 }
 
-/// Returns the types that refer to others, and of which the client of the streams may have resources
-/// that were not recorded.
+/// Returns the types that refer to others, and of which the client of the streams may have
+/// resources that were not recorded.
 fn unseen_kinds(store: &Store, streams: &[StreamId]) -> HashSet<Kind> {
     let mut unseen = HashSet::new();
     for stream in streams.iter().filter_map(|stream| store.engine().stream(*stream)) {

@@ -67,8 +67,8 @@ pub enum NodeState {
     Replaced,
     /// Sent, and ignored by the client, which has not requested it (`docs/protocol.md#e-35`).
     Ignored,
-    /// Referenced with a config source whose stream or server is not visible. Whether the client has
-    /// the resource is unknown.
+    /// Referenced with a config source whose stream or server is not visible. Whether the client
+    /// has the resource is unknown.
     Elsewhere,
     /// Referenced with a file as config source.
     InFile,

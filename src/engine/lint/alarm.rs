@@ -37,7 +37,7 @@ pub(super) enum Alarm {
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 12;
+    pub(super) const COUNT: usize = Alarm::Outlived as usize + 1;
 }
 
 /// A timer that runs. The order is that of expiry.

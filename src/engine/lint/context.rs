@@ -186,8 +186,8 @@ impl<'a> RuleContext<'a> {
         parents.find_map(|track| track.caused_by(&Consequence::default())).cloned()
     }
 
-    /// Returns the intervention of xdscope in a type of the client because of which resources of the
-    /// type may be missing.
+    /// Returns the intervention of xdscope in a type of the client because of which resources of
+    /// the type may be missing.
     pub(super) fn cause_in_kind(&self, kind: Kind, names: &[Sym]) -> Option<Arc<InterventionFacts>> {
         let tracks: Vec<&Track> = self.tracks_of(kind).into_iter().map(|(_, track)| track).collect();
         let mut changed =

@@ -11,7 +11,7 @@ use xdscope_wire::event::{Kind, Sym, TYPE_PREFIX};
 use xdscope_wire::pb::Fields;
 use xdscope_wire::{Message, MessageBody};
 
-/// What the entries of a response have in common.
+/// Facts about all entries of a response.
 struct ScannedList {
     /// The type URL of the response.
     own: Option<Sym>,

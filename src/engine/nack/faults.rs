@@ -93,8 +93,7 @@ impl fmt::Display for NackFault {
         let reason = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_first = |name: &str| {
             let rest = reason.strip_prefix(name);
-            let is_word = |rest: &str| rest.starts_with(' ') && name.len() > 1;
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || is_word(rest))
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ' ']))
         };
         let mut parts = Vec::new();
         if let Some(name) = self.name.as_ref().filter(|name| !is_first(&name.value)) {

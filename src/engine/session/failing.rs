@@ -259,7 +259,8 @@ impl StreamEnds {
         run.is_served = is_served;
     }
 
-    /// Notes that the client ended a stream while it owed an answer, or in the middle of a response.
+    /// Notes that the client ended a stream while it owed an answer, or in the middle of a
+    /// response.
     fn abort(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
         let &ClosedStream { stream, at, end, .. } = closed;
         let cut = stream.not_kept.cut_response();

@@ -269,7 +269,7 @@ impl Stream {
         let method = self.method.as_ref()?;
         let kind = method.kind?;
         let is_of_kind = |url: &str| Kind::of_type_url(url).is_some_and(|(of, _)| of == kind);
-        // A collection uses the method of its members (docs/protocol.md#a-13). A file has no method.
+        // A collection uses the method of its members (docs/protocol.md#a-13); a file has none.
         let is_collection = stated.as_str().strip_suffix("Collection").is_some_and(is_of_kind);
         let is_in_file = method.variant == Variant::File && !stated.is_empty();
         if is_collection || is_in_file {
@@ -287,9 +287,7 @@ impl Stream {
     /// for that type, or has asked for it. `known`: the track of the method.
     fn is_of_stated(&self, message: &Message, stated: &TypeUrl, known: Option<&Track>) -> bool {
         match message.request() {
-            Some(request) => {
-                !known.is_some_and(|track| track.responses.find(request.response_nonce).is_some())
-            }
+            Some(request) => known.is_none_or(|track| track.responses.find(request.response_nonce).is_none()),
             None => self.find(stated).is_some_and(|track| track.traffic.requests > 0),
         }
     }

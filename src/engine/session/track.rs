@@ -15,8 +15,7 @@ pub(super) mod sotw;
 mod ttl;
 mod verdict;
 
-pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
-pub(crate) use reported::ReportedNames;
+pub(crate) use parts::{Carried, ReportedError, ReportedNames, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;

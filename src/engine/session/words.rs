@@ -169,8 +169,8 @@ pub enum TypeState {
     Rejected,
     /// A response has had no verdict for longer than `--stale-after`.
     Stale,
-    /// A requested resource was not sent within `--resource-timeout`, or the server reports an error
-    /// in its place.
+    /// A requested resource was not sent within `--resource-timeout`, or the server reports an
+    /// error in its place.
     Miss,
     /// A cluster or listener waits for resources that it refers to, and the client withholds its
     /// verdict or keeps the earlier version until the server has sent them.

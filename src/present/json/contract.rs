@@ -7,7 +7,7 @@ use xdscope_engine::lint::{Blame, Severity};
 use xdscope_engine::nack::{ClientKind, InUse};
 use xdscope_engine::problems::{ProblemKind, Urgency};
 use xdscope_engine::store::{
-    ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, OfferVerdict, RequestClass, TypeState, Wildcard,
+    ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, RequestClass, TypeState, Wildcard,
 };
 use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
@@ -188,16 +188,12 @@ const MESSAGE: &[Field] = &[
         words!(Wildcard),
         "kind of the wildcard subscription after a request, if there is one",
     ),
-    field(Maybe, "verdict", words!(OfferVerdict), "verdict of the client on a response, while it is known"),
-    field(Maybe, "verdict_by", Count, "number of the request that gives the verdict on a response"),
-    field(Maybe, "verdict_ms", Number, "milliseconds from a response to its verdict"),
     field(
         Maybe,
         "full_state",
         Bool,
         "SotW response: whether it holds all resources of its type, so that others are removed",
     ),
-    field(Maybe, "previous_version", Text, "version of the response before, of this type on the stream"),
     field(Maybe, "control_plane", Text, "identifier of the control plane in a response"),
     field(Maybe, "canary", Bool, "true if the response says so"),
     field(

@@ -41,9 +41,9 @@ use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::readings::OpenReading;
 use xdscope_engine::session::NotKeptPart;
 use xdscope_engine::store::{
-    ClaimFact, EndFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OfferVerdict, OtherReading,
-    ReconnectFact, RefusedVersion, ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact,
-    TtlFact, TypeState, Wildcard,
+    ClaimFact, EndFact, MessageEvent, MessageFact, MessageKind, MissingAnswer, OtherReading, ReconnectFact,
+    RefusedVersion, ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact,
+    TypeState, Wildcard,
 };
 use xdscope_schema::Schema;
 use xdscope_wire::event::{Clock, Dir, Kind, Time, TypeUrl};
@@ -158,13 +158,9 @@ fn add_details(out: &mut Object, fact: &MessageFact) {
     out.some("node_from", details.node_from.filter(|from| Some(*from) != fact.n).map(|n| n.0));
     let wildcard = details.wildcard.filter(|wildcard| *wildcard != Wildcard::None);
     out.some("wildcard", wildcard.map(Wildcard::word));
-    if let Some(offer) = &details.offer {
-        out.some("verdict", offer.verdict.map(OfferVerdict::word));
-        out.some("verdict_by", offer.by.map(|n| n.0));
-        out.some("verdict_ms", offer.latency.map(|time| time.as_nanos() as f64 / 1e6));
-        out.some("full_state", offer.is_full_state);
-        out.some("previous_version", offer.previous_version.as_deref());
-    }
+    // The verdict on a response is in the message of the verdict, so that lines of a live run, of a
+    // recording and of an export are the same.
+    out.some("full_state", details.offer.as_ref().and_then(|offer| offer.is_full_state));
     out.some("control_plane", details.control_plane.as_deref());
     out.some("canary", details.is_canary.then_some(true));
     if !details.resource_errors.is_empty() {

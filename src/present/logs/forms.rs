@@ -61,20 +61,6 @@ pub(super) const FORMS: &[Form] = &[
         look: ENDED_LOOK,
     },
     Form {
-        who: "gRPC",
-        title: "GOAWAY ENHANCE_YOUR_CALM, too_many_pings",
-        pattern: r"too_many_pings|ENHANCE_YOUR_CALM",
-        kind: None,
-        means: "The server closed the connection because the client sends keepalive PINGs more often than the \
-                server allows, for gRPC servers every 5 minutes by default. Raise the keepalive interval of the \
-                client, or lower the minimum of the server (grpc-go: keepalive.EnforcementPolicy.MinTime; Envoy \
-                as the client: connection_keepalive of the cluster of the control plane).",
-        look: &[
-            "xdscope log SESSION --filter kind:close      the code and the text of each GOAWAY, and its side",
-            "xdscope info SESSION -o jsonl      keepalive: the side that sends PINGs, and its interval",
-        ],
-    },
-    Form {
         who: ENVOY,
         title: "gRPC config for TYPE rejected: TEXT",
         pattern: r"gRPC config for (?P<url>\S+) rejected: (?P<text>.*)",

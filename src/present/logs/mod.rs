@@ -1,8 +1,9 @@
 //! Explanations of log lines of Envoy, istioctl, go-control-plane and the gRPC clients.
 //!
 //! The tables `forms`, `stream_forms` and `nack_forms` have one entry for each known text: a
-//! pattern with its variable parts, what the text means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane,
-//! gRPC C-core, grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
+//! pattern with its variable parts, what the text means, and where to look. The texts are those of
+//! Envoy 1.40, istioctl, go-control-plane, gRPC C-core, grpc-go, grpc-java and grpc-js. Lines that
+//! match none of the patterns are unknown.
 //!
 //! ```
 //! let line = "StreamAggregatedResources gRPC config stream closed: 14, no connection";
@@ -32,8 +33,8 @@ struct Form {
     who: &'static str,
     /// The text with its variable parts in capitals, as `explain` lists it.
     title: &'static str,
-    /// Groups `url` (a type URL or a path of REST), `type` (a message or short word), `name`, `code`, `text`, `size`,
-    /// `max`.
+    /// Groups `url` (a type URL or a path of REST), `type` (a message or short word), `name`,
+    /// `code`, `text`, `size`, `max`.
     pattern: &'static str,
     /// The type that the text is about, if the text does not name it.
     kind: Option<Kind>,

@@ -16,7 +16,7 @@ const LINES: &[(&str, &str, &[&str])] = &[
     ("gRPC config stream closed: 13, reset", ENVOY, &["status 13 INTERNAL: usually the connection broke"]),
     (
         r#"transport: received prior goaway: code: ENHANCE_YOUR_CALM, debug data: "too_many_pings""#,
-        "gRPC",
+        "gRPC and Envoy",
         &[],
     ),
     (

@@ -121,7 +121,7 @@ pub fn problem_with_reason(fact: &ProblemFact, clock: &Clock) -> String {
 
 /// The parts of a sentence about a problem.
 pub(super) struct Clauses {
-    /// Who owes what to whom: `client refused CDS 42`.
+    /// The side and its fault: `client refused CDS 42`.
     pub(super) main: String,
     /// Numbers, times and what is in force: `, 3 times since 14:01:58; version 41 in force`.
     pub(super) details: String,

@@ -132,7 +132,8 @@ pub fn refused_update(update: &RefusedUpdate, nack: Option<&Nack>, name: &str) -
 }
 
 /// Returns `2 not answered yet, 1 in force`: the newest and the used version of a resource whose
-/// update has no verdict; `removal not answered yet, 1 in force`; for a dump `2 warming, 1 in force`.
+/// update has no verdict; `removal not answered yet, 1 in force`. For a dump `2 warming, 1 in
+/// force`.
 pub fn unanswered_update(node: &GraphNode) -> String {
     let is_removal = node.unanswered.as_ref().is_some_and(|update| update.content.is_none());
     let version_of_update = node.version.as_deref().filter(|version| !version.is_empty());

@@ -101,8 +101,8 @@ pub(super) fn warming_kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`; `warms` if a dump does not say what
-/// for.
+/// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`; `warms` for a dump that does not
+/// say the reason.
 pub fn warming_needs(fact: &WarmingFact) -> String {
     if fact.needs.is_empty() {
         return "warms".to_owned();

@@ -5,8 +5,9 @@ use crate::message_name;
 use crate::pools::pool::Pool;
 use crate::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use xdscope_wire::pb::{Fields, Value, WireField, field_bit, rebuild};
+use xdscope_wire::xdstp::locator::entry_text;
 
-/// The type of redirects.
+/// The type of redirects, and of the locators in lists.
 const LOCATOR: &str = "xds.core.v3.ResourceLocator";
 
 /// Messages with a `Struct` that stands for a message of another type.
@@ -23,10 +24,7 @@ impl Redactor {
     pub(super) fn any(&self, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let (pool, place) =
             self.payload_type(bytes, depth).filter(|(pool, place)| pool.can_hold_secret(*place))?;
-        // A locator in the form of the proposal is the text of a URI: docs/protocol.md#l-24
-        let is_locator = pool.table(place).is_some_and(|table| &*table.name == LOCATOR);
         let clean = |field: &WireField<'_>| match field.value {
-            Value::Len(value) if is_locator && value.starts_with(b"xdstp:") => None,
             Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth.below()),
             _ => None,
         };
@@ -42,6 +40,8 @@ impl Redactor {
         match table.form {
             JsonForm::Any => return self.any(bytes, depth),
             form if form.can_hold_anything() => return self.struct_form(form, bytes, depth),
+            // The locator of an entry may be the text of a URI: docs/protocol.md#l-24
+            _ if &*table.name == LOCATOR && entry_text(bytes).is_some() => return None,
             _ if TYPED_STRUCTS.contains(&&*table.name) => return self.typed_struct(bytes, depth),
             _ => {}
         }

@@ -88,8 +88,13 @@ impl FirstEnd {
 
 /// Returns the end of a stream after a GOAWAY with an error: a status or a reset of the other side
 /// is a reaction.
+///
+/// Bytes of a server that are not HTTP/2 are the cause of a GOAWAY of the client.
 fn failed(end: End, by: Side, words: &str) -> End {
     let is_own = end.by == Some(by);
+    if !is_own && end.note.is_some() {
+        return end;
+    }
     End {
         by: Some(by),
         status: end.status.filter(|_| is_own),

@@ -26,7 +26,8 @@ pub fn reset_words(code: u32) -> String {
     frame_words("RST_STREAM", code)
 }
 
-/// Returns the words for a GOAWAY with this error code: `GOAWAY ENHANCE_YOUR_CALM (too_many_pings)`.
+/// Returns the words for a GOAWAY with this error code: `GOAWAY ENHANCE_YOUR_CALM
+/// (too_many_pings)`.
 pub fn go_away_words(code: u32, debug: &str) -> String {
     let words = frame_words("GOAWAY", code);
     let debug: String = debug.trim().chars().take(MAX_DEBUG_CHARS).collect();

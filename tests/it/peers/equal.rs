@@ -477,7 +477,7 @@ fn envoy(test: &str, variant: Variant) {
     drop(envoy);
     drop(plane);
     let ended = live.end(moments);
-    ended.assert_equal("malformed IP address");
+    ended.assert_equal("malformed IP");
     ended.assert_no_key(&key);
 }
 

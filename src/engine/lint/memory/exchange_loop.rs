@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use super::state::EchoRun;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::ResponseContext;
 use crate::lint::findings::finding::{FindingDraft, Restated};
 use crate::lint::rule::{Rule, Severity};
-use xdscope_wire::event::Time;
 
 /// Longest time from a verdict to a response that the verdict has caused.
 const MAX_REACTION: Duration = Duration::from_millis(100);
@@ -19,14 +19,6 @@ const MIN_RESPONSES: u64 = 10;
 
 /// The name of a loop among the causes of a rule.
 const CAUSE: &str = "loop";
-
-/// Responses in a row that change nothing, each just after a verdict.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EchoRun {
-    first: Time,
-    last: Time,
-    count: u64,
-}
 
 impl RuleContext<'_> {
     /// Returns the responses in a row that change nothing, up to this one, if they are a loop.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry_references::EntryReferences;
-use super::exchange_loop::EchoRun;
 use super::references::ReferenceGraphs;
 use super::structured_contents::StructuredContents;
 use crate::lint::alarm::Alarm;
@@ -274,6 +273,14 @@ pub(crate) struct SessionResource {
 
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
+
+/// Responses in a row that change nothing, each just after a verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EchoRun {
+    pub(super) first: Time,
+    pub(super) last: Time,
+    pub(super) count: u64,
+}
 
 /// Ages at which the newest streams of a client to one server ended.
 #[derive(Clone, Debug, Default)]

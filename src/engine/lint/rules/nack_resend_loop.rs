@@ -1,7 +1,7 @@
 //! A server sends again, unchanged, what the client rejected.
 //!
 //! Why: The client will reject the same content again. The loop costs both sides and hides the
-//! reason among its repetitions. A response that something else has caused is no loop: new names of
+//! reason among its repetitions. A response with another cause makes no loop: new names of
 //! the client, another resource, a push of other types, or one push long after the NACK.
 //!
 //! Example:

@@ -25,7 +25,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let certain = !request.outcome.partial || has_nonces;
     // The server has sent responses without a nonce: the client has nothing else to echo.
     let certain = certain && request.outcome.answers.is_none();
-    // Without a response there is nothing to refuse: types of other planes carry reports of clients.
+    // Without a response there is nothing to refuse: types of other planes carry reports.
     let is_report = request.track.kind.is_none() && request.track.responses.last().is_none();
     let certain = certain && !is_report;
     if request.error().is_some() && request.nonce().is_empty() && ctx.is_grpc() && certain {

@@ -115,7 +115,8 @@ fn report_type(ctx: &mut RuleContext<'_>, before: &Stream, track: &Track) {
     let may_come = track.kind == Some(Kind::Lds) && !ctx.stream.tracks.iter().any(Track::states_versions);
     let severity = (track.is_of_full_state() && !may_come).then_some(Severity::Warn);
     let text = format!(
-        "has not subscribed to {} on its new stream, and had all of it on stream {}; the server owes nothing",
+        "has not subscribed to {0} on its new stream, and was subscribed to all of {0} on stream {1}; \
+         the server owes nothing",
         super::support::type_label(&track.type_url),
         before.id.0,
     );

@@ -3,11 +3,12 @@
 //! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
 //! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
 //! updated cluster again, even if they have not changed. After its timeout (15 s, unless
-//! `initial_fetch_timeout` says otherwise), an Envoy from version 1.32 on goes on with the endpoints
-//! that it has from an ADS stream, and the wait is over. An earlier Envoy, or one that gets endpoints
-//! from another stream, uses the cluster without endpoints then. An Envoy requests listeners once its
-//! clusters are ready: one that has clusters for more than 30 s and has never requested listeners
-//! likely waits for the secrets of its clusters, if these come from a server that is not visible.
+//! `initial_fetch_timeout` says otherwise), an Envoy from version 1.32 on goes on with the
+//! endpoints that it has from an ADS stream, and the wait is over. An earlier Envoy, or one that
+//! gets endpoints from another stream, uses the cluster without endpoints then. An Envoy requests
+//! listeners once its clusters are ready: one that has clusters for more than 30 s and has never
+//! requested listeners likely waits for the secrets of its clusters, if these come from a server
+//! that is not visible.
 //! Without such secrets the finding is info: all listeners may be in the bootstrap. A client that
 //! follows references and never requests the endpoints of a cluster on its ADS stream waits for
 //! nothing. The order of separate streams is uncertain: there the finding is info, although the

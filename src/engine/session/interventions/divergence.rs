@@ -346,8 +346,8 @@ impl Divergence {
         (!self.settle(None)).then_some(self)
     }
 
-    /// Returns since when the two sides differ, if the server has sent a push that xdscope still keeps
-    /// back.
+    /// Returns since when the two sides differ, if the server has sent a push that xdscope still
+    /// keeps back.
     pub(crate) fn keeps_push_since(&self) -> Option<Time> {
         let is_kept = |of: &Cause| of.is_postponed && of.facts.dir == Dir::Resp;
         self.causes.iter().any(is_kept).then_some(self.since)

@@ -79,7 +79,9 @@ impl Track {
             }
             // A wildcard from before the recording may have brought the resource.
             None => {
-                let has_resource = was.wildcard == Wildcard::Unknown && !delta;
+                let is_unknown = was.wildcard == Wildcard::Unknown
+                    || (was.is_wildcard() && !self.knows_all_resources(delta));
+                let has_resource = is_unknown && !delta;
                 self.wait_for(ctx, name, NameRequest { has_resource, ..request });
             }
         }

@@ -6,13 +6,19 @@ use crate::session::content::resource_set::Change;
 use crate::session::track::Track;
 use xdscope_wire::ResponseView;
 use xdscope_wire::content::{BlobId, Catalog};
-use xdscope_wire::event::Sym;
+use xdscope_wire::event::{Kind, Sym};
 
 impl Track {
     /// Whether a response replaces all resources: a SotW response for listeners or clusters
     /// (docs/protocol.md#e-44), or a delta response with the only resource of a type of another
     /// plane, which has no name.
     pub(super) fn replaces_all(&self, catalog: &Catalog, push: &ResponseView<'_>) -> bool {
+        // A response that states another type than that of its method says nothing about the set.
+        let stated = push.type_url.as_str();
+        let is_of_other = Kind::of_type_url(stated).is_some_and(|(kind, _)| Some(kind) != self.kind);
+        if is_of_other {
+            return false;
+        }
         if !push.is_delta {
             return self.is_of_full_state();
         }
@@ -23,7 +29,7 @@ impl Track {
 
     /// Whether a response answers the last request for something new by what it mentions: the
     /// request asks for a wildcard, or for a name that the response sends, removes or reports as
-    /// missing. A push of other names is no answer (docs/protocol.md#e-03).
+    /// missing. A push of other names answers nothing (docs/protocol.md#e-03).
     pub(super) fn mentions_asked(&self, catalog: &Catalog, push: &ResponseView<'_>) -> bool {
         let Some(asked) = self.traffic.unanswered else { return false };
         let is_wildcard = self.subscription.wildcard_asked.is_some_and(|(_, n)| n == asked);
@@ -45,7 +51,7 @@ impl Track {
     }
 }
 
-/// Whether a response that is no heartbeat changes nothing: a request has caused it.
+/// Whether a response changes nothing, and not even times to live: a request has caused it.
 pub(super) fn changes_nothing(kind: MessageKind, change: &Change) -> bool {
     let is_unchanged = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
     kind != MessageKind::Heartbeat && is_unchanged

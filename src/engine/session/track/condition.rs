@@ -58,12 +58,12 @@ impl Track {
             (TypeState::Miss, at)
         } else if let Some(at) = pending {
             (TypeState::Sent, at)
-        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
-            (TypeState::Sent, at)
         } else if let Some(at) = owed_since {
             (TypeState::Wait, at)
         } else if self.is_unsubscribed() {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
+        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
+            (TypeState::Sent, at)
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
         } else if let Some(since) = self.refuses_since() {
@@ -93,7 +93,7 @@ impl Track {
         self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())
     }
 
-    /// Whether the type is one of those with wildcards, of which a SotW response lists all resources
+    /// Whether the type has wildcards, and a SotW response lists all of its resources
     /// (docs/protocol.md#e-38, docs/protocol.md#e-32).
     pub(crate) fn is_of_full_state(&self) -> bool {
         self.kind.is_some_and(Kind::full_state)

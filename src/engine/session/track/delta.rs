@@ -234,7 +234,7 @@ impl Track {
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
         let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
-        // So does it owe a member of a wildcard that is requested again.
+        // The server owes a member of a wildcard that is requested again, too.
         let is_member = self.waiting.get(canonical).is_some_and(|request| request.is_member);
         let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, slot.as_ref()));
         let is_released = outcome.removed.len() > before || !is_owed_anyway;

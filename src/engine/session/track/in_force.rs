@@ -49,8 +49,8 @@ impl Track {
         }
     }
 
-    /// Returns the answer of a first request to a response that the stream does not have. `answers`:
-    /// the response that the request settles.
+    /// Returns the answer of a first request to a response that the stream does not have.
+    /// `answers`: the response that the request settles.
     pub(super) fn stray_answer(
         &self,
         starts: bool,

@@ -217,3 +217,13 @@ impl ReportedError {
         self.code == NOT_FOUND
     }
 }
+
+/// Resources of a track that the server does not send for another reason than that they do not
+/// exist.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReportedNames {
+    /// When the oldest error was reported.
+    pub(crate) since: Option<Time>,
+    /// Number of names.
+    pub(crate) count: u64,
+}

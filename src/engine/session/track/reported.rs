@@ -1,19 +1,10 @@
 //! Errors that a server reports in place of resources (docs/protocol.md#m-14).
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Sym, Time};
+use xdscope_wire::event::Sym;
 
+use super::parts::ReportedNames;
 use super::{ReportedError, Track};
-
-/// Resources of a track that the server does not send for another reason than that they do not
-/// exist.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReportedNames {
-    /// When the oldest error was reported.
-    pub(crate) since: Option<Time>,
-    /// Number of names.
-    pub(crate) count: u64,
-}
 
 impl Track {
     /// Returns the errors of resources that the client wants, oldest first, without those of

@@ -110,8 +110,7 @@ impl Track {
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
-        let expects_response = (news && !stale) || self.polled;
-        self.count_request(ctx, (expects_response, &outcome.added), outcome.kind);
+        self.count_request(ctx, ((news && !stale) || self.polled, &outcome.added), outcome.kind);
         outcome
     }
 

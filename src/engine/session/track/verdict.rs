@@ -39,8 +39,8 @@ pub(crate) struct Verdicts {
     /// Whether the client has accepted a response from before the recording: a version is in force,
     /// but not known.
     pub(crate) has_unseen: bool,
-    /// The newest nonces from before the recording, or from a gap, that the client has answered, with
-    /// whether it refused the response.
+    /// The newest nonces from before the recording, or from a gap, that the client has answered,
+    /// with whether it refused the response.
     unseen: VecDeque<(Nonce, bool)>,
     /// The newest NACKs.
     pub(crate) nacks: VecDeque<NackFact>,
@@ -134,8 +134,8 @@ impl Verdicts {
         Some(EarlierNacks { version, resources, since: refusal.since, times: refusal.times })
     }
 
-    /// Whether the client has answered a response that was not recorded before: a later request with
-    /// its nonce is no further verdict. An ACK may have been a change of names before a NACK.
+    /// Whether the client has answered a response that was not recorded: a later request with its
+    /// nonce gives no further verdict. An ACK may have been a change of names before a NACK.
     pub(super) fn has_answered_unseen(&self, nonce: &Nonce, has_error: bool) -> bool {
         self.unseen.iter().any(|(known, is_refused)| known == nonce && (*is_refused || !has_error))
     }

@@ -1,4 +1,4 @@
-//! What a response offers beside the one before, and the verdict of the client on it.
+//! The offer of a response beside that of the one before, and the verdict of the client on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl OfferVerdict {
     }
 }
 
-/// What a response offers, and the verdict of the client on it.
+/// The offer of a response, and the verdict of the client on the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferFact {
     /// The verdict; `None` if it is not known any more.

@@ -40,13 +40,23 @@ pub(crate) fn facts_by(
 /// the message with its number, on the stream of that message.
 #[track_caller]
 pub(crate) fn analyse_armed(text: &str, acts: &[(u64, InterventionFacts)]) -> (Store, Vec<Finding>) {
+    analyse_armed_by(text, acts, lint::Options::default())
+}
+
+/// Returns the store and the findings as `analyse_armed` does, with options of the rules.
+#[track_caller]
+pub(crate) fn analyse_armed_by(
+    text: &str,
+    acts: &[(u64, InterventionFacts)],
+    options: lint::Options,
+) -> (Store, Vec<Finding>) {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
     let schema = Schema::builtin();
     let loaded =
         script::load(&script, &SchemaCodec(schema.clone())).unwrap_or_else(|error| panic!("{error}"));
     let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
     store.set_meaning(Arc::new(SchemaSemantics::new(schema)));
-    let mut lint = Lint::new(lint::Options::default());
+    let mut lint = Lint::new(options);
     let mut n = 0;
     for frame in loaded.frames {
         let (at, stream) = (frame.at, frame.stream);

@@ -155,8 +155,12 @@ impl Track {
         if self.requests == 0 {
             self.begin_sotw(stamp, ask, prior, starts);
         } else {
+            // A wildcard may have brought a resource before the recording, or in a gap.
+            let is_restated = self.is_full_state() && self.responses.len() > self.gap;
+            let is_unseen = was.is_wildcard() && self.has_lost && !is_restated;
+            let unsure = was.wildcard == Wildcard::Unknown || is_unseen;
             for name in names.iter().filter(|name| !was.names.contains(name)) {
-                self.begin(stamp, name, was.wildcard != Wildcard::None, was.wildcard == Wildcard::Unknown);
+                self.begin(stamp, name, was.wildcard != Wildcard::None, unsure);
             }
             self.ask_again(stamp, &was);
         }
@@ -173,7 +177,8 @@ impl Track {
         let is_verdict = !ask.nonce.is_empty() && self.responses.iter().any(has_nonce);
         let claims = !ask.version.is_empty() && !is_verdict;
         // The server may have sent the names before the recording.
-        let mut held = !starts && !(ask.version.is_empty() && ask.nonce.is_empty());
+        let states_nothing = ask.version.is_empty() && ask.nonce.is_empty();
+        let mut held = !starts && !states_nothing;
         let mut is_outdated = false;
         let mut older: Vec<Text> = Vec::new();
         let is_refused = claims && prior.is_some_and(|prior| prior.has_only_refused(ask.version));

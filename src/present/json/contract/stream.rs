@@ -28,7 +28,7 @@ pub(super) const STREAM: &[Field] = &[
     field(Maybe, "tls", Object(TLS), "legs with TLS"),
     field(Always, "opened", Time, "time of the opening, null if it was not recorded"),
     field(Maybe, "closed", Time, "when it ended"),
-    field(Maybe, "end", Object(END), "how it ended"),
+    field(Maybe, "end", Object(STREAM_END), "how it ended"),
     field(Maybe, "reconnect_of", Count, "the previous stream of the client"),
     field(Maybe, "account", Object(ACCOUNT), "what became of the resources that the client had before"),
     field(Always, "messages", Count, "number of messages"),
@@ -109,6 +109,17 @@ pub(super) const END: &[Field] = &[
     field(Maybe, "goaway", Count, "HTTP/2 error code of the GOAWAY that ended it"),
     field(Maybe, "note", Text, "other facts, such as a GOAWAY or a broken connection"),
     field(Maybe, "text", Text, "code, message, reset and note in words"),
+];
+
+/// The end in the object of a stream.
+const STREAM_END: &[Field] = &[
+    END[0],
+    END[1],
+    END[2],
+    END[3],
+    END[4],
+    END[5],
+    END[6],
     field(Maybe, "caused_by", Text, "fault of xdscope that ended it"),
 ];
 

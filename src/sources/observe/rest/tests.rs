@@ -218,7 +218,7 @@ fn counts_unknown_path_without_type() {
         frames,
         [
             format!("1 open POST {OWN}").as_str(),
-            "1 req 23 B",
+            "1 req 22 B",
             "1 resp 4 B",
             format!("2 open {OWN}").as_str(),
             "2 > ",

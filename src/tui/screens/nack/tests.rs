@@ -74,7 +74,11 @@ fn card_has_field_last_good_and_repeats() {
     let subject = card.subjects.first().expect("a subject");
     assert_eq!((subject.name.value.as_str(), subject.name.guessed), ("reviews", false));
     assert_eq!(subject.faults[0].0.value, "connect_timeout");
-    assert_eq!(subject.rules, ["duration.gt = 0s"]);
+    let of = subject.rules.as_ref().expect("constraints");
+    assert_eq!(
+        (of.field.as_str(), of.rules.as_slice()),
+        ("connect_timeout", &["duration.gt = 0s".to_owned()][..])
+    );
     assert_eq!(subject.good.as_ref().map(|(version, _)| &*version.version), Some("41"));
     assert_eq!(
         (model.screens.nack.group().map(|g| g.nacks.len()), card.same_error, card.same_push),

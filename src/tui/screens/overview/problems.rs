@@ -22,6 +22,8 @@ use super::state::OverviewScreen;
 
 /// Cells of the reason of a client in the list. The detail has all.
 const MAX_REASON_WIDTH: usize = 300;
+/// Lines of the reason before the other facts in the detail.
+const MAX_REASON_LINES: usize = 2;
 /// Rows of a text in the list.
 const MAX_TEXT_LINES: usize = 4;
 /// The longest list whose texts can be whole.
@@ -270,7 +272,9 @@ pub(super) fn detail_lines(
     let (_, role) = report::problem_word(problem);
     let mut lines = wrapped(&sentence(common, problem), role, width);
     if let Some(reason) = problem.reason() {
-        lines.extend(wrapped(&reason, Role::Bad, width));
+        // The whole text is at the end.
+        let brief = cut(&reason, MAX_REASON_LINES * width, Keep::Ends, common.theme.glyphs().cut);
+        lines.extend(wrapped(&brief, Role::Bad, width));
     }
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {

@@ -27,7 +27,7 @@ struct SessionKey {
 pub(crate) struct MissingAnswers {
     key: Option<SessionKey>,
     pub answers: Vec<MissingAnswer>,
-    /// What editions of the protocol read in two ways.
+    /// Messages that editions of the protocol read in two ways.
     pub readings: Vec<OpenReading>,
 }
 

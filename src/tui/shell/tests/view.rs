@@ -140,7 +140,7 @@ fn verdict_is_the_worst_problem_on_every_screen() {
     for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
         let verdict = verdict(&source.data(), keys);
         assert!(
-            verdict.starts_with("✗ edge refused CDS 42 since +4.0s; version 41 in force: reviews: no"),
+            verdict.starts_with("✗ edge refused CDS 42 since +4.0s: reviews: no; version 41 in force"),
             "{keys} {verdict}"
         );
     }
@@ -247,15 +247,17 @@ fn help_says_how_it_goes_on_and_how_the_mouse_is_used() {
 #[test]
 fn verdict_keeps_the_reason_on_narrow_terminals() {
     let source = ScriptedStore::gateway();
-    for (width, height) in [(80, 24), (100, 30)] {
-        let shown = screen(&source.data(), "", width, height);
+    for (width, part) in
+        [(80, "timeout must be greater than 0s"), (100, "reviews: connect_timeout: value must be")]
+    {
+        let shown = screen(&source.data(), "", width, 30);
         let verdict = shown.lines().nth(1).unwrap_or_default();
-        assert!(verdict.contains("refused CDS 42 (2×): reviews: ConnectTimeout: value"), "{verdict}");
+        assert!(verdict.contains("refused CDS (2×): revi") && verdict.contains(part), "{verdict}");
     }
     let wide = screen(&source.data(), "", 120, 36);
     let verdict = wide.lines().nth(1).unwrap_or_default();
     assert!(
-        verdict.contains("refused CDS 42 since +40.0s (2×): reviews: ConnectTimeout: value"),
+        verdict.contains("refused CDS 42 since +40.0s (2×): reviews: connect_timeout: value"),
         "{verdict}"
     );
 }
@@ -275,6 +277,9 @@ fn narrow_terminals_show_the_tab_of_the_screen() {
 fn wide_lists_of_messages_have_the_reasons_of_refusals() {
     let source = ScriptedStore::gateway();
     let wide = screen(&source.data(), "6", 200, 60);
-    assert!(line(&wide, "NACK #").contains("cluster(s) reviews: Proto constraint"), "{wide}");
+    assert!(
+        line(&wide, "NACK #").contains("reviews: connect_timeout: value must be greater than 0s"),
+        "{wide}"
+    );
     assert!(!screen(&source.data(), "3", 120, 36).contains("NOTE"), "other columns come first");
 }

@@ -14,6 +14,7 @@ use crate::widgets::theme::{self, Glyphs};
 use xdscope_engine::problems::ProblemFact;
 use xdscope_present::hold::hold_time;
 use xdscope_present::report::{self, Role};
+use xdscope_present::text::Keep;
 use xdscope_wire::text::{self, count, plural, size, time_of_day_secs, type_label};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
@@ -27,8 +28,7 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
         right.clear();
     }
     let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
-    let right =
-        xdscope_present::text::cut(&right, most, xdscope_present::text::Keep::Head, canvas.glyphs().cut);
+    let right = xdscope_present::text::cut(&right, most, Keep::Head, canvas.glyphs().cut);
     let room = usize::from(fourth.width).saturating_sub(xdscope_present::text::width(&right) + 8);
     let left = scope(model, layout, room);
     canvas.rule(fourth, "", "");
@@ -53,12 +53,15 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         None if verdict.role == Role::Ok => glyphs.ok,
         None => "-",
     };
+    let mut keep = Keep::Reason;
     if common.info.mode == Mode::Disconnected
         && common.problem_count() == 0
         && let Some(why) = &common.info.notice
     {
         (symbol, verdict.text, verdict.role) = ("!", text::display_safe(why).into_owned(), Role::Bad);
         verdict.shorter.clear();
+        // The cause of a failed connection stands before the next attempt.
+        keep = Keep::Head;
     }
     if common.info.is_opening() {
         let read = common.info.read_percent.map(|percent| format!(": {percent}%")).unwrap_or_default();
@@ -85,7 +88,7 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let text = if common.theme.ascii { text.replace('×', "x") } else { text };
     let text = text::display_safe(&text);
     let cells = usize::from(room.width).saturating_sub(4);
-    let text = xdscope_present::text::cut(&text, cells, xdscope_present::text::Keep::Reason, glyphs.cut);
+    let text = xdscope_present::text::cut(&text, cells, keep, glyphs.cut);
     // Green is quiet.
     let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
     canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text.into_owned(), role)]);
@@ -147,9 +150,7 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         right.push(plain(rec));
     }
     if let Some(name) = &info.named {
-        let name =
-            xdscope_present::text::cut(name, 16, xdscope_present::text::Keep::Tail, canvas.glyphs().cut)
-                .into_owned();
+        let name = xdscope_present::text::cut(name, 16, Keep::Tail, canvas.glyphs().cut).into_owned();
         right.push(span(format!("{name} (r ends)  "), Role::Warn));
     }
     if info.dropped > 0 {
@@ -259,8 +260,7 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
         let fits = xdscope_present::text::width(&filter.text) + xdscope_present::text::width(&hint) <= left;
         let hint = if fits { hint } else { short.to_owned() };
         let cells = left.saturating_sub(xdscope_present::text::width(&hint)).max(8);
-        let expression =
-            xdscope_present::text::cut(&filter.text, cells, xdscope_present::text::Keep::Head, glyphs.cut);
+        let expression = xdscope_present::text::cut(&filter.text, cells, Keep::Head, glyphs.cut);
         end.push(span(expression.into_owned(), Role::Warn));
         end.push(span(hint, role));
     }

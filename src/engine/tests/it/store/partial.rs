@@ -36,6 +36,22 @@ fn counts_nack_of_unrecorded_response() {
     );
 }
 
+/// docs/protocol.md#e-38
+#[test]
+fn client_may_have_name_under_earlier_wildcard() {
+    holds(
+        "stream 1 sotw cds
+         partial 1
+         > v=3 n=old names=[*]
+         > v=3 n=old names=[* b]
+         expect state 1 cds missing=[]
+         < v=4 n=new [a]
+         > v=4 n=new names=[* b]
+         > v=4 n=new names=[* b q]
+         expect state 1 cds missing=[q]",
+    );
+}
+
 #[test]
 fn untimed_source_has_no_overdue_states() {
     let store = replay(
@@ -155,7 +171,7 @@ fn names_of_a_first_recorded_nack_are_not_owed() {
     );
 }
 
-/// A change of names with the nonce of a NACK is no ACK, although no response has the nonce.
+/// A change of names with the nonce of a NACK accepts nothing, although no response has the nonce.
 #[test]
 fn change_of_names_after_an_unrecorded_response_is_no_verdict() {
     holds(

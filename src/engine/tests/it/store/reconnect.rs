@@ -17,7 +17,7 @@ fn ignores_nonce_of_previous_stream() {
         "{S01}> v=X n=A names=[foo bar]
          expect message 4 subscribe class=initial answers=
          expect state 1 eds closed last_state=synced in_force=X
-         expect state 2 eds synced reported=X in_force=X offered= missing=[]
+         expect state 2 eds idle reported=X in_force=X offered= missing=[]
          expect resource 2 eds foo kept version=X acked_version=X"
     ));
 }

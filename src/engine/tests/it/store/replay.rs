@@ -206,7 +206,8 @@ fn facts(store: &Store) -> String {
         };
         let held = |r: &&xdscope_engine::store::ResourceFact| match &r.refusal {
             _ if !r.is_ignored() && is_empty_glob(r) => false,
-            Some(refusal) if refusal.is_removal => r.in_force.is_some(),
+            // The client no longer asks for a released resource.
+            Some(refusal) if refusal.is_removal && r.state.word() != "released" => r.in_force.is_some(),
             Some(_) if r.in_force.is_none() => false,
             _ if r.is_ignored() => false,
             _ if r.is_removal_unanswered => true,
