@@ -13,7 +13,7 @@ fn broken_constraints(broken: &BrokenConstraints) -> Vec<String> {
     })
 }
 
-/// Returns the lines of [`broken_constraints`] for a NACK. A text that names the field of none has
+/// Returns the lines of `broken_constraints` for a NACK. A text that names the field of none has
 /// another reason: there are no lines then.
 pub fn constraints_of_nack(broken: &BrokenConstraints, has_text: bool) -> Vec<String> {
     if has_text && !has_named(broken) { Vec::new() } else { broken_constraints(broken) }
