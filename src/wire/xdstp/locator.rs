@@ -225,7 +225,7 @@ mod tests {
         put_len_field(&mut bytes, 1, locator.as_bytes());
         assert_eq!(uri(&bytes).as_deref(), Some(locator));
         assert_eq!(decode(&bytes), None, "written as it came, not as a message");
-        assert_eq!(uri(locator.as_bytes()), None, "a text is no message");
+        assert_eq!(uri(locator.as_bytes()), None, "a text is not a message");
         assert_eq!(entry_uri(locator.as_bytes()).as_deref(), Some(locator), "a string in an entry");
         let structured = encode(locator).expect("a locator");
         assert_eq!((text(&structured), entry_uri(&structured).as_deref()), (None, Some(locator)));
