@@ -26,11 +26,7 @@ pub enum OfferVerdict {
 }
 
 impl OfferVerdict {
-    /// All verdicts.
-    pub const ALL: [OfferVerdict; 4] =
-        [OfferVerdict::Pending, OfferVerdict::Acked, OfferVerdict::Refused, OfferVerdict::Skipped];
-
-    /// The word in the JSON contract.
+    /// Returns the word that views show.
     pub fn word(self) -> &'static str {
         match self {
             OfferVerdict::Pending => "pending",
