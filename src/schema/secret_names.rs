@@ -81,6 +81,51 @@ const HEADER_PARTS: [&str; 14] = [
     "-jwt",
 ];
 
+/// Last words of the names of headers that tell of a secret without having it: `token_class`.
+const PROPERTY_WORDS: [&str; 28] = [
+    "bucket",
+    "class",
+    "cluster",
+    "count",
+    "enabled",
+    "endpoint",
+    "expiration",
+    "expires",
+    "expiry",
+    "issuer",
+    "kind",
+    "length",
+    "limit",
+    "mode",
+    "name",
+    "path",
+    "policy",
+    "present",
+    "provider",
+    "required",
+    "scope",
+    "scopes",
+    "size",
+    "status",
+    "ttl",
+    "type",
+    "url",
+    "version",
+];
+
+/// Last words of keys whose values are written by machines, and also of words in sentences.
+const SENTENCE_WORDS: [&str; 9] =
+    ["auth", "authn", "authz", "csrf", "jwt", "oauth", "session", "signature", "xsrf"];
+
+/// First words of the names of functions.
+const VERBS: [&str; 22] = [
+    "add", "async", "create", "decode", "delete", "encode", "fetch", "generate", "get", "handle", "load",
+    "make", "on", "parse", "process", "read", "refresh", "set", "update", "validate", "verify", "write",
+];
+
+/// First words of the names of functions that return a value or take one.
+const ACCESSORS: [&str; 5] = ["generate", "get", "read", "set", "update"];
+
 /// Last words of keys with a secret in their value. Words may be written together: `dbpassword`.
 const KEY_ENDINGS: [&str; 15] = [
     "password",
@@ -192,7 +237,19 @@ const BLOCKS: [&str; 3] = ["keys", "users", "contextextensions"];
 const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
 
 /// Query parameters with a secret in their value, besides those with the name of a key.
-const PARAMETERS: [&str; 6] = ["key", "sig", "signature", "auth", "session", "sid"];
+const PARAMETERS: [&str; 11] = [
+    "key",
+    "sig",
+    "signature",
+    "auth",
+    "session",
+    "sid",
+    "code",
+    "code_verifier",
+    "assertion",
+    "client_assertion",
+    "samlresponse",
+];
 
 /// Words of which each name of a secret has one, besides those above. Names may have separators
 /// between their words and numbers: `pkcs_12`.
@@ -282,7 +339,7 @@ impl SecretNames {
         let name = shown_ending(name).to_ascii_lowercase();
         HEADERS.contains(&&*name)
             || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            || HEADER_PARTS.iter().any(|part| name.contains(part))
+            || HEADER_PARTS.iter().any(|part| name.contains(part)) && !is_property(&name)
             || self.headers.contains(&name)
             || is_header_by_words(&name)
             || self.is_key(&name)
@@ -326,7 +383,33 @@ impl SecretNames {
             let name = joined(&shown_ending(name));
             self.in_texts.contains(&name) || FIELD_ENDINGS.iter().any(|ending| name.ends_with(ending))
         };
-        self.is_key(name) || !name.contains('_') && self.is_header(name) || is_field()
+        let is_header = || !name.contains(['_', ' ']) && !is_camel_case(name) && self.is_header(name);
+        self.is_key(name) || is_header() || is_field()
+    }
+
+    /// Whether a name is that of a session. The value may be a word: a rate limit may count
+    /// `session: blue`.
+    pub(super) fn is_session(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case("session") && !self.is_added(name)
+    }
+
+    /// Whether a name in a sentence is a word of the sentence: the value behind it must look like a
+    /// credential.
+    pub(super) fn is_sentence_word(&self, name: &str) -> bool {
+        let end = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_last = |word: &&str| {
+            let front = end.len().checked_sub(word.len()).and_then(|len| end.split_at_checked(len));
+            front.is_some_and(|(front, last)| {
+                last.eq_ignore_ascii_case(word) && !front.ends_with(|c: char| c.is_alphanumeric())
+            })
+        };
+        !name.contains('-') && SENTENCE_WORDS.iter().any(is_last) && !self.is_added(name)
+    }
+
+    /// Whether a user added a name.
+    fn is_added(&self, name: &str) -> bool {
+        let joined = joined(name);
+        self.keys.contains(&joined) || self.headers.iter().any(|header| header.eq_ignore_ascii_case(name))
     }
 
     /// Whether the quoted texts of a list or an object behind a name in a text are secrets.
@@ -343,6 +426,30 @@ fn is_header_by_words(name: &str) -> bool {
         (Some(last), _) => HEADER_WORDS.contains(&last),
         _ => false,
     }
+}
+
+/// Whether the name of a header, in lower case, tells of a secret without having it.
+fn is_property(name: &str) -> bool {
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
+    PROPERTY_WORDS.contains(&last)
+}
+
+/// Whether a name is one word with capitals in it.
+fn is_camel_case(name: &str) -> bool {
+    let is_inner = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    !name.contains('-') && name.as_bytes().windows(2).any(is_inner)
+}
+
+/// Whether a name in a text is that of a function: `asyncGetAccessToken`.
+pub(super) fn is_function(name: &str) -> bool {
+    if !is_camel_case(name) {
+        return false;
+    }
+    let words = words(&shown_ending(name));
+    let Some(first) = words.first().map(String::as_str) else { return false };
+    // The result of a function may follow its name: `getToken: ...`.
+    let is_accessor = words.len() == 2 && ACCESSORS.contains(&first);
+    words.len() > 1 && VERBS.contains(&first) && !is_accessor
 }
 
 /// Returns the plain spelling of a character: of a letter of full width, the letter; of an

@@ -7,8 +7,9 @@ use regex::bytes::{Captures, Match, Regex};
 
 use super::nested::{self, Group};
 use super::schemes::SCHEMES;
-use super::values::{Words, block, value};
-use crate::secret_names::SecretNames;
+use super::url::is_value;
+use super::values::{Words, block, has_digit, is_code, is_credential, value};
+use crate::secret_names::{SecretNames, is_function};
 
 /// Words in front of `key`, with a space between.
 pub(super) const KEY_KINDS: &str =
@@ -74,6 +75,12 @@ static KEY_MEMBER: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a pattern of ours")
 });
 
+/// Words in front of `secret` in errors about a secret that has no content.
+const SECRET_KINDS: [&str; 7] = ["duplicate", "dynamic", "missing", "SDS", "static", "TLS", "unknown"];
+
+/// Longest such word that is read, in bytes.
+const MAX_KIND_BYTES: usize = 16;
+
 /// Most bytes between a name and its value.
 const MAX_GAP_BYTES: usize = 256;
 
@@ -135,7 +142,7 @@ impl Search<'_> {
         while let Some(all) = MEMBER.find_at(self.text, from) {
             // A value may be a name with a value itself.
             from = all.end();
-            if !self.names.may_be_in(all.as_bytes()) {
+            if !self.names.may_be_in(all.as_bytes()) && !is_encoded_code(all.as_bytes()) {
                 continue;
             }
             let Some(member) = MEMBER.captures_at(self.text, all.start()) else { break };
@@ -176,12 +183,17 @@ impl Search<'_> {
         let word = name_text(name)?;
         let Some(separator) = member.get(2) else {
             let is_secret = self.names.is_key(word);
-            return is_secret.then(|| value(self.text, all.end(), false, Words::Credentials)).flatten();
+            let found =
+                is_secret.then(|| value(self.text, all.end(), false, Words::Credentials)).flatten()?;
+            return (!is_code(&self.text[found.clone()])).then_some(found);
         };
         if separator.as_bytes().starts_with(b"%") {
             return self.encoded_value(name, word, all.end());
         }
         if !self.names.is_name_in_text(word) || matches!(separator.as_bytes(), b"{" | b"<") {
+            return None;
+        }
+        if self.is_sentence && names_kind(self.text, name) {
             return None;
         }
         let is_member = separator.as_bytes() == b":" && self.starts_line(all);
@@ -192,8 +204,12 @@ impl Search<'_> {
         let doubled = usize::from(self.text.get(all.end()) == separator.as_bytes().last());
         let at = behind_space(self.text, all.end() + doubled);
         let is_operator = doubled > 0 || separator.as_bytes().contains(&b'-');
-        let words = if is_operator { Words::Credentials } else { self.words };
+        let is_scope = doubled > 0 && separator.as_bytes() == b":";
+        let words = if is_operator || self.precedes_words(word) { Words::Credentials } else { self.words };
         let found = value(self.text, at, is_member && !self.is_sentence, words)?;
+        if self.is_other(word, &self.text[found.clone()], is_scope) {
+            return None;
+        }
         if word.to_ascii_lowercase().contains("cookie") {
             let len = COOKIES.find(&self.text[found.end..]).map_or(0, |cookies| cookies.len());
             return Some(found.start..found.end + len);
@@ -206,6 +222,23 @@ impl Search<'_> {
         let credential = value(self.text, behind_space(self.text, found.end), false, Words::Unusual)?;
         let word = &self.text[credential.clone()];
         (!word.contains(&b'=') && !word.eq_ignore_ascii_case(b"token")).then_some(credential)
+    }
+
+    /// Whether words may follow a name, so that its value must look like a credential.
+    fn precedes_words(&self, name: &str) -> bool {
+        self.names.is_session(name)
+            || self.is_sentence && (is_function(name) || self.names.is_sentence_word(name))
+    }
+
+    /// Whether what looks like a value is code, a word, or another member.
+    fn is_other(&self, name: &str, value: &[u8], is_scope: bool) -> bool {
+        if is_scope {
+            return !has_digit(value) || is_code(value);
+        }
+        if self.names.is_session(name) {
+            return !is_credential(value) || starts_member(value);
+        }
+        self.is_sentence && is_function(name) && !has_digit(value)
     }
 
     /// Whether nothing but quotes and the mark of a list item precedes a name in its line.
@@ -236,17 +269,18 @@ impl Search<'_> {
             let next = memchr::memmem::find(&self.text[start..], b"%26");
             self.encoded_end = next.map_or(self.text.len(), |next| start + next);
         }
-        value(&self.text[..self.encoded_end], start, false, Words::Any)
+        let found = value(&self.text[..self.encoded_end], start, false, Words::Any)?;
+        is_value(if is_encoded { &word[2..] } else { word }, &self.text[found.clone()]).then_some(found)
     }
 
     /// Collects values whose name is the value of another member, as of
     /// `{"name": "x-api-key", "value": "..."}`.
     fn named_values(&mut self) {
         let secret = |name: &Captures<'_>| {
-            let (all, name) = (name.get(0)?, name.get(1)?);
-            self.names.is_header(name_text(name)?).then(|| all.range())
+            let (all, name) = (name.get(0)?, name_text(name.get(1)?)?);
+            self.names.is_header(name).then(|| (all.range(), self.names.is_session(name)))
         };
-        let secrets: Vec<Range<usize>> =
+        let secrets: Vec<(Range<usize>, bool)> =
             named(&NAME, self.text, self.names).filter_map(|name| secret(&name)).collect();
         if secrets.is_empty() {
             return;
@@ -266,7 +300,7 @@ impl Search<'_> {
                 members.push((member.start(), group));
             }
         }
-        for name in secrets {
+        for (name, is_session) in secrets {
             let next = members.partition_point(|(start, _)| *start < name.end);
             let behind = members.get(next).filter(|(start, _)| is_one_object(self.text, name.end, *start));
             let front = || {
@@ -274,7 +308,9 @@ impl Search<'_> {
                 last.filter(|(_, group)| is_one_object(self.text, group.end, name.start))
             };
             if let Some((_, group)) = behind.or_else(front) {
-                self.found.extend(group.values.iter().cloned());
+                let is_value =
+                    |place: &&Range<usize>| !is_session || is_credential(&self.text[(*place).clone()]);
+                self.found.extend(group.values.iter().filter(is_value).cloned());
             }
         }
     }
@@ -292,6 +328,27 @@ pub(super) fn named<'a>(
 
 pub(super) fn name_text(name: Match<'_>) -> Option<&str> {
     std::str::from_utf8(name.as_bytes()).ok()
+}
+
+/// Whether a name is `secret` behind a word for a kind of secret: the value is the name of one.
+fn names_kind(text: &[u8], name: Match<'_>) -> bool {
+    let front = text[..name.start()].trim_ascii_end();
+    let len = front.iter().rev().take(MAX_KIND_BYTES).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let kind = &front[front.len() - len..];
+    name.as_bytes().eq_ignore_ascii_case(b"secret")
+        && SECRET_KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Whether a name and its separator are those of an encoded authorization code.
+fn is_encoded_code(member: &[u8]) -> bool {
+    let last = member.len().checked_sub(b"code%3d".len()).map(|from| &member[from..]);
+    last.is_some_and(|last| last.eq_ignore_ascii_case(b"code%3d"))
+}
+
+/// Whether a value begins with a name and `=`.
+fn starts_member(value: &[u8]) -> bool {
+    let len = value.iter().take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
+    len > 0 && value.get(len) == Some(&b'=') && value.len() > len + 1
 }
 
 /// Returns the offset behind spaces, and behind line breaks in front of a quote.

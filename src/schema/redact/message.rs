@@ -1,5 +1,7 @@
 //! Redaction of messages by their descriptors.
 
+use super::references::is_reference;
+use super::values::has_credential;
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, schemes, shown};
 use crate::message_name;
 use crate::pools::pool::Pool;
@@ -77,17 +79,26 @@ impl Redactor {
     fn secret_values(&self, table: &MessageTable, bytes: &[u8]) -> u64 {
         let Some(named) = &table.named_value else { return 0 };
         let values = named.values.iter().fold(0, |bits, number| bits | field_bit(*number));
+        let mut names_session = false;
         let is_secret = |field: WireField<'_>| {
             let Value::Len(text) = field.value else { return false };
             if field.number == named.name {
-                let name = if named.is_path { last_text(text) } else { text };
-                return self.names().is_header(&String::from_utf8_lossy(name));
+                let name = String::from_utf8_lossy(if named.is_path { last_text(text) } else { text });
+                let is_session = self.names().is_session(&name);
+                names_session |= is_session;
+                return !is_session && self.names().is_header(&name);
             }
             let has_scheme =
                 || scheme_len(text, &schemes::HEADER_SCHEMES).is_some_and(|len| len < text.len());
             named.values.contains(&field.number) && has_scheme()
         };
-        if Fields::new(bytes).map_while(Result::ok).any(is_secret) { values } else { 0 }
+        if Fields::new(bytes).map_while(Result::ok).any(is_secret) {
+            return values;
+        }
+        let is_credential =
+            |field: WireField<'_>| named.values.contains(&field.number) && has_credential(field.bytes());
+        let is_secret = names_session && Fields::new(bytes).map_while(Result::ok).any(is_credential);
+        if is_secret { values } else { 0 }
     }
 
     /// Returns the redacted value of a field, or `None` to keep the value.
@@ -131,7 +142,9 @@ impl Redactor {
             (Value::Len(value), FieldKind::Message(inner)) if field.number == 2 => {
                 self.message(pool, *inner, value, depth.below())
             }
-            (Value::Len(value), _) if field.number == 2 && is_secret => self.replace(value),
+            (Value::Len(value), _) if field.number == 2 && is_secret && !is_reference(value) => {
+                self.replace(value)
+            }
             _ => None,
         };
         rebuild(entry, clean, |rest| overwrite_rest(rest, |number| number == 2))
@@ -140,7 +153,7 @@ impl Redactor {
     /// Redacts the secret value of a header or the like. Keeps matchers of nothing but a scheme.
     fn named_secret(&self, pool: &Pool, kind: &FieldKind, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let FieldKind::Message(place) = kind else {
-            return if is_scheme(value) { None } else { self.replace(value) };
+            return if is_scheme(value) || is_reference(value) { None } else { self.replace(value) };
         };
         let (pool, _, table) = self.definition(pool, *place, depth)?;
         if table.form == JsonForm::Value {
@@ -150,7 +163,9 @@ impl Redactor {
             return self.secret(pool, kind, value, depth);
         }
         let clean = |field: &WireField<'_>| match (field.value, &table.field(field.number)?.kind) {
-            (Value::Len(text), FieldKind::String) if !is_scheme(text) => self.replace(text),
+            (Value::Len(text), FieldKind::String) if !is_scheme(text) && !is_reference(text) => {
+                self.replace(text)
+            }
             (Value::Len(inner), kind @ FieldKind::Message(_)) => {
                 self.secret(pool, kind, inner, depth.below())
             }
@@ -289,10 +304,13 @@ impl Redactor {
     fn shown_in_unknown(&self, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let is_text = std::str::from_utf8(value)
             .is_ok_and(|text| !text.contains(|c: char| c < ' ' && !c.is_whitespace()));
-        if is_text || Fields::new(value).any(|field| field.is_err()) {
-            return self.shown(value);
+        let is_message = Fields::new(value).all(|field| field.is_ok());
+        let clean = if is_text || !is_message { self.shown(value) } else { None };
+        if !is_message {
+            return clean;
         }
-        self.shown_secrets(None, value, depth.below())
+        // A short text in a field is a text with its tag and length, which hide its first word.
+        self.shown_secrets(None, clean.as_deref().unwrap_or(value), depth.below()).or(clean)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Detection of private keys in arbitrary bytes by the lines of PEM blocks.
+//! Detection of private keys in arbitrary bytes by the lines of PEM blocks and of PuTTY's files.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +8,17 @@ use memchr::memmem;
 use xdscope_wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 
 /// The end of the first and last line of a PEM block with a private key of any kind.
-static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));
+static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY"));
+
+/// Text after the label: of a block of OpenPGP, another word.
+const LABEL_ENDS: [&[u8]; 2] = [b"-----", b" BLOCK-----"];
+
+/// The line of a key file of PuTTY in front of the private part: "PPK file format" in the manual.
+static PRIVATE_LINES: LazyLock<memmem::Finder<'static>> =
+    LazyLock::new(|| memmem::Finder::new("Private-Lines:"));
+
+/// Maximum size of the line break in front of a key, with escapes, in bytes.
+const MAX_BREAK_BYTES: usize = 16;
 
 /// Maximum distance between `-----BEGIN` or `-----END` and the label, in bytes. The longest known
 /// word is `ENCRYPTED`.
@@ -26,7 +36,7 @@ pub(super) fn clean(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<
 ///
 /// Many tags and lengths are letters, so that a key can seem to extend across several fields.
 pub(super) fn clean_fields(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
-    LABEL.find(bytes)?;
+    LABEL.find(bytes).or_else(|| PRIVATE_LINES.find(bytes))?;
     let mut heads = Vec::new();
     put_heads(bytes, 0, &mut heads);
     cover(bytes, &heads, mark)
@@ -35,8 +45,8 @@ pub(super) fn clean_fields(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Opti
 /// Overwrites private keys except for the ranges in `fixed`, which must be sorted.
 fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
-    for at in LABEL.find_iter(bytes) {
-        let Some(place) = key(bytes, at).filter(|place| !place.is_empty()) else { continue };
+    let blocks = LABEL.find_iter(bytes).filter_map(|at| key(bytes, at));
+    for place in blocks.chain(putty_keys(bytes)).filter(|place| !place.is_empty()) {
         let secret = bytes.get(place.clone()).unwrap_or_default();
         let within = fixed.get(fixed.partition_point(|range| range.end <= place.start)..).unwrap_or_default();
         let within = within.iter().take_while(|range| range.start < place.end);
@@ -107,6 +117,9 @@ pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
 /// line.
 fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let head = bytes.get(at.saturating_sub(MAX_LABEL_PREFIX)..at)?;
+    let behind = bytes.get(at + LABEL.needle().len()..)?;
+    let label_end = LABEL_ENDS.iter().find(|end| behind.starts_with(end))?;
+    let is_pgp = label_end.starts_with(b" ");
     let begin = memmem::rfind(head, b"-----BEGIN ");
     let end = memmem::rfind(head, b"-----END ");
     if end > begin {
@@ -115,11 +128,50 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         return Some(line - body..line);
     }
     begin?;
-    let from = at + LABEL.needle().len();
+    let from = at + LABEL.needle().len() + label_end.len();
     let rest = bytes.get(from..)?;
     let line = memmem::find(rest, b"-----").unwrap_or(rest.len());
-    let body = rest.iter().take(line).take_while(|byte| is_key_byte(**byte) || b":,-".contains(byte)).count();
+    // The headers of OpenPGP hold any text.
+    let is_body = |byte: &&u8| {
+        is_key_byte(**byte) || b":,-".contains(byte) || is_pgp && byte.is_ascii_graphic() && **byte != b'*'
+    };
+    let is_redacted = rest.starts_with(b"[redacted ");
+    let body = if is_redacted { 0 } else { rest.iter().take(line).take_while(is_body).count() };
     Some(from..from + body)
+}
+
+/// Returns the private parts of key files of PuTTY: what is between the number of lines and the
+/// code that authenticates them.
+pub(super) fn putty_keys(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    PRIVATE_LINES.find_iter(bytes).map(|at| {
+        let number = at + PRIVATE_LINES.needle().len();
+        let is_number = |byte: &&u8| **byte == b' ' || byte.is_ascii_digit();
+        let number = number + bytes[number..].iter().take(MAX_BREAK_BYTES).take_while(is_number).count();
+        let from = number + break_len(&bytes[number..]);
+        let len = bytes[from..].iter().take_while(|byte| is_key_byte(**byte)).count();
+        let (mut body, rest) = bytes[from..].split_at(len);
+        if rest.starts_with(b"-MAC") || rest.starts_with(b"-Hash") {
+            body = body.strip_suffix(b"Private").unwrap_or(body);
+        }
+        for line_break in [&b"\\n"[..], b"\\r"] {
+            body = body.trim_ascii_end();
+            body = body.strip_suffix(line_break).unwrap_or(body);
+        }
+        from..from + body.len()
+    })
+}
+
+/// Returns the length of the line break that a text begins with, also with escapes.
+fn break_len(text: &[u8]) -> usize {
+    let mut len = 0;
+    while len < MAX_BREAK_BYTES {
+        len += match text.get(len..) {
+            Some([b'\\', b'n' | b'r', ..]) => 2,
+            Some([b' ' | b'\n' | b'\r', ..]) => 1,
+            _ => break,
+        };
+    }
+    len
 }
 
 /// Whether a byte can belong to a key: base64, line breaks (also escaped), and the words of header

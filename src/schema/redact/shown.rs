@@ -1,14 +1,16 @@
-//! Secrets that texts show by their form, whatever the field: in URLs, behind the scheme of an
-//! authorization, behind secret names, and private keys in base64.
+//! Secrets that texts show by their form, whatever the field: tokens and JWTs, in URLs and logins,
+//! behind the scheme of an authorization, behind secret names, and encoded private keys.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use super::encoded_keys::{BASE64_STARTS, HEX_STARTS};
 use super::plain::PlainText;
+use super::references::starts_reference;
 use super::schemes::SCHEMES;
-use super::{members, schemes, url, wordings};
+use super::{encoded_keys, forms, jwt, logins, members, schemes, url, wordings};
 use crate::json::walk::redacted;
 use crate::secret_names::SecretNames;
 
@@ -27,10 +29,6 @@ const ESCAPES: &str =
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
 
-/// The beginning of a PEM block in base64.
-static PEM: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?-u)LS0tLS1CRUdJTi[A-Za-z0-9+/_\r\n-]+=*").expect("a pattern of ours"));
-
 /// Texts that may have secrets behind a scheme or a name, or a key in base64.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let schemes = SCHEMES.join("|");
@@ -40,7 +38,8 @@ static HINT: LazyLock<Regex> = LazyLock::new(|| {
         format!(r#"{name}[\\"'` \t\]]{{0,12}}(?:[:={{><(]|%3)"#),
         format!(r#"{name}[\\"'`\s]{{1,12}}(?:is|was|are|were|equals|set|changed|of|as|to|["'`])"#),
         format!(r"-[A-Za-z0-9_.-]{{0,32}}{name}[ \t]"),
-        r#"["'][ \t]{0,8},\s{0,8}\\{0,7}["']|identified\s|kty|passw(?:or)?d\s|@(?:tcp|unix)\(|LS0tLS1CRUdJTi"#.to_owned(),
+        r#"["'][ \t]{0,8},\s{0,8}\\{0,7}["']|identified\s|kty|passw(?:or)?d\s|@(?:tcp|unix)\("#.to_owned(),
+        format!("{BASE64_STARTS}|{HEX_STARTS}"),
         r#"[\s"']-[pawu]"#.to_owned(),
         UNUSUAL.to_owned(),
         ESCAPES.to_owned(),
@@ -50,7 +49,12 @@ static HINT: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Whether bytes may contain such secrets. Takes little time.
 pub(super) fn may_have_secrets(bytes: &[u8], names: &SecretNames) -> bool {
-    !names.is_empty() || url::may_have_secrets(bytes) || HINT.is_match(bytes)
+    !names.is_empty()
+        || url::may_have_secrets(bytes)
+        || jwt::may_have_tokens(bytes)
+        || logins::has_passwords(bytes)
+        || forms::may_have_tokens(bytes)
+        || HINT.is_match(bytes)
 }
 
 /// Returns the ranges of the secrets in a text, in order of their kind.
@@ -62,26 +66,25 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
         let places = find_plain(&plain.bytes, names, is_sentence);
         found.extend(places.iter().filter_map(|place| plain.place(place)));
     }
-    found.retain(|place| !is_filled(&text[place.clone()]));
+    found.retain(|place| {
+        !is_filled(&text[place.clone()]) && !starts_reference(&text[place.start..], place.len())
+    });
     found
 }
 
 /// Returns the ranges of the secrets in a text whose names are spelled plainly.
 fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
     let mut found = url::find(text, names);
+    jwt::find(text, &mut found);
+    forms::find(text, &mut found);
+    logins::find(text, is_sentence, &mut found);
     if names.is_empty() && !is_sentence && !HINT.is_match(text) {
         return found;
     }
     schemes::find(text, &mut found);
     members::find(text, names, is_sentence, &mut found);
-    wordings::find(text, names, is_sentence, &mut found);
-    let is_key = |block: &regex::bytes::Match<'_>| {
-        let head: Vec<u8> =
-            block.as_bytes().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(88).collect();
-        let head = super::readings::TextReading::of_base64(&head);
-        memchr::memmem::find(&head, b"PRIVATE KEY").is_some()
-    };
-    found.extend(PEM.find_iter(text).filter(is_key).map(|block| block.range()));
+    wordings::find(text, names, &mut found);
+    encoded_keys::find(text, &mut found);
     found
 }
 

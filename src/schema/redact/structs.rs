@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use super::references::is_reference;
+use super::values::has_credential;
 use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest};
 use crate::json::named_value::{VALUE_FIELDS, is_key_set_name};
 use crate::message_name;
@@ -75,6 +77,7 @@ impl Redactor {
     /// Reads the members that tell what the others mean.
     fn facts(&self, bytes: &[u8]) -> StructFacts {
         let mut facts = StructFacts::default();
+        let mut names_session = false;
         for entry in Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == FIELDS) {
             let (mut key, mut value) = (None, None);
             for field in Fields::new(entry.bytes()).map_while(Result::ok) {
@@ -95,11 +98,13 @@ impl Redactor {
                 Fields::new(value.bytes()).map_while(Result::ok).filter(|f| f.number == STRING_VALUE).last()
             });
             match text {
+                Some(text) if is_name && self.names().is_session(&text.text()) => names_session = true,
                 Some(text) if is_name => facts.names_secret |= self.names().is_header(&text.text()),
                 Some(text) => facts.type_url = Some(text.text().into_owned()),
                 None => {}
             }
         }
+        facts.names_secret |= names_session && has_credential(bytes);
         facts
     }
 
@@ -109,7 +114,10 @@ impl Redactor {
         // The last of several keys counts, but each may tell of a secret.
         let mut means = Meaning::Unknown;
         for key in keys {
-            means = match (means, self.member_meaning(of, facts, &key.text(), depth)) {
+            let key = key.text();
+            let is_word = self.names().is_session(&key) && has_word(entry);
+            means = match (means, self.member_meaning(of, facts, &key, depth)) {
+                (_, Meaning::Secret) if is_word && !matches!(of, Meaning::Secret) => Meaning::Unknown,
                 (Meaning::Secret, _) => Meaning::Secret,
                 (_, newer) => newer,
             };
@@ -199,6 +207,7 @@ impl Redactor {
         }
         let clean = |field: &WireField<'_>| match (field.number, field.value) {
             (STRING_VALUE, Value::Len(text)) => match means {
+                Meaning::Secret if is_reference(text) => None,
                 Meaning::Secret => self.replace(text),
                 Meaning::KeySet => jwks::clean(text, &|secret| self.replace(secret)),
                 _ => None,
@@ -253,6 +262,13 @@ impl Redactor {
 fn string_value(value: &[u8]) -> Option<Cow<'_, str>> {
     let text = Fields::new(value).map_while(Result::ok).filter(|field| field.number == STRING_VALUE).last();
     text.map(|text| String::from_utf8_lossy(text.bytes()))
+}
+
+/// Whether the value of a member is a text that does not look like a credential.
+fn has_word(entry: &[u8]) -> bool {
+    let value = Fields::new(entry).map_while(Result::ok).filter(|field| field.number == 2).last();
+    let text = value.and_then(|value| string_value(value.bytes()).map(Cow::into_owned));
+    text.is_some_and(|text| !has_credential(text.as_bytes()))
 }
 
 /// Whether an element of a list is an option of a command line or the name of a header rather than

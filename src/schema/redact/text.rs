@@ -8,12 +8,14 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::known::FoundSecret;
-use super::shown;
+use super::{raw, shown};
 use crate::secret_names::SecretNames;
 
 /// PEM blocks of private keys, including truncated blocks and blocks with escaped line breaks.
 static PEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|$)")
+    Regex::new(
+        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)",
+    )
         .expect("a pattern of ours")
 });
 
@@ -35,6 +37,9 @@ pub(super) fn clean(
     }
     for found in PEM.find_iter(text) {
         holes.push((found.range(), mark_of(&found.range())));
+    }
+    for place in raw::putty_keys(text.as_bytes()).filter(|place| !place.is_empty()) {
+        holes.push((place.clone(), mark_of(&place)));
     }
     for place in shown::find(text.as_bytes(), names, true) {
         let place = text.floor_char_boundary(place.start)..text.ceil_char_boundary(place.end);

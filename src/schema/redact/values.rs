@@ -1,29 +1,60 @@
 //! Values behind names: quoted texts, words, and blocks of YAML.
 
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::references::names_secret;
 
 /// Longest part of a word that is read to see whether it is a value, in bytes: a text of 100,000
 /// names without spaces must not be read 100,000 times.
 const MAX_SAMPLE_BYTES: usize = 256;
 
+/// Shortest word that is a credential whatever its letters are, in bytes.
+const MIN_LONG_BYTES: usize = 16;
+
+/// Longest word of sentences, in bytes.
+const MAX_ORDINARY_BYTES: usize = 16;
+
 /// Most backslashes in front of a quote: those of a text in JSON in JSON in JSON.
 const MAX_ESCAPES: usize = 7;
 
-/// Words of sentences, which are no secrets: `token: unexpected end`, `--token or --token-file`.
+/// Words of sentences, which are no secrets: `token: unexpected end`, `--token or --token-file`,
+/// and of the reasons of Envoy: `jwt: issuer mismatch`.
 const ORDINARY_WORDS: &str = "\
-    a aborted absent after already an and another are argument as at audience available bad be \
-    because been before being both but by bytes can canceled cancelled cannot client closed \
-    connection context corrupt could deadline decode decoding denied deprecated dial did \
-    disabled does either embedded empty enabled encode encoding end eof error exactly expected \
-    expired failed failure fetch field file flag for forbidden found from get given got had has \
-    have header http if illegal in insecure instead internal invalid is it its json length less \
-    line loading long lookup malformed may message mismatch missing more must name needs neither \
-    network new no not now of ok on one only open operation option optional or our parameter \
-    parse parsing permission post read reading refused rejected request required requires reset \
-    resource response rpc server short should start stat status stream string such syntax tcp \
-    that the this timeout to too ttl twice two type unable unauthenticated unauthorized \
-    unavailable undefined unexpected unknown unmarshal unset unsupported until value \
-    verification was were when which will with without write wrong x509 yaml";
+    a aborted absent added after algorithm already an and another application are argument as \
+    asked at attempted attempting audience authentication authorization available bad be \
+    because been before being both but by bytes cache cached can canceled cancelled cannot \
+    certificate cipher claim claims clearing client closed cluster code config configuration \
+    configured connection contains content context cookie corrupt corrupted could creating \
+    credential credentials curve data deadline decode decoding decrypt decryption deleted \
+    deleting denied deprecated dial did digest disabled discarding dispatched does downstream \
+    duplicate either embedded empty enabled encode encoding encrypt encryption end entered \
+    entry env eof error exactly exceeded exceeds expected expecting expired expiry extract \
+    extraction failed failing failure fetch fetched fetching field file filename files filter \
+    flag for forbidden format found from generated generating get given got had handle has \
+    have header headers host http if ignoring illegal in incomplete incorrect initiated \
+    insecure instead insufficient internal invalid is issuer it its json jwks jwt key keys kid \
+    lacks legacy length less line listener load loaded loading local locate long lookup \
+    malformed match may message method mismatch missed missing more multiple must mutually \
+    name namespace needs neither network new no non none not now null object obtained of ok on \
+    one only open operation option optional or our padding parameter parameters parse parsing \
+    pass password path permission please policy post previous private processing provided \
+    provider public query queued reached read reading ready received redirect refresh refused \
+    region rejected removed removing request required requires reset resolved resource \
+    response retrieved retry retrying returned reverse revoked route rpc scheme secret secrets \
+    section see sending sent server service session set setting shared short should shutting \
+    signature signing size skipping specified ssl start started starting stat state static \
+    status stored stream string subject succeeded successful successfully such syntax taking \
+    tcp that the this ticket tickets timeout tls to token tokens too trying ttl twice two type \
+    unable unauthenticated unauthorized unavailable undefined unexpected unexpectedly unknown \
+    unmarshal unrecognized unset unsupported until update updated updating upstream use used \
+    user username users using valid validated validating validation value values verification \
+    verified verify verifying version via waiting was we were when which will with without \
+    write wrong x509 x5c yaml";
+
+/// The words of sentences, for a quick search.
+static ORDINARY: LazyLock<HashSet<&str>> = LazyLock::new(|| ORDINARY_WORDS.split_whitespace().collect());
 
 /// The words without quotes that are taken for values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +92,7 @@ pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, words: Words) -> Opti
     let sample = &rest[..word_len(rest, MAX_SAMPLE_BYTES + 1, is_yaml)];
     let word = sample.trim_ascii_end();
     let is_long = sample.len() > MAX_SAMPLE_BYTES;
-    if is_other(word, words) || is_literal(word) || !is_long && !words.accept(word) {
+    if is_other(word, words) || is_literal(word) || names_secret(word) || !is_long && !words.accept(word) {
         return None;
     }
     let len = if is_long { word_len(rest, rest.len(), is_yaml) } else { sample.len() };
@@ -185,7 +216,34 @@ fn is_ordinary(word: &[u8]) -> bool {
     let bare = &word[begin..end];
     // Letters that are not of ASCII are no signs.
     bare.is_empty() && word.is_ascii()
-        || ORDINARY_WORDS.split(' ').any(|known| bare.eq_ignore_ascii_case(known.as_bytes()))
+        || bare.len() <= MAX_ORDINARY_BYTES
+            && std::str::from_utf8(bare).is_ok_and(|bare| ORDINARY.contains(&*bare.to_ascii_lowercase()))
+}
+
+/// Whether the byte at `at` begins a word: behind a sign, the beginning of the text, or an escape.
+pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
+    at == 0 || !text[at - 1].is_ascii_alphanumeric() || follows_escape(text, at)
+}
+
+/// Whether an escape ends at `at`: `%3D`, `\n`, `\x3d` or `\u003d`.
+pub(super) fn follows_escape(text: &[u8], at: usize) -> bool {
+    let ends_with = |start: &[u8], digits: usize| {
+        let Some(from) = at.checked_sub(start.len() + digits) else { return false };
+        text[from..at].starts_with(start) && text[at - digits..at].iter().all(u8::is_ascii_hexdigit)
+    };
+    let is_break = at >= 2 && text[at - 2] == b'\\' && b"nrt".contains(&text[at - 1]);
+    is_break || ends_with(b"%", 2) || ends_with(b"\\x", 2) || ends_with(b"\\u", 4)
+}
+
+/// Whether a word is code: a type or a call of C++.
+pub(super) fn is_code(word: &[u8]) -> bool {
+    word.ends_with(b"_t") || [&b"::"[..], b"()"].iter().any(|sign| memchr::memmem::find(word, sign).is_some())
+}
+
+/// Whether bytes contain a word that looks like a credential, or a long one.
+pub(super) fn has_credential(bytes: &[u8]) -> bool {
+    let is_unusual = |word: &[u8]| word.len() >= MIN_LONG_BYTES || is_credential(word);
+    bytes.split(|byte| !byte.is_ascii_graphic()).any(is_unusual)
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex};
 
 use super::members::{KEY_KINDS, name_text, named};
-use super::values::{Words, is_credential, value};
+use super::values::{Words, value};
 use crate::secret_names::SecretNames;
 
 /// Names with a verb.
@@ -63,16 +63,8 @@ static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u)(?:{})", options.join("|"))).expect("a pattern of ours")
 });
 
-/// Users and passwords in front of a host. What is before `@sha256` is the tag of an image.
-static LOGIN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?-u)\b[A-Za-z0-9._%+-]{1,64}:([^\s:@/"'<>,;()\[\]{}]{6,128})@(?:[A-Za-z0-9-]{1,63}\.|localhost|[A-Za-z0-9-]{1,63}:[0-9])"#)
-        .expect("a pattern of ours")
-});
-
 /// Collects the values in such wordings.
-///
-/// Only in a sentence is `a:b@c.d` a login: a name of a resource has no secrets.
-pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
+pub(super) fn find(text: &[u8], names: &SecretNames, found: &mut Vec<Range<usize>>) {
     // The value of a statement must look like a credential, also in quotes.
     let credential = |at| {
         let value = value(text, at, false, Words::Credentials)?;
@@ -88,16 +80,6 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &
             found.extend(password.get(1).and_then(|quote| value(text, quote.start(), false, Words::Any)));
             found.extend(password.get(2).and_then(|word| credential(word.start())));
         }
-    }
-    let password = |login: Captures<'_>| {
-        let (all, password) = (login.get(0)?, login.get(1)?);
-        let is_address =
-            ["mailto:", "sip:", "sips:"].iter().any(|scheme| all.as_bytes().starts_with(scheme.as_bytes()));
-        let is_image = text[password.end()..].starts_with(b"@sha256:");
-        (!is_address && !is_image && is_credential(password.as_bytes())).then(|| password.range())
-    };
-    if is_sentence {
-        found.extend(LOGIN.captures_iter(text).filter_map(password));
     }
     for pattern in [&NETRC, &COMMAND] {
         let values = pattern.find_iter(text).filter_map(|all| value(text, all.end(), false, Words::Unusual));

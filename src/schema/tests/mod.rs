@@ -1,7 +1,9 @@
 //! Tests of descriptors and decoding, with all message types, random messages and damaged messages.
 
+mod bare_secrets;
 mod discovery_fields;
 mod encoder;
+mod envoy_texts;
 mod explain;
 mod hostile;
 mod hostile_sets;
