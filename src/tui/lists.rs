@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use xdscope_engine::store::TypeState;
 use xdscope_present::report::{severity, state_word};
-use xdscope_wire::text::display_safe;
+use xdscope_present::text::markdown;
 
 use super::input::screen_id::ScreenId;
 use super::widgets::canvas::Span;
@@ -111,7 +111,7 @@ impl TextTable {
     pub(crate) fn markdown(&self, screen: ScreenId, hidden: &HiddenColumns) -> String {
         let is_shown =
             |at: usize| self.titles.get(at).is_some_and(|title| !hidden.is_hidden(screen, title.trim()));
-        let cell = |text: &String| display_safe(text.trim()).replace('\\', "\\\\").replace('|', "\\|");
+        let cell = |text: &String| markdown(text.trim());
         let line = |cells: &[String]| {
             let cells = cells.iter().enumerate().filter(|(at, _)| is_shown(*at)).map(|(_, text)| cell(text));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))

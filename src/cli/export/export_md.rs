@@ -7,11 +7,12 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use xdscope_engine::analysis::Analysis;
+use xdscope_engine::lint::Finding;
 use xdscope_engine::nack::{RefusedResource, nack_groups, nack_report};
 use xdscope_engine::problems::{Problem, ProblemFact};
 use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use xdscope_present::body_comparison::BodyComparison;
-use xdscope_present::text::shell_word;
+use xdscope_present::text::{markdown, shell_word};
 use xdscope_present::{node, report};
 use xdscope_schema::Schema;
 use xdscope_sources::ReplayPosition;
@@ -60,7 +61,8 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         return Err(CliError::new(Exit::No, what).next(format!("xdscope status {}", shell_word(name))));
     };
     let identity = Identity::of(&problem);
-    let bug = BugReport { problem: &problem, facts: &facts, schema: &schema, form };
+    let findings = &selected.findings;
+    let bug = BugReport { problem: &problem, findings, facts: &facts, schema: &schema, form };
     let mut text = bug.text();
     let refused = bug.refused().into_iter().map(|resource| resource.name.value).collect();
     let streams = streams_of_client(&problem, &facts);
@@ -120,6 +122,8 @@ fn streams_of_client(problem: &ProblemFact, store: &Store) -> Vec<StreamId> {
 /// The words of a bug report.
 struct BugReport<'a> {
     problem: &'a ProblemFact,
+    /// The findings to which the indices of the problem belong.
+    findings: &'a [Finding],
     facts: &'a Analysis,
     schema: &'a Arc<Schema>,
     form: &'static str,
@@ -130,7 +134,7 @@ impl BugReport<'_> {
         let (problem, store): (_, &Store) = (self.problem, self.facts);
         let (word, _) = report::problem_word(problem);
         let clock = store.clock();
-        let mut out = format!("# {}: {word}\n\n", markup(&report::problem_place(problem)));
+        let mut out = format!("# {}: {word}\n\n", markdown(&report::problem_place(problem)));
         let day = |at| {
             let at = jiff::Timestamp::from_second(clock.unix_seconds(at)?).ok()?;
             Some(at.strftime("%Y-%m-%d %H:%M:%S").to_string())
@@ -139,7 +143,7 @@ impl BugReport<'_> {
         if let Some((start, end)) = start.zip(day(store.now())) {
             let _ = writeln!(out, "Times are UTC, from {start} to {end}; ages count back from the end.\n");
         }
-        let _ = writeln!(out, "{}.\n", markup(&report::problem_with_reason(problem, &clock)));
+        let _ = writeln!(out, "{}.\n", markdown(&report::problem_with_reason(problem, &clock)));
         if let Some(quote) = problem.quote() {
             out.push_str("The client says:\n\n");
             block(&mut out, "text", quote);
@@ -174,7 +178,7 @@ impl BugReport<'_> {
             rows.push(("variant", stream.variant.map_or("opaque", |variant| variant.word()).to_owned()));
             rows.push(("control plane", stream.control_plane.as_deref().unwrap_or_default().to_owned()));
         }
-        let rules = problem.findings.iter().filter_map(|at| self.facts.findings().get(*at));
+        let rules = problem.findings.iter().filter_map(|index| self.findings.get(*index));
         let mut rules: Vec<&str> = rules.map(|finding| finding.rule.id).collect();
         rules.sort_unstable();
         rules.dedup();
@@ -182,7 +186,7 @@ impl BugReport<'_> {
         rows.push(("seen by", format!("xdscope {} ({})", env!("CARGO_PKG_VERSION"), self.form)));
         out.push_str("| | |\n|---|---|\n");
         for (label, text) in rows.iter().filter(|(_, text)| !text.is_empty() && text != "-") {
-            let _ = writeln!(out, "| {label} | {} |", markup(text));
+            let _ = writeln!(out, "| {label} | {} |", markdown(text));
         }
         out.push('\n');
     }
@@ -218,8 +222,8 @@ impl BugReport<'_> {
                 let _ = writeln!(
                     out,
                     "{}: {} (-), refused (+)\n",
-                    markup(&format!("{label} {}", compared.name)),
-                    markup(&good)
+                    markdown(&format!("{label} {}", compared.name)),
+                    markdown(&good)
                 );
                 block(out, "diff", &lines);
             }
@@ -279,7 +283,7 @@ fn script_section(out: &mut String, found: Option<&Reproduction>, source: &str) 
             "The arrow script of the problem has {}; `xdscope export {} --to script --output problem.xds` writes \
              the session, to attach to this report.",
             size(found.script.len() as u64),
-            markup(&shell_word(source))
+            markdown(&shell_word(source))
         );
         return;
     }
@@ -304,21 +308,4 @@ fn block(out: &mut String, kind: &str, text: &str) {
     let fence = "`".repeat(longest.max(2) + 1);
     let lines: Vec<_> = text.lines().map(display_safe).collect();
     let _ = writeln!(out, "{fence}{kind}\n{}\n{fence}\n", lines.join("\n"));
-}
-
-/// Escapes a text, so that Markdown shows it as it is.
-fn markup(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in display_safe(text).chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '@' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }

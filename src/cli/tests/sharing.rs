@@ -163,6 +163,17 @@ fn bug_reports_show_the_problem_again() {
 }
 
 #[test]
+fn bug_reports_of_one_node_name_its_own_rules() {
+    let script = "node a\nstream 1 ads\n1 > lds\n1 < lds v=1 n=a [l]\n1 > lds v=1 n=zzz\n1 > lds v=1 n=a\n\
+                  node b\nstream 2 ads\n2 > cds\n2 < cds v=1 n=b [x]\n2 > cds n=b nack=\"x: bad\"\n";
+    for (node, rule) in [("a", "nonce-unknown"), ("b", "nack")] {
+        let environment = Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+        let out = environment.run(&["export", "-", "--to", "md", "--node", node]).out;
+        assert!(out.contains(&format!("| rules | {rule} |")), "{node}: {out}");
+    }
+}
+
+#[test]
 fn bug_reports_of_large_pushes_have_the_resources_that_show_the_problem() {
     let comment = "x".repeat(400);
     let cluster = |name: &str, timeout: u8| {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::display_safe;
 use crate::event::{ApiVersion, Kind};
 
 /// Formats an age or a duration in up to two units, rounded down: `0.2s 41s 9m12s 2h05m 3d4h`.
@@ -100,14 +101,14 @@ pub fn plural(n: u64, noun: &str) -> String {
 
 /// Returns the short name of a type on screen: `CDS`, `CDS v2`.
 ///
-/// For other types, the last part of the message name as on the wire (not [`super::display_safe`]);
-/// `-` for an empty type URL.
+/// For other types, the last part of the message name, escaped for a terminal; `-` for an empty
+/// type URL.
 pub fn type_label(type_url: &str) -> String {
     match Kind::of_type_url(type_url) {
         Some((kind, ApiVersion::V3)) => kind.label().to_owned(),
         Some((kind, ApiVersion::V2)) => format!("{} v2", kind.label()),
         None if type_url.is_empty() => "-".to_owned(),
-        None => type_url.rsplit(['.', '/']).next().unwrap_or(type_url).to_owned(),
+        None => display_safe(type_url.rsplit(['.', '/']).next().unwrap_or(type_url)).into_owned(),
     }
 }
 

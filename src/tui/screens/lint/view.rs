@@ -11,7 +11,7 @@ use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
 use xdscope_engine::lint::Finding;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::wrap;
+use xdscope_present::text::{shell_word, wrap};
 use xdscope_wire::text::{count, display_safe, plural, time_of_day_secs};
 
 use crate::widgets::text::field;
@@ -177,7 +177,7 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         }
     }
     let rule = finding.rule.id;
-    add("check", &format!("xdscope lint {} --rule {rule}", common.info.rerun));
+    add("check", &format!("xdscope lint {} --rule {rule}", shell_word(&common.info.rerun)));
     lines
 }
 
