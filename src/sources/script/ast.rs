@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use xdscope_wire::Profile;
 use xdscope_wire::event::{ApiVersion, Dir, Kind, Method, Side, Time, TypeUrl, Variant};
+use xdscope_wire::{GapCause, Profile};
 
 /// A session as text, line by line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +63,15 @@ pub enum Statement {
         /// The message.
         body: MessageBody,
     },
+    /// Part of the copy of a stream is missing.
+    Gap {
+        /// The time of the line; `None` is 10 ms after the line above.
+        at: Option<Time>,
+        /// `None` refers to the stream opened last.
+        stream: Option<u32>,
+        /// Missing messages.
+        gap: ScriptGap,
+    },
     /// Ends a stream.
     End {
         /// The time of the line; `None` is 10 ms after the line above.
@@ -76,6 +85,19 @@ pub enum Statement {
     Expect(Expectation),
     /// A fault to act with on what is served from the script.
     Fault(String),
+}
+
+/// A missing part of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptGap {
+    /// Direction of the missing messages, if known.
+    pub dir: Option<Dir>,
+    /// Number of messages, as far as known.
+    pub messages: u64,
+    /// Number of bytes, as far as known.
+    pub bytes: u64,
+    /// Why the part is missing.
+    pub cause: GapCause,
 }
 
 /// The node of a client.

@@ -188,12 +188,18 @@ impl<'a> ScriptExporter<'a> {
         match &frame.what {
             FramePayload::Open(open) => self.open(number, open, first, frame.at),
             FramePayload::Message(message) => {
-                let Some(live) = self.streams.get_mut(&number) else { return };
+                let dir = message.dir();
                 let Some(bytes) = message.bytes(catalog) else {
                     self.notices.insert("messages whose content the recording has lost".into());
-                    return;
+                    let gap = ScriptGap {
+                        dir: Some(dir),
+                        messages: 1,
+                        bytes: message.size,
+                        ..ScriptGap::default()
+                    };
+                    return self.gap(number, frame.at, gap);
                 };
-                let dir = message.dir();
+                let Some(live) = self.streams.get_mut(&number) else { return };
                 let body = live.body(self.codec, dir, &bytes);
                 if dir == Dir::Req {
                     live.sends_node = live.stream.variant == Variant::Rest;
@@ -232,10 +238,21 @@ impl<'a> ScriptExporter<'a> {
             FramePayload::Intercepted(_) => {
                 self.notices.insert("what a tap with faults did".into());
             }
-            FramePayload::Gap { .. } => {
-                self.notices.insert("gaps in the copy".into());
+            FramePayload::Gap { dir, messages, bytes, cause } => {
+                let gap = ScriptGap { dir: *dir, messages: *messages, bytes: *bytes, cause: *cause };
+                self.gap(number, frame.at, gap);
             }
         }
+    }
+
+    /// Writes that a part of a stream is missing.
+    fn gap(&mut self, stream: u32, at: Time, gap: ScriptGap) {
+        if !self.streams.contains_key(&stream) {
+            self.notices.insert("gaps in streams that are not xDS".into());
+            return;
+        }
+        let at = self.step(at);
+        self.items.push(Statement::Gap { at, stream: Some(stream), gap });
     }
 
     /// Advances the clock. Returns the time to write, or `None` if the line before implies it.
@@ -284,8 +301,8 @@ fn node_of(message: &Message, catalog: &Catalog) -> Option<ScriptNode> {
     node.and_then(|field| ScriptNode::decode(field.bytes()))
 }
 
-/// Returns the stream line of an opening, or `None` if the method is not xDS. `type_url` is the
-/// type of the first request.
+/// Returns the stream line of an opening, or `None` if the method is no subscription. `type_url` is
+/// the type of the first request.
 fn stream(number: u32, open: &Open, type_url: &TypeUrl) -> Option<ScriptStream> {
     let StreamKind { variant, ty, transport } = match Method::parse(&open.method) {
         Some(Method { variant, kind, transport, .. }) => {

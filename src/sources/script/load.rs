@@ -9,7 +9,7 @@ use crate::record::Loaded;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
 use xdscope_wire::http1::end_of_status;
-use xdscope_wire::{End, Frame, FramePayload, Message, MessageShape, Open};
+use xdscope_wire::{End, Frame, FramePayload, MAX_COUNT, Message, MessageShape, Open};
 
 /// A well-formed line that can't be encoded, such as content without a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,6 +158,13 @@ impl<'a> Loader<'a> {
                     None => FramePayload::Opaque { dir: Dir::Resp, messages: 0, bytes: 0 },
                 };
                 return Ok(Some(self.frame(number, what)));
+            }
+            Statement::Gap { at, stream, gap } => {
+                self.time.step(*at);
+                let ScriptGap { dir, cause, .. } = *gap;
+                let [messages, bytes] = [gap.messages, gap.bytes].map(|count| count.min(MAX_COUNT));
+                let what = FramePayload::Gap { dir, messages, bytes, cause };
+                return Ok(Some(self.frame(stream.unwrap_or(self.last_opened), what)));
             }
             Statement::End { at, stream, end } => {
                 self.time.step(*at);

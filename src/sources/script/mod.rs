@@ -25,8 +25,8 @@ mod write;
 
 pub use ast::{
     Expectation, ExpectedValue, FindingPattern, MessageBody, NodeUse, ResourceContent, Script, ScriptEntry,
-    ScriptLine, ScriptNode, ScriptRequest, ScriptResource, ScriptResponse, ScriptStream, Statement,
-    StreamEnd, Ttl, TypeRef,
+    ScriptGap, ScriptLine, ScriptNode, ScriptRequest, ScriptResource, ScriptResponse, ScriptStream,
+    Statement, StreamEnd, Ttl, TypeRef,
 };
 pub use check::{UnmetExpectation, check};
 pub use codec::{Codec, CodecError};

@@ -6,9 +6,9 @@ use super::ast::*;
 use super::flow;
 use super::lex::is_bare;
 use xdscope_schema::base64;
-use xdscope_wire::Profile;
 use xdscope_wire::event::{ApiVersion, Dir, Kind, Time};
 use xdscope_wire::text::json_safe;
+use xdscope_wire::{GapCause, Profile};
 
 /// Writes a script so that [`super::parse`] reads it back unchanged.
 pub fn write(script: &Script) -> String {
@@ -56,6 +56,11 @@ fn item(item: &Statement, out: &mut String) {
                 }
             }
         }
+        Statement::Gap { at, stream, gap: it } => {
+            time(*at, out);
+            number(*stream, out);
+            gap(it, out);
+        }
         Statement::End { at, stream, end } => {
             time(*at, out);
             number(*stream, out);
@@ -102,6 +107,21 @@ fn time(at: Option<Time>, out: &mut String) {
 fn number(stream: Option<u32>, out: &mut String) {
     if let Some(stream) = stream {
         put(out, format_args!("{stream} "));
+    }
+}
+
+fn gap(it: &ScriptGap, out: &mut String) {
+    out.push_str("gap");
+    if let Some(dir) = it.dir {
+        put(out, format_args!(" {}", arrow(dir)));
+    }
+    for (key, count) in [("messages", it.messages), ("bytes", it.bytes)] {
+        if count > 0 {
+            put(out, format_args!(" {key}={count}"));
+        }
+    }
+    if it.cause != GapCause::default() {
+        put(out, format_args!(" cause={}", it.cause.word()));
     }
 }
 

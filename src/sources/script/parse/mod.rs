@@ -13,8 +13,8 @@ use values::type_ref;
 
 use crate::peers::intercept::FaultSet;
 pub(super) use values::locality;
-use xdscope_wire::Profile;
 use xdscope_wire::event::{ApiVersion, Code, Dir, Side, Time, Variant};
+use xdscope_wire::{GapCause, Profile};
 
 /// Parses a script. `file` is its name in error messages.
 ///
@@ -141,9 +141,9 @@ impl Parser {
                 None
             }
         };
-        if dir.is_none() && !matches!(lexer.peek_bare(), "close" | "reset") {
+        if dir.is_none() && !matches!(lexer.peek_bare(), "close" | "gap" | "reset") {
             return Err(lexer.error(
-                 "`>`, `<`, `close` or `reset`, or a line that begins with `node`, `server`, `stream`, `partial`, \\
+                 "`>`, `<`, `gap`, `close` or `reset`, or a line that begins with `node`, `server`, `stream`, `partial`, \\
                  `advance` or `expect` (or `notime`, if it is the first line)",
             ));
         }
@@ -165,6 +165,7 @@ impl Parser {
                 }
                 Statement::Message { at, stream, body }
             }
+            None if lexer.keyword("gap") => Statement::Gap { at, stream, gap: gap(lexer)? },
             None => {
                 let end = ending(lexer)?;
                 *life = StreamLife::Ended;
@@ -273,6 +274,35 @@ fn node(lexer: &mut Lexer<'_>) -> Result<ScriptNode> {
         }
     }
     Ok(node)
+}
+
+/// Parses `[>|<] [messages=N] [bytes=N] [cause=WORD]` after `gap`.
+fn gap(lexer: &mut Lexer<'_>) -> Result<ScriptGap> {
+    let mut gap = ScriptGap::default();
+    lexer.at_end();
+    if lexer.eat(">") {
+        gap.dir = Some(Dir::Req);
+    } else if lexer.eat("<") {
+        gap.dir = Some(Dir::Resp);
+    }
+    while !lexer.at_end() {
+        let mark = lexer.mark();
+        match (lexer.bare(), lexer.eat("=")) {
+            ("messages", true) => gap.messages = lexer.number("a number of messages")?,
+            ("bytes", true) => gap.bytes = lexer.number("a number of bytes")?,
+            ("cause", true) => {
+                let mark = lexer.mark();
+                let word = lexer.bare();
+                let cause = GapCause::ALL.into_iter().find(|cause| cause.word() == word);
+                gap.cause = cause.ok_or_else(|| {
+                    let words = GapCause::ALL.map(GapCause::word).join("`, `");
+                    lexer.error_at(mark, format!("`{words}`"))
+                })?;
+            }
+            _ => return Err(lexer.error_at(mark, "`messages=`, `bytes=`, `cause=` or nothing more")),
+        }
+    }
+    Ok(gap)
 }
 
 /// Parses `close [status=N ["TEXT"]]` or `reset client|server`.

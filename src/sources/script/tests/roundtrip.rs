@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Number;
 
 use super::*;
+use xdscope_wire::GapCause;
 use xdscope_wire::event::{Dir, Kind, Side, Time};
 
 fn text() -> impl Strategy<Value = String> {
@@ -203,8 +204,19 @@ fn item() -> impl Strategy<Value = Statement> {
         1 => node().prop_map(Statement::Node),
         1 => text().prop_map(Statement::Server),
         1 => (1u32..5).prop_map(Statement::Partial),
+        1 => gap(),
         1 => (0u64..9_000_000_000).prop_map(|nanos| Statement::Advance(std::time::Duration::from_nanos(nanos))),
     ]
+}
+
+fn gap() -> impl Strategy<Value = Statement> {
+    let dir = prop::option::of(prop_oneof![Just(Dir::Req), Just(Dir::Resp)]);
+    let cause = prop::sample::select(GapCause::ALL.to_vec());
+    let place = (prop::option::of(0u64..5_000_000_000), 1u32..5);
+    (place, dir, any::<u64>(), any::<u64>(), cause).prop_map(|((at, stream), dir, messages, bytes, cause)| {
+        let gap = ScriptGap { dir, messages, bytes, cause };
+        Statement::Gap { at: at.map(Time), stream: Some(stream), gap }
+    })
 }
 
 fn ending() -> impl Strategy<Value = StreamEnd> {
@@ -226,7 +238,7 @@ fn script() -> impl Strategy<Value = Script> {
         let mut time = super::super::timeline::Timeline::default();
         for mut item in items {
             match &mut item {
-                Statement::Message { at, .. } => {
+                Statement::Message { at, .. } | Statement::Gap { at, .. } => {
                     // The generated time is relative to the previous line.
                     *at = at.map(|by| time.now().after(std::time::Duration::from_nanos(by.0)));
                     time.step(*at);
