@@ -17,7 +17,7 @@ use xdscope_wire::content::Redact;
 use xdscope_wire::event::{Kind, StreamId, TypeUrl};
 
 use super::client_streams::{ClientStreams, SentResources, is_present};
-use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};
+use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal};
 
 /// The resources of one type on a stream, by their state at the client. Names are in order of
 /// appearance.
@@ -117,7 +117,7 @@ impl AppliedState {
         let Some((_, client)) = self.client(node) else { return Vec::new() };
         let is_unreceived = |entry: &&DumpEntry| {
             let is_of_kind = Kind::of_type_url(entry.type_url.as_str()).is_some_and(|(of, _)| of == kind);
-            is_of_kind && entry.absence == Some(Absence::Requested) && entry.active.is_none()
+            is_of_kind && entry.is_requested && entry.active.is_none()
         };
         client.entries.iter().filter(is_unreceived).map(|entry| entry.name.clone()).collect()
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use xdscope_schema::bootstrap::fields::{field, list};
 use xdscope_wire::event::{ApiVersion, Kind};
 
-use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};
+use super::dump::{DumpClient, DumpContent, DumpEntry};
 use super::reader::{DumpReader, DumpResource, text};
 
 /// A section of a config dump.
@@ -176,12 +176,7 @@ fn has_never_come(kind: Kind, version: Option<&str>, resource: &Value) -> bool {
 }
 
 fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
-    let refused = reader.refused(field(item, "error_state"));
-    let absence = match field(item, "client_status").as_str() {
-        Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Absence::Requested),
-        Some("DOES_NOT_EXIST") => Some(Absence::DoesNotExist),
-        _ => None,
-    };
+    let status = reader.status(item);
     let name = text(&item["name"]);
     let mut found: Vec<DumpEntry> = Vec::new();
     let mut add = |state: &Value, usage: Usage, reader: &mut DumpReader<'_>| {
@@ -199,7 +194,7 @@ fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, rea
             let content = Some(DumpContent { version: version.clone(), any });
             let mut entry = DumpEntry::new(type_url, name);
             if has_never_come(kind, version.as_deref(), resource) {
-                entry.absence = Some(Absence::Requested);
+                entry.is_requested = true;
             } else {
                 match usage {
                     Usage::Active => entry.active = content,
@@ -222,9 +217,9 @@ fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, rea
         ["name", "cluster_name"].into_iter().find_map(|name| text(field(failed, name)))
     });
     client.entries.append(&mut found);
-    if let (Some(url), Some(name)) = (url, name)
-        && (refused.is_some() || absence.is_some())
-    {
-        client.entries.push(DumpEntry { refused, absence, ..DumpEntry::new(url, name) });
+    if let (Some(url), Some(name), false) = (url, name, status.is_empty()) {
+        let mut entry = DumpEntry::new(url, name);
+        status.add_to(&mut entry);
+        client.entries.push(entry);
     }
 }

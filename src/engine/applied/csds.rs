@@ -9,7 +9,7 @@ use xdscope_schema::bootstrap::fields::{field, list};
 use xdscope_wire::event::TypeUrl;
 
 use super::config_dump;
-use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};
+use super::dump::{DumpClient, DumpContent, DumpEntry};
 use super::reader::{DumpReader, text};
 
 /// Fields of `PerXdsConfig` with the message names of the sections.
@@ -71,17 +71,11 @@ fn resource(generic: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_
     let config = field(generic, "xds_config");
     let any =
         if config.is_object() { reader.resource(config).and_then(|resource| resource.any) } else { None };
-    let refused = reader.refused(field(generic, "error_state"));
-    let status = field(generic, "client_status").as_str().unwrap_or_default();
     let mut entry = DumpEntry::new(url, name);
     if config.is_object() {
         entry.active = Some(DumpContent { version: text(field(generic, "version_info")), any });
     }
-    entry.refused = refused;
-    entry.absence = match status {
-        "REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR" => Some(Absence::Requested),
-        "DOES_NOT_EXIST" => Some(Absence::DoesNotExist),
-        _ => None,
-    };
+    let status = reader.status(generic);
+    status.add_to(&mut entry);
     client.entries.push(entry);
 }

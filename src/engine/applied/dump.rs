@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use xdscope_schema::EncodeError;
-use xdscope_wire::event::TypeUrl;
+use xdscope_wire::event::{Code, TypeUrl};
 
 /// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,10 @@ pub struct DumpEntry {
     pub warming: Option<DumpContent>,
     /// The newest rejection, unless the client has accepted a newer version.
     pub refused: Option<DumpRefusal>,
-    /// The reason why the client lacks the resource.
-    pub absence: Option<Absence>,
+    /// Whether the client has requested the resource and received no answer.
+    pub is_requested: bool,
+    /// The reason why the client does not receive the resource.
+    pub error: Option<DumpResourceError>,
 }
 
 /// A version of a resource.
@@ -97,18 +99,27 @@ pub struct DumpRefusal {
     pub content: DumpContent,
 }
 
-/// The reason why a client lacks a resource (`client_status`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// Requested without an answer yet, also after a timeout.
-    Requested,
-    /// The server has reported that the resource does not exist.
-    DoesNotExist,
+/// The reason why a client does not receive a resource: a `client_status` of `DOES_NOT_EXIST`,
+/// `TIMEOUT` or `RECEIVED_ERROR`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpResourceError {
+    /// The gRPC code that has the meaning of the status.
+    pub code: Code,
+    /// The error message in `error_state`, if any.
+    pub text: String,
 }
 
 impl DumpEntry {
     pub(super) fn new(type_url: TypeUrl, name: Arc<str>) -> DumpEntry {
-        DumpEntry { type_url, name, active: None, warming: None, refused: None, absence: None }
+        DumpEntry {
+            type_url,
+            name,
+            active: None,
+            warming: None,
+            refused: None,
+            is_requested: false,
+            error: None,
+        }
     }
 }
 
@@ -133,7 +144,8 @@ impl DumpClient {
                     known.active = known.active.take().or(entry.active);
                     known.warming = known.warming.take().or(entry.warming);
                     known.refused = known.refused.take().or(entry.refused);
-                    known.absence = known.absence.or(entry.absence);
+                    known.is_requested |= entry.is_requested;
+                    known.error = known.error.take().or(entry.error);
                 }
             }
         }

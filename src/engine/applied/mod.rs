@@ -27,7 +27,8 @@ use reader::DumpReader;
 
 pub use applied_diff::{AppliedDiff, AppliedState};
 pub use dump::{
-    Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpNotice, DumpOrigin, DumpRefusal, DumpedResource,
+    Dump, DumpClient, DumpContent, DumpEntry, DumpNotice, DumpOrigin, DumpRefusal, DumpResourceError,
+    DumpedResource,
 };
 
 /// A file that is not a dump.

@@ -7,13 +7,40 @@ use serde_json::Value;
 use xdscope_schema::bootstrap::fields::field;
 use xdscope_schema::{LenientEncoding, Schema};
 use xdscope_wire::discovery::encode::encode_any;
-use xdscope_wire::event::{Kind, TypeUrl};
+use xdscope_wire::event::{Code, Kind, TypeUrl};
 
 use super::additions::remove_additions;
-use super::dump::{DumpContent, DumpNotice, DumpRefusal, DumpedResource};
+use super::dump::{DumpContent, DumpEntry, DumpNotice, DumpRefusal, DumpResourceError, DumpedResource};
 
 /// Maximum number of notices, followed by one notice for the rest.
 const MAX_NOTICES: usize = 8;
+
+/// The code of gRPC for an error without a code.
+pub(super) const UNKNOWN: Code = Code(2);
+/// The code of gRPC for a wait that has ended.
+const DEADLINE_EXCEEDED: Code = Code(4);
+/// The code of gRPC for a resource that does not exist.
+const NOT_FOUND: Code = Code(5);
+
+/// Statement of a dump about a resource besides its content.
+#[derive(Debug, Default)]
+pub(super) struct ResourceStatus {
+    is_requested: bool,
+    refused: Option<DumpRefusal>,
+    error: Option<DumpResourceError>,
+}
+
+impl ResourceStatus {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_requested && self.refused.is_none() && self.error.is_none()
+    }
+
+    pub(super) fn add_to(self, entry: &mut DumpEntry) {
+        entry.is_requested |= self.is_requested;
+        entry.refused = self.refused;
+        entry.error = self.error;
+    }
+}
 
 /// An encoded resource of a dump.
 pub(super) struct DumpResource {
@@ -80,8 +107,27 @@ impl DumpReader<'_> {
         Some(DumpResource { type_url: TypeUrl::new(url), name, any })
     }
 
+    /// Reads `client_status` and `error_state` of a resource.
+    ///
+    /// The error is the server's or that of the wait, unless the client has refused the resource.
+    pub(super) fn status(&mut self, item: &Value) -> ResourceStatus {
+        let failure = self.failure(field(item, "error_state"));
+        let status = field(item, "client_status").as_str().unwrap_or_default();
+        let code = match status {
+            "DOES_NOT_EXIST" => Some(NOT_FOUND),
+            "TIMEOUT" => Some(DEADLINE_EXCEEDED),
+            "RECEIVED_ERROR" => Some(UNKNOWN),
+            _ => None,
+        };
+        let Some(code) = code else {
+            return ResourceStatus { is_requested: status == "REQUESTED", refused: failure, error: None };
+        };
+        let text = failure.map(|failure| failure.text).unwrap_or_default();
+        ResourceStatus { error: Some(DumpResourceError { code, text }), ..ResourceStatus::default() }
+    }
+
     /// Reads `error_state`, if present.
-    pub(super) fn refused(&mut self, state: &Value) -> Option<DumpRefusal> {
+    fn failure(&mut self, state: &Value) -> Option<DumpRefusal> {
         let details = field(state, "details").as_str().unwrap_or_default();
         let version = text(field(state, "version_info"));
         if details.is_empty() && version.is_none() {

@@ -1,21 +1,21 @@
 //! Conversion of a dump to a session that leads to the dumped state.
 //!
-//! Each type has a subscription, an acknowledged response with the active resources, a response
-//! with a NACK for each rejected resource, and an unacknowledged response with the warming
-//! resources. Times are unknown. A type without resources and version is left out: the client has
-//! not requested the type, so nobody owes anything.
+//! Each type has a subscription, an acknowledged response with the active resources, another one
+//! with the errors in place of resources, a response with a NACK for each rejected resource, and an
+//! unacknowledged response with the warming resources. Times are unknown. A type without resources
+//! and version is left out: the client has not requested the type, so nobody owes anything.
 
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
-use xdscope_wire::event::{Method, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{Code, Method, StreamId, Time, TypeUrl};
 use xdscope_wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
-use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::reader::UNKNOWN;
+use crate::nack::StatedFaults;
 
 /// A TTL in nanoseconds. Marks an entry without payload as the resource at another version.
 const REFUSED_TTL: i128 = 1_000_000_000;
-/// The gRPC status code UNKNOWN, because dumps do not contain status codes of rejections.
-const UNKNOWN: i32 = 2;
 
 impl Dump {
     /// Returns the frames of all clients, with a stream for each. `name` is the file name.
@@ -86,42 +86,43 @@ impl SessionWriter<'_> {
         self.say(MessageShape::DeltaRequest, &request.encode(true));
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
-        let gone = entries.iter().filter(|entry| entry.absence == Some(Absence::DoesNotExist));
-        let gone: Vec<&str> = gone.map(|entry| &*entry.name).collect();
         let active: Vec<_> = active.collect();
         // A version without entries is an empty response.
-        if !active.is_empty() || !gone.is_empty() || entries.is_empty() {
-            self.push(url, version, "applied", &active, &gone);
+        if !active.is_empty() || entries.is_empty() {
+            self.push(url, version, "applied", &active);
             self.verdict(url, "applied", None);
+        }
+        let errors = entries.iter().filter_map(|entry| Some((&*entry.name, entry.error.as_ref()?)));
+        let errors: Vec<_> =
+            errors.map(|(name, error)| (name, self.status(error.code, &error.text))).collect();
+        if !errors.is_empty() {
+            self.send(url, version, "errors", [], errors);
+            self.verdict(url, "errors", None);
         }
         for (at, (entry, refused)) in
             entries.iter().filter_map(|entry| Some((*entry, entry.refused.as_ref()?))).enumerate()
         {
             let nonce = format!("refused-{}", at + 1);
             let version = refused.content.version.as_deref().unwrap_or_default();
-            self.send(url, version, &nonce, [refused_resource(entry, &refused.content)], &[]);
-            let named = refused.text.contains(&*entry.name);
-            let text = if named { refused.text.clone() } else { format!("{}: {}", entry.name, refused.text) };
-            self.verdict(url, &nonce, Some(text));
+            self.send(url, version, &nonce, [refused_resource(entry, &refused.content)], Vec::new());
+            let text = match states_name(&refused.text, &entry.name) {
+                true => refused.text.clone(),
+                false => format!("{}: {}", entry.name, refused.text),
+            };
+            let status = self.status(UNKNOWN, &text);
+            self.verdict(url, &nonce, Some(status));
         }
         let warming = entries.iter().filter_map(|entry| Some((*entry, entry.warming.as_ref()?)));
         let warming: Vec<_> = warming.collect();
         if !warming.is_empty() {
-            self.push(url, version, "warming", &warming, &[]);
+            self.push(url, version, "warming", &warming);
         }
     }
 
-    fn push(
-        &mut self,
-        url: &str,
-        version: &str,
-        nonce: &str,
-        active: &[(&DumpEntry, &DumpContent)],
-        gone: &[&str],
-    ) {
+    fn push(&mut self, url: &str, version: &str, nonce: &str, active: &[(&DumpEntry, &DumpContent)]) {
         let resources = active.iter().filter(|(_, content)| content.any.is_some());
         let resources = resources.map(|(entry, content)| resource(entry, content));
-        self.send(url, version, nonce, resources, gone);
+        self.send(url, version, nonce, resources, Vec::new());
     }
 
     fn send<'r>(
@@ -130,24 +131,20 @@ impl SessionWriter<'_> {
         version: &str,
         nonce: &str,
         resources: impl IntoIterator<Item = ResourceFields<'r>>,
-        gone: &[&str],
+        resource_errors: Vec<(&str, ErrorDetail)>,
     ) {
-        let response = ResponseFields {
-            version,
-            type_url: url,
-            nonce,
-            removed: gone.to_vec(),
-            ..ResponseFields::default()
-        };
+        let response =
+            ResponseFields { version, type_url: url, nonce, resource_errors, ..ResponseFields::default() };
         let resources = resources.into_iter().map(|resource| resource.encode());
         self.say(MessageShape::DeltaResponse, &response.encode(true, resources));
     }
 
-    fn verdict(&mut self, url: &str, nonce: &str, error: Option<String>) {
-        let error = error.map(|text| {
-            let message = self.catalog.clean_text(text).into();
-            ErrorDetail { code: UNKNOWN, message, ..ErrorDetail::default() }
-        });
+    fn status(&mut self, code: Code, text: &str) -> ErrorDetail {
+        let message = self.catalog.clean_text(text.to_owned()).into();
+        ErrorDetail { code: code.0, message, ..ErrorDetail::default() }
+    }
+
+    fn verdict(&mut self, url: &str, nonce: &str, error: Option<ErrorDetail>) {
         let request = RequestFields {
             type_url: url,
             response_nonce: nonce,
@@ -156,6 +153,15 @@ impl SessionWriter<'_> {
         };
         self.say(MessageShape::DeltaRequest, &request.encode(true));
     }
+}
+
+/// Whether the text of a rejection states the resource: first, or in the format of a known client.
+fn states_name(text: &str, name: &str) -> bool {
+    let is_first =
+        text.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ' ']));
+    let faults = StatedFaults::read(text, &[]);
+    let mut stated = faults.listed.iter().filter_map(|fault| fault.name.as_ref());
+    is_first || stated.any(|stated| stated.value == name)
 }
 
 fn resource<'a>(entry: &'a DumpEntry, content: &'a DumpContent) -> ResourceFields<'a> {

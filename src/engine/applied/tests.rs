@@ -105,8 +105,8 @@ fn csds_clients_have_separate_streams() {
     assert_eq!(
         states,
         [
-            ("gone".into(), ResourceState::Absent),
             ("a".into(), ResourceState::Present),
+            ("gone".into(), ResourceState::Absent),
             ("asked".into(), ResourceState::Waiting),
             ("c".into(), ResourceState::Present),
         ]
