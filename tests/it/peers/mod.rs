@@ -3,8 +3,10 @@
 pub mod applied;
 pub mod constraints;
 pub mod direct;
+pub mod envoy_facts;
 pub mod equal;
 pub mod fault_actions;
+pub mod grpc_facts;
 pub mod hold;
 pub mod identity;
 pub mod in_force;
