@@ -8,6 +8,8 @@ mod endings;
 mod export;
 mod get;
 mod habits;
+mod hints;
+mod hostile_text;
 mod info;
 mod lasting;
 mod log;

@@ -41,6 +41,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
             source: found.source,
             cluster: found.cluster,
             routes: found.routes,
+            is_validated: found.is_validated,
         };
         found.into_iter().map(reference).collect()
     };

@@ -120,7 +120,8 @@ fn print(
         }
         LintFormat::Wide => {
             let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new() };
-            let rows: Vec<LintRow> = findings.iter().map(row).collect();
+            let in_order = groups.iter().flatten().filter_map(|index| findings.get(*index));
+            let rows: Vec<LintRow> = in_order.map(row).collect();
             table(&rows, store, &io.zone, style, !args.no_headers, out)?;
         }
         LintFormat::Json | LintFormat::Jsonl => {
@@ -145,12 +146,13 @@ fn print(
             )));
         }
         // Severities of the rows: findings with one cause are one row.
-        let leads = groups.iter().filter_map(|group| findings.get(*group.first()?));
+        let rows = groups.iter().filter_map(|group| LintRow::of_group(group, findings));
         let rows: Vec<Severity> = match args.format {
-            LintFormat::Text => leads.map(|lead| lead.severity).collect(),
+            LintFormat::Text => rows.map(|row| row.finding.severity).collect(),
             _ => findings.iter().map(|finding| finding.severity).collect(),
         };
-        io.say(&summary(problems, findings, &rows, failing > 0));
+        let lead = groups.first().and_then(|group| findings.get(*group.first()?));
+        io.say(&summary(problems, (findings, lead), &rows, failing > 0));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -254,7 +256,8 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
 
 /// A row of the table: findings with one cause, or one finding.
 struct LintRow {
-    /// The most severe finding, with the names and times of those like it.
+    /// The first finding, with the highest severity of all, and the names and times of those like
+    /// it.
     finding: Finding,
     /// Other rules that were broken with this cause.
     others: Vec<&'static str>,
@@ -322,8 +325,14 @@ pub(crate) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, 
 /// Counts problems, and the rows by severity: `1 problem; 2 findings (-o wide: 3 one by one):
 /// 1 error, 1 info; xdscope explain node-missing says more`.
 ///
-/// `is_failing`: the exit code tells of broken rules, even if no problem lasts.
-fn summary(problems: &[ProblemFact], findings: &[Finding], rows: &[Severity], is_failing: bool) -> String {
+/// `lead`: the finding of the first row. `is_failing`: the exit code tells of broken rules, even if
+/// no problem lasts.
+fn summary(
+    problems: &[ProblemFact],
+    (findings, lead): (&[Finding], Option<&Finding>),
+    rows: &[Severity],
+    is_failing: bool,
+) -> String {
     let count = |severity| rows.iter().filter(|row| **row == severity).count() as u64;
     let parts = [Severity::Error, Severity::Warn, Severity::Info].map(|of| (count(of), of.word()));
     let parts: Vec<String> =
@@ -337,10 +346,10 @@ fn summary(problems: &[ProblemFact], findings: &[Finding], rows: &[Severity], is
         Some(over) if is_failing => format!("rules were broken{over}"),
         _ => count,
     };
-    match findings.first() {
-        Some(first) => {
+    match lead {
+        Some(lead) => {
             let parts = parts.join(", ");
-            format!("{problems}; {shown}: {parts}; xdscope explain {} says more", first.rule.id)
+            format!("{problems}; {shown}: {parts}; xdscope explain {} says more", lead.rule.id)
         }
         None => format!("{problems}, no finding"),
     }
@@ -368,6 +377,23 @@ mod tests {
         assert_eq!(run(&["lint", STALE, "--rule", "no-such-rule"]).exit, Exit::Usage);
         assert_eq!(run(&["lint"]).exit, Exit::Usage);
         assert_eq!(run(&["lint", "no-such-file.xdsrec"]).exit, Exit::Unreadable);
+    }
+
+    /// The row has the highest severity of its findings.
+    #[test]
+    fn begins_with_the_problem_that_status_begins_with() {
+        for path in ["tests/fixtures/tui/gateway.xds", "tests/fixtures/views/worst-first.xds"] {
+            let status = run(&["status", path]).out;
+            let place = status.lines().nth(1).unwrap().split_whitespace().skip(1).take(2);
+            let place: Vec<&str> = place.collect();
+            for format in ["text", "wide"] {
+                let lint = run(&["lint", path, "-o", format]).out;
+                let row: Vec<&str> = lint.lines().nth(1).unwrap().split_whitespace().collect();
+                let severity = if format == "text" { "warn" } else { "info" };
+                assert_eq!(row[..2], [severity, "nack"], "{lint}");
+                assert_eq!(row[2..4], place[..], "{lint}");
+            }
+        }
     }
 
     #[test]

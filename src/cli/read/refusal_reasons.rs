@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use xdscope_engine::nack::{self, StatedFaults};
+use xdscope_engine::nack;
 use xdscope_engine::store::{ResourceFact, StateFact, Store};
 use xdscope_schema::Schema;
 use xdscope_wire::event::Seq;
@@ -40,7 +40,10 @@ impl<'a> RefusalReasons<'a> {
     pub(crate) fn of(&self, fact: &ResourceFact) -> Option<String> {
         let refusal = fact.refusal.as_ref().filter(|_| fact.refused)?;
         let named = self.named_by(refusal.nack);
-        let whole = || Some(StatedFaults::read(self.text_of(fact, refusal.nack)?, &[]).to_string());
+        let whole = || {
+            let text = self.text_of(fact, refusal.nack)?;
+            Some(self.store.stated_nack_faults(text, Some(refusal.push)).to_string())
+        };
         let reason = named.get(&*fact.name).cloned().or_else(whole)?;
         Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty())
     }

@@ -13,7 +13,7 @@ use xdscope_engine::lint::{self, Finding};
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::recovery::{RecoveryFact, recoveries};
-use xdscope_engine::store::{ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
+use xdscope_engine::store::{AbsenceFact, ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
 use xdscope_present::applied::applied_lines;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role, Row, Rows};
@@ -322,6 +322,18 @@ impl<'a> Status<'a> {
         Ok(objects.finish()?)
     }
 
+    /// Returns the texts with which servers say that requested resources do not exist, for the
+    /// selected types.
+    fn absences(&self) -> Vec<AbsenceFact> {
+        let mut absences = if self.is_update { Vec::new() } else { self.store.stated_absences() };
+        absences.retain(|absence| {
+            let is_shown =
+                |state: &StateFact| state.stream == absence.stream && state.type_url == absence.type_url;
+            self.states.iter().any(is_shown)
+        });
+        absences
+    }
+
     /// Returns the selected clients that met faults.
     fn recoveries(&self) -> Vec<RecoveryFact> {
         let mut all = if self.is_update { Vec::new() } else { recoveries(self.store) };
@@ -346,6 +358,10 @@ impl<'a> Status<'a> {
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);
             writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
+        }
+        for absence in self.absences() {
+            let node = named(absence.node.as_deref(), absence.stream);
+            writeln!(out, "{}", display_safe(&format!("{node}: {}", report::absence(&absence))))?;
         }
         for state in self.states.iter().filter(|_| !self.is_update) {
             let node = named(state.node.as_deref(), state.stream);

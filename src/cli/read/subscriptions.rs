@@ -174,12 +174,16 @@ impl SubscriptionRows<'_> {
                 |name: &&Arc<str>| self.targets.iter().any(|what| what.is_named(&state.type_url, name));
             let left = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::LeftBehind);
             let left: HashSet<&Arc<str>> = left.map(|claim| &claim.name).collect();
+            let requested: HashSet<&Arc<str>> = state.names.iter().collect();
             let names = state.names.iter().filter(|name| !left.contains(name));
+            // Resources of the wildcard that the server owes (docs/protocol.md#f-14).
+            let owed = state.missing.iter().chain(&state.owed_again);
+            let owed = owed.filter(|name| !requested.contains(name) && !left.contains(name));
             let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
             // Names whose unsubscription the server has yet to answer (docs/protocol.md#f-26).
             let unclassified = resources.iter().filter(|fact| fact.unclassified.is_some());
             let unclassified = unclassified.map(|fact| &fact.name);
-            for name in names.chain(unsubscribed).chain(unclassified).filter(is_wanted) {
+            for name in names.chain(owed).chain(unsubscribed).chain(unclassified).filter(is_wanted) {
                 let fact = by_name.get(&**name).or_else(|| by_alias.get(name)).copied();
                 let mut cells = name_cells(state, name, fact);
                 if left.contains(name) {

@@ -163,7 +163,7 @@ fn forms(verb: &str, option: &str) -> Vec<String> {
 }
 
 /// Returns the arguments of all calls: each verb with each form of its output.
-fn calls(source: &str, folder: &Path) -> Vec<Vec<String>> {
+pub(super) fn calls(source: &str, folder: &Path) -> Vec<Vec<String>> {
     let mut calls: Vec<Vec<String>> = Vec::new();
     let mut add = |args: &[&str]| calls.push(args.iter().map(|arg| (*arg).to_owned()).collect());
     for verb in ["status", "log", "get", "diff", "lint", "info"] {

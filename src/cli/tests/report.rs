@@ -24,6 +24,15 @@ fn block(page: &str, id: &str) -> Value {
 }
 
 #[test]
+fn page_shows_both_readings() {
+    let page = run(&["report", "tests/fixtures/views/names-after-wildcard.xds", "--output", "-"]).out;
+    let (_, matrix) = page.split_once("id=\"matrix-title\"").unwrap();
+    let (matrix, _) = matrix.split_once("</section>\n").unwrap();
+    let reading = "names without `*` end the wildcard; or the wildcard stays";
+    assert!(matrix.contains(reading), "{matrix}");
+}
+
+#[test]
 fn page_has_verdict_problems_and_data() {
     let page = run(&["report", GATEWAY, "--output", "-"]).out;
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));

@@ -1,6 +1,6 @@
 //! Tests of `status`.
 
-use super::{Exit, TOUR, objects, run, show};
+use super::{CallOutput, Exit, GATEWAY, TOUR, objects, run, show};
 
 #[test]
 fn prints_matrix_with_worst_rows_first() {
@@ -220,6 +220,63 @@ fn refusals_of_a_dump_have_the_versions_of_their_resources() {
     assert!(listener.contains("L     2    NACK, 1 in force"), "{listener}");
 }
 
+/// Returns what `status` prints for a CSDS response with one resource.
+fn status_of_client(resource: serde_json::Value) -> CallOutput {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("csds.json");
+    let client = serde_json::json!({"node": {"id": "n"}, "generic_xds_configs": [resource]});
+    std::fs::write(&dump, serde_json::json!({"config": [client]}).to_string()).unwrap();
+    run(&["status", dump.to_str().unwrap()])
+}
+
+/// A client lists only what it wants: what it does not get is missing, whoever is at fault.
+#[test]
+fn resources_that_a_dump_lists_without_content_are_missing() {
+    let dump = "tests/fixtures/cli/csds-missing.json";
+    let CallOutput { out, exit, .. } = run(&["status", dump]);
+    for text in [
+        "LDS web:80 is not sent (DEADLINE_EXCEEDED)",
+        "LDS api:80 is not sent, \"not allowed\" (UNKNOWN)",
+        "server says that CDS gone does not exist",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    assert!(out.starts_with("3 problems\n") && !out.contains("NACK") && !out.contains("refused"), "{out}");
+    assert_eq!(exit, Exit::No);
+    let states = objects(&["status", dump, "-o", "jsonl"]);
+    let state = |label: &str| {
+        let mut states = states.iter().filter(|object| object["object"] == "state");
+        states.find(|object| object["type"] == label).map(|object| object["state"].clone())
+    };
+    assert_eq!((state("lds"), state("cds")), (Some("miss".into()), Some("miss".into())));
+    assert_eq!((state("rds"), state("eds")), (Some("synced".into()), Some("wait".into())));
+}
+
+#[test]
+fn resources_of_a_dump_that_are_still_requested_are_no_problem() {
+    let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let content = serde_json::json!({"@type": url, "name": "c"});
+    for resource in [
+        serde_json::json!({"type_url": url, "name": "c", "client_status": "REQUESTED"}),
+        serde_json::json!({"type_url": url, "name": "c", "client_status": "ACKED", "xds_config": content}),
+    ] {
+        let status = status_of_client(resource);
+        assert!(status.out.starts_with("no problems\n"), "{}", status.out);
+    }
+}
+
+#[test]
+fn rejection_in_a_dump_names_its_resource_for_certain() {
+    let error_state = serde_json::json!({"details": "error adding listener 'l': filter foo not found"});
+    let resource = serde_json::json!({
+        "type_url": "type.googleapis.com/envoy.config.listener.v3.Listener", "name": "l",
+        "client_status": "NACKED", "error_state": error_state,
+    });
+    let status = status_of_client(resource).out;
+    let text = "none in force: l: error adding listener 'l': filter foo not found";
+    assert!(status.contains(text) && !status.contains("guess"), "{status}");
+}
+
 #[test]
 fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
     let script = "node edge-1\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=a [x{type: EDS, \
@@ -382,4 +439,39 @@ fn wait_does_not_wait_for_a_complete_recording() {
     now.set_modified(std::time::SystemTime::now()).unwrap();
     let output = run(&["wait", script.to_str().unwrap(), "synced", "--timeout", "50ms"]);
     assert!(output.err.contains("timed out"), "{}", output.err);
+}
+
+/// Timers of names that are in use fire ever more seldom.
+#[test]
+fn a_century_without_a_message_costs_no_time() {
+    let began = std::time::Instant::now();
+    for fixture in ["tests/fixtures/views/channels.xds", "tests/fixtures/cli/gaps.xds", GATEWAY] {
+        let output = run(&["status", fixture, "--at", "+36500d"]);
+        assert!(output.out.contains("NODE"), "{fixture}: {}{}", output.out, output.err);
+    }
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
+}
+
+/// docs/protocol.md#a-19
+#[test]
+fn unary_calls_are_no_subscriptions() {
+    let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters";
+    let line = |dir: &str, raw: &str| {
+        let line = serde_json::json!({"dir": dir, "t": 0.0, "stream": 1, "method": method, "raw": raw});
+        format!("{line}\n")
+    };
+    let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let request = [&[0x12, 0x04, 0x0a, 0x02][..], b"n1", &[0x22, 0x33], type_url.as_bytes()].concat();
+    let response = [&[0x0a, 0x01][..], b"1", &[0x22, 0x33], type_url.as_bytes()].concat();
+    let text = [
+        line("c2s", &xdscope_schema::base64::encode(&request)),
+        line("s2c", &xdscope_schema::base64::encode(&response)),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("unary.jsonl");
+    std::fs::write(&path, text.concat()).unwrap();
+    let status = run(&["status", path.to_str().unwrap()]);
+    assert_eq!(status.exit, Exit::Unreadable);
+    assert!(status.err.contains("holds no xDS message: 1 stream of other protocols"), "{}", status.err);
 }

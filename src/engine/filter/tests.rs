@@ -34,6 +34,7 @@ fn nack() -> MessageFact {
             count: 119,
             size: 1_500_000,
             error: Some((Code(13), Arc::from("Error adding cluster(s) reviews: ConnectTimeout"))),
+            faults: None,
             keeps: None,
             partial: false,
             stated: None,

@@ -22,8 +22,12 @@ pub(super) enum Alarm {
     Targets,
     /// A resource waits for another.
     Warming,
+    /// A new stream has had the time for its first request.
+    Opened,
     /// A new stream has had the time to state its subscriptions.
     Settled,
+    /// A client has had the time to request names again that its resources in force need.
+    Unsubscribed,
     /// A resource that nothing may refer to.
     Unreferenced,
     /// A client that has clusters may never request listeners.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use crate::lint::memory::references::{ROUTE_KINDS, ResourceRefs, has_references};
+use crate::lint::memory::references::{ROUTE_KINDS, ResourceRef, ResourceRefs, has_references};
+use crate::nack::ClientKind;
 use crate::session::{ResourceEntry, SymSet, Track, key};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Sym};
@@ -28,6 +29,12 @@ pub(super) struct UnknownClusters {
 }
 
 impl<'a> RuleContext<'a> {
+    /// Whether the client is known to be an Envoy.
+    pub(super) fn is_envoy(&self) -> bool {
+        let node = self.stream.node.as_ref();
+        node.and_then(|node| ClientKind::of_user_agent(&node.user_agent)) == Some(ClientKind::Envoy)
+    }
+
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(super) fn client(&self) -> Arc<str> {
         self.stream.client()
@@ -83,7 +90,9 @@ impl<'a> RuleContext<'a> {
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
     /// cluster from the route, so the route comes first. A cluster that the client refuses, and
     /// does not have, counts as sent unless `is_in_use`. One that is out of use because the client
-    /// refuses its response for another cluster is part of that refusal.
+    /// refuses its response for another cluster is part of that refusal. An Envoy refuses inline
+    /// routes to a cluster that it does not have, so one that no server has sent is in its
+    /// bootstrap, or the verdict on the routes says that it is missing.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
@@ -100,6 +109,10 @@ impl<'a> RuleContext<'a> {
             track.sent.is_present(catalog, name) && !is_unused(track, name)
         };
         let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));
+        let is_envoy = self.is_envoy();
+        let is_checked = |to: &ResourceRef, name: Sym| {
+            is_envoy && to.is_validated && !clusters.iter().any(|(_, track)| is_unused(track, name))
+        };
         // `order-lds-before-cds` covers clusters that were not sent before their listener.
         let is_told = |name: Sym| {
             let is_here = |track: &Track| track.sent.is_present(catalog, track.canonical(catalog, name));
@@ -109,7 +122,8 @@ impl<'a> RuleContext<'a> {
         let (mut unknown, mut on_demand) = (UnknownClusters::default(), None);
         for (user, refs) in self.references_of(track, names) {
             let named = refs.iter().filter(|to| to.kind == Kind::Cds);
-            let named = named.map(|to| catalog.first_spelling(to.name));
+            let named = named.map(|to| (to, catalog.first_spelling(to.name)));
+            let named = named.filter(|(to, name)| !is_checked(to, *name)).map(|(_, name)| name);
             let missing: Vec<Sym> = named.filter(|name| !is_present(*name) && !is_told(*name)).collect();
             if missing.is_empty() {
                 continue;

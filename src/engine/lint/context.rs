@@ -123,15 +123,18 @@ impl<'a> RuleContext<'a> {
 
     /// Sets a timer for the track, or for the stream if there is no track.
     pub(super) fn arm(&mut self, alarm: Alarm, at: Time) {
-        if !self.has_timestamps() {
-            return;
+        if self.track_index.is_none() {
+            return self.arm_stream(alarm, at);
         }
-        let is_set = match self.track_index {
-            Some(_) => set_earlier(&mut self.state.armed, alarm, at),
-            None => self.stream_state.arm(alarm, at),
-        };
-        if is_set {
+        if self.has_timestamps() && set_earlier(&mut self.state.armed, alarm, at) {
             self.alarms.set(Due { at, stream: self.stream_index, track: self.track_index, alarm });
+        }
+    }
+
+    /// Sets a timer for the stream.
+    pub(super) fn arm_stream(&mut self, alarm: Alarm, at: Time) {
+        if self.has_timestamps() && self.stream_state.arm(alarm, at) {
+            self.alarms.set(Due { at, stream: self.stream_index, track: None, alarm });
         }
     }
 
@@ -140,13 +143,23 @@ impl<'a> RuleContext<'a> {
     /// A finding about a type whose messages xdscope changed or withheld, or about a stream that it
     /// ended, is a note, and blames no peer.
     pub(super) fn report(&mut self, rule: &'static Rule, draft: FindingDraft<'_>) -> Option<usize> {
+        self.report_at(rule, draft, (self.stream.id, self.track_index))
+    }
+
+    /// Reports a finding that counts as one of a stream and track, such as the first of a series.
+    pub(super) fn report_at(
+        &mut self,
+        rule: &'static Rule,
+        draft: FindingDraft<'_>,
+        (stream, track): (StreamId, Option<usize>),
+    ) -> Option<usize> {
         let cause = self.current_track().and_then(|track| self.cause(track, &draft));
         let cause = cause.or_else(|| self.stream.ended_by_xdscope()).or(draft.caused_by.as_ref()).cloned();
         let cause = cause.filter(|cause| !(cause.interference.keeps_content() && rule.is_about_content()));
         let draft = draft.caused_by(cause.as_ref());
         let origin = FindingOrigin {
-            stream: self.stream.id,
-            track: self.track_index,
+            stream,
+            track,
             node: self.stream.node_id.clone(),
             type_url: self.current_track().map(|track| track.type_url.clone()).unwrap_or_default(),
             at: self.at,

@@ -33,8 +33,14 @@ impl Source {
         let clock = Clock { epoch: Some(1 << 60), untimed: false };
         let store = Store::new(Catalog::in_memory(), clock, store::Options::default());
         // Each resource refers to a cluster that nobody has.
-        let reference =
-            Reference { kind: Kind::Cds, name: "none".into(), source: None, cluster: None, routes: None };
+        let reference = Reference {
+            kind: Kind::Cds,
+            name: "none".into(),
+            source: None,
+            cluster: None,
+            routes: None,
+            is_validated: false,
+        };
         let links = move |_: &[u8]| vec![reference.clone()];
         let lint = Lint::new(Options { links: Some(Arc::new(links)), ..Options::default() });
         Source { store, lint, now: Time::ZERO, nonces: 0 }

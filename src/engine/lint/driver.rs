@@ -164,7 +164,7 @@ impl Lint {
     fn note_content(&mut self, catalog: &mut Catalog, payload: BlobId, references: Vec<Reference>) {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;
-        for Reference { kind, name, source, .. } in references {
+        for Reference { kind, name, source, is_validated, .. } in references {
             let mut add = |name: &str, entry: Option<String>| {
                 // A resource and its reference often have one name, as clusters and endpoints do.
                 let canonical = respelled(name);
@@ -174,7 +174,7 @@ impl Lint {
                 if entry != Sym::EMPTY {
                     self.source.graphs.with_entries.insert(payload);
                 }
-                refs.push(ResourceRef { kind, name, entry, source });
+                refs.push(ResourceRef { kind, name, entry, source, is_validated });
             };
             if !name.starts_with("xdstp:") {
                 add(&name, None);

@@ -73,6 +73,7 @@ impl Lint {
 impl StreamState {
     fn mark(&self, used: &mut UsedContent) {
         self.tracks().for_each(|track| track.mark(used));
+        self.reported_unsubscribed.iter().for_each(|(_, name, _)| mark_key(used, *name));
     }
 }
 

@@ -8,6 +8,10 @@ use super::{Extracted, MAX_TEXT_BYTES, NackFault, guess, path, prefix, stated};
 
 /// Faults of a NACK that a line lists; the others are counted.
 const MAX_LISTED: usize = 3;
+/// Words of texts that list faults by resource: those of Envoy and of gRPC.
+const LISTS_BY_RESOURCE: [&str; 2] = ["Error adding/updating ", "resource index "];
+/// Words in place of the reason of a refusal without a text.
+const WITHOUT_REASON: &str = "without a reason";
 
 /// The faults that the text of a NACK states, without a search of the contents.
 ///
@@ -24,19 +28,41 @@ impl StatedFaults {
     /// Reads the text of a NACK. `names` are the names in the rejected response, none if they are
     /// unknown: a fault without a name is about the only resource.
     pub fn read(text: &str, names: &[Arc<str>]) -> StatedFaults {
-        let push = Names(names);
-        let mut listed = stated(prefix(text, MAX_TEXT_BYTES), &push).entries;
+        let mut faults = StatedFaults::entries(text, names);
+        for fault in &mut faults.listed {
+            complete(fault, names);
+        }
+        faults.with_fields()
+    }
+
+    /// Like [`StatedFaults::read`], and adds no name that the text leaves out.
+    pub(crate) fn stated(text: &str, names: &[Arc<str>]) -> StatedFaults {
+        StatedFaults::entries(text, names).with_fields()
+    }
+
+    /// Whether a text lists faults by resource, so that the names tell where a fault begins.
+    pub(crate) fn depend_on_names(text: &str) -> bool {
+        LISTS_BY_RESOURCE.iter().any(|words| text.contains(words))
+    }
+
+    /// Returns the first faults, with the reasons as the text has them.
+    fn entries(text: &str, names: &[Arc<str>]) -> StatedFaults {
+        let mut listed = stated(prefix(text, MAX_TEXT_BYTES), &Names(names)).entries;
         let more = listed.len().saturating_sub(MAX_LISTED);
         listed.truncate(MAX_LISTED);
-        for fault in &mut listed {
-            guess::complete_name(fault, &push);
-            if let (None, [only]) = (&fault.name, names) {
-                fault.name = Some(Extracted::stated(only.to_string()));
-            }
+        StatedFaults { listed, more }
+    }
+
+    /// Reads the fields from the reasons.
+    fn with_fields(mut self) -> StatedFaults {
+        for fault in &mut self.listed {
             fault.name = fault.name.take().filter(|name| !name.value.is_empty());
             read_violation(fault);
+            if fault.name.is_some() && fault.field.is_none() && fault.reason.trim().is_empty() {
+                WITHOUT_REASON.clone_into(&mut fault.reason);
+            }
         }
-        StatedFaults { listed, more }
+        self
     }
 
     /// Returns the faults with the last step of each path, without words that add nothing:
@@ -59,6 +85,14 @@ impl StatedFaults {
     /// Whether the text says neither a resource nor a reason.
     pub fn is_empty(&self) -> bool {
         self.listed.iter().all(|fault| fault.name.is_none() && fault.reason.trim().is_empty())
+    }
+}
+
+/// Adds the name of the resource to a fault that does not state the name.
+fn complete(fault: &mut NackFault, names: &[Arc<str>]) {
+    guess::complete_name(fault, &Names(names));
+    if let (None, [only]) = (&fault.name, names) {
+        fault.name = Some(Extracted::stated(only.to_string()));
     }
 }
 
@@ -137,12 +171,13 @@ mod tests {
         let core = "xDS response validation errors: [resource index 1: b: INVALID_ARGUMENT: errors validating \
                     Cluster: [field:eds_cluster_config error:must be set]]";
         reads(&["a", "b"], core, "b: eds_cluster_config: must be set");
+        reads(&["a", "b"], &format!("UNAVAILABLE: {core}"), "b: eds_cluster_config: must be set");
         reads(&[], "error parsing \"X\" response: resource \"a\": bad lb_policy", "a: bad lb_policy");
         reads(&[], "CDS response Cluster 'a' validation error: no type", "a: no type");
         reads(&["only"], "malformed IP address:\n x", "only: malformed IP address: x");
         reads(&["r1", "r2"], "duplicate domain in route r1", "r1 (guess): duplicate domain in route r1");
         reads(&["r1", "r2"], "r1: duplicate domain", "r1: duplicate domain");
-        reads(&["only"], "", "only");
+        reads(&["only"], "", "only: without a reason");
         assert!(StatedFaults::read("", &[]).is_empty());
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::StatedFaults;
 use crate::store::{NackFact, RefusedBy, RefusedVersion, StateFact, Store};
 use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
@@ -30,6 +31,8 @@ pub struct NackGroup {
     pub is_settled_later: bool,
     /// Oldest first; never empty.
     pub nacks: Vec<NackFact>,
+    /// The faults that the newest NACK states.
+    pub faults: StatedFaults,
 }
 
 impl NackGroup {
@@ -48,6 +51,8 @@ pub trait NackSource {
     /// Returns whether the client has accepted a later version of a resource that a NACK of a delta
     /// stream refuses.
     fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool;
+    /// Returns the faults that a NACK states.
+    fn stated_faults(&self, nack: &NackFact) -> StatedFaults;
     /// Returns when a stream closed.
     fn closed(&self, stream: StreamId) -> Option<Time>;
 }
@@ -61,6 +66,9 @@ impl NackSource for Store {
     }
     fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool {
         Store::has_accepted_later(self, state.stream, &state.type_url, nack)
+    }
+    fn stated_faults(&self, nack: &NackFact) -> StatedFaults {
+        self.stated_nack_faults(&nack.message, nack.refused)
     }
     fn closed(&self, stream: StreamId) -> Option<Time> {
         self.stream(stream)?.closed
@@ -146,6 +154,7 @@ fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
             is_mended: last.is_some_and(|last| state.is_mended(last) && is_accepted(last)),
             is_settled_later: state.is_settled_later,
             nacks: run.to_vec(),
+            faults: last.map(|last| source.stated_faults(last)).unwrap_or_default(),
         }
     };
     runs.map(group).collect()

@@ -5,7 +5,9 @@ use super::{ClientKind, Extracted, Nack, NackFault, RefusedPush, path};
 /// Parses the text of a gRPC client. Returns `None` for other formats.
 pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<Nack> {
     let text = text.trim();
-    if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
+    // C-core logs the text with the code of its status.
+    let without_code = after_code(text).unwrap_or(text);
+    if let Some(list) = without_code.strip_prefix("xDS response validation errors: [") {
         return Some(indexed(list.strip_suffix(']').unwrap_or(list), push));
     }
     if let Some(rest) = text.strip_prefix("error parsing \"") {
@@ -70,24 +72,27 @@ fn split_list(list: &str) -> Vec<&str> {
 
 /// Splits `NAME: INVALID_ARGUMENT: reason` into name and reason. The name is optional.
 fn name_and_status<'t>(text: &'t str, known: Option<&str>) -> (Option<String>, &'t str) {
-    let code = |text: &'t str| {
-        let (word, rest) = text.split_once(": ")?;
-        let upper = word.len() > 3 && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-        upper.then_some(rest)
-    };
-    if let Some(why) = code(text) {
+    if let Some(why) = after_code(text) {
         return (None, why);
     }
     let after = known.and_then(|name| text.strip_prefix(name)).and_then(|rest| rest.strip_prefix(": "));
     if let Some(rest) = after {
-        return (known.map(str::to_owned), code(rest).unwrap_or(rest));
+        return (known.map(str::to_owned), after_code(rest).unwrap_or(rest));
     }
     for (at, _) in text.match_indices(": ") {
-        if let Some(why) = text.get(at + 2..).and_then(code) {
+        if let Some(why) = text.get(at + 2..).and_then(after_code) {
             return (text.get(..at).map(str::to_owned), why);
         }
     }
     (None, text)
+}
+
+/// Returns the text after the code of a status, such as `INVALID_ARGUMENT: reason`; `None` for a
+/// text that begins with another word.
+fn after_code(text: &str) -> Option<&str> {
+    let (word, rest) = text.split_once(": ")?;
+    let is_code = word.len() > 3 && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    is_code.then_some(rest)
 }
 
 /// Finds `[field:a.b error:reason; field:c error:reason]` in a text. Returns pairs of field and

@@ -65,6 +65,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         streams: 1,
         others: Vec::new(),
         has_twin: false,
+        is_dump: false,
         mark: None,
         node: state.node.clone(),
         type_url: state.type_url.clone(),

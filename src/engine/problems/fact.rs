@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lint::{Blame, Finding, Severity};
-use crate::nack::StatedFaults;
+use crate::nack::{Extracted, StatedFaults};
 use crate::session::{PushedVersion, RequestSpan};
 use crate::store::{
-    ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
+    ClientMark, FailingStream, OwedAtEnd, RefusedBy, RowNote, TypeState, UnreachablePeer, WarmingFact,
+    WarmingUser,
 };
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Code, Seq, StreamId, Time, TypeUrl};
@@ -105,6 +106,8 @@ pub struct ProblemFact {
     /// Whether the node has such a problem on another stream too, so that the node alone does not
     /// tell them apart.
     pub has_twin: bool,
+    /// Whether the problem is in the dump of a client, which has no messages.
+    pub is_dump: bool,
     /// The mark that tells the client from another with the node id.
     pub mark: Option<ClientMark>,
     /// The node id; for an unreachable peer the address.
@@ -115,7 +118,8 @@ pub struct ProblemFact {
     pub at: Option<Seq>,
     /// The evidence: at most `MAX_EVIDENCE` messages.
     pub messages: Vec<Seq>,
-    /// Indices of the findings that have the same cause, the most severe first.
+    /// Indices of the findings that have the same cause: a NACK that names resource and field
+    /// first, then the most severe.
     pub findings: Vec<usize>,
     /// Whether the problem lasts: a rule that a message has broken does not.
     pub lasts: bool,
@@ -162,15 +166,25 @@ impl ProblemFact {
 
     /// Returns the reason of the client in one line: resource, field, and what is wrong.
     pub fn reason(&self) -> Option<String> {
-        let faults = match &self.problem {
-            Problem::Refused(refused) => &refused.faults,
-            Problem::StillRefused(refused) => &refused.faults,
-            Problem::NotApplied(unapplied) => {
-                return unapplied.reason.as_ref().map(|text| StatedFaults::read(text, &[]).to_string());
-            }
-            _ => return None,
-        };
-        (!faults.is_empty()).then(|| faults.to_string())
+        if let Problem::NotApplied(unapplied) = &self.problem {
+            return unapplied.reason.as_ref().map(|text| StatedFaults::read(text, &[]).to_string());
+        }
+        self.faults().filter(|faults| !faults.is_empty()).map(StatedFaults::to_string)
+    }
+
+    /// Whether a client refuses a resource for a field, and its NACK names both.
+    pub(crate) fn states_field(&self) -> bool {
+        let is_stated = |part: Option<&Extracted>| part.is_some_and(|part| !part.guessed);
+        let mut faults = self.faults().into_iter().flat_map(|faults| &faults.listed);
+        faults.any(|fault| is_stated(fault.name.as_ref()) && is_stated(fault.field.as_ref()))
+    }
+
+    fn faults(&self) -> Option<&StatedFaults> {
+        match &self.problem {
+            Problem::Refused(refused) => Some(&refused.faults),
+            Problem::StillRefused(refused) => Some(&refused.faults),
+            _ => None,
+        }
     }
 
     /// Returns the words of the client, if it sent any.
@@ -228,8 +242,9 @@ pub enum Problem {
         response: Seq,
         /// The client polls over REST: its next poll is the answer.
         is_polling: bool,
-        /// A later request with a nonce that is not of this type: the verdict went astray.
-        stray: Option<Seq>,
+        /// A later request with a nonce that is not of this type, or an error without a nonce: the
+        /// verdict went astray.
+        stray: Option<StrayAnswer>,
         /// An ACK may accept the response: its nonce fits another one too.
         is_guess: bool,
     },
@@ -253,6 +268,17 @@ pub enum Problem {
     StillRefused(RefusedResources),
     /// A rule was broken: the most severe finding, with the names and times of those like it.
     Broken(Box<Finding>),
+}
+
+/// A request that does not answer the response that it seems to be about.
+#[derive(Clone, Debug)]
+pub struct StrayAnswer {
+    /// The request.
+    pub n: Seq,
+    /// Note about its nonce.
+    pub note: Option<Arc<RowNote>>,
+    /// The faults that its error states, if it has one.
+    pub faults: Option<StatedFaults>,
 }
 
 /// The newest NACK of a type, and the NACKs before it since the last ACK.
@@ -298,6 +324,9 @@ pub struct RefusedPush {
 pub struct RefusedResources {
     /// The first resource, and the number of others.
     pub first: RefusedBy,
+    /// Whether the NACK names the first resource, or none at all; else the resource came with one
+    /// that the NACK names.
+    pub is_named: bool,
     /// The response with the refused content.
     pub response: Seq,
     /// Contents that the client still refuses: runs of NACKs of one version.
@@ -306,7 +335,8 @@ pub struct RefusedResources {
     pub message: Option<Arc<str>>,
     /// The faults that this message states.
     pub faults: StatedFaults,
-    /// The nonce fits another response too, so that the refused one is a guess.
+    /// The nonce fits another response too, or an unknown client may use what its NACK does not
+    /// name.
     pub is_guess: bool,
 }
 

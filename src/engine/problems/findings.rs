@@ -12,7 +12,7 @@ use xdscope_wire::h2::reset_words;
 use xdscope_wire::xdstp::with_other_context;
 
 use super::MAX_EVIDENCE;
-use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, Urgency};
+use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, StrayAnswer, Urgency};
 use super::fold::{FindingGroup, WARMING_STUCK, group};
 
 /// Rules that were broken about the names of one problem.
@@ -38,14 +38,18 @@ const NOT_REFUSABLE: [&str; 9] = [
 /// Faults of a client because of which no server can answer its requests for a type.
 const UNANSWERABLE: [&str; 3] = ["type-service-mismatch", "type-url-malformed", "vhds-on-sotw"];
 
+/// The rule about NACKs.
+const NACK: &str = "nack";
+
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
 
 /// The rule about messages that cannot be decoded.
 const MESSAGE_UNDECODABLE: &str = "message-undecodable";
 
-/// The rule about nonces that no response of the type has.
-const NONCE_UNKNOWN: &str = "nonce-unknown";
+/// The rules about requests that may be meant for a response, but do not answer it: with a nonce
+/// that no response of the type has, or with an error and no nonce.
+const STRAY_ANSWERS: [&str; 2] = ["nack-without-nonce", "nonce-unknown"];
 
 /// The rule about clusters that are removed while routes point to them.
 const BREAK_BEFORE_MAKE: &str = "break-before-make";
@@ -100,7 +104,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
                     joined.push((at, finding));
                     if let Some(problem) = problems.get_mut(at) {
                         problem.findings.push(index);
-                        note_stray(problem, finding);
+                        note_stray(store, problem, finding);
                         note_broken(problem, finding);
                     }
                 }
@@ -119,8 +123,18 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
         });
         problems.extend(broken(store, findings, rest));
     }
-    let rank = |index: &usize| (findings.get(*index).map(Finding::rank), *index);
-    problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
+    problems.iter_mut().for_each(|problem| sort_findings(findings, problem));
+}
+
+/// Sorts the findings of a problem: a NACK that names resource and field comes first, then the most
+/// severe.
+fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
+    let is_stated = problem.states_field();
+    problem.findings.sort_by_key(|index| {
+        let finding = findings.get(*index);
+        let is_lead = is_stated && finding.is_some_and(|finding| finding.rule.id == NACK);
+        (!is_lead, finding.map(Finding::rank), *index)
+    });
 }
 
 /// Merges a client that resets its streams because it cannot decode the responses into the problem
@@ -174,13 +188,24 @@ fn is_of_one_client(a: &Finding, b: &Finding) -> bool {
 }
 
 /// Records the request with a wrong nonce in the problem of the response that has no verdict.
-fn note_stray(problem: &mut ProblemFact, finding: &Finding) {
-    if let Problem::Unanswered { stray, .. } = &mut problem.problem
-        && finding.rule.id == NONCE_UNKNOWN
+fn note_stray(store: &Store, problem: &mut ProblemFact, finding: &Finding) {
+    if let Problem::Unanswered { stray, response, .. } = &mut problem.problem
+        && STRAY_ANSWERS.contains(&finding.rule.id)
     {
-        *stray = stray.or(finding.at);
+        if stray.is_none() {
+            *stray = finding.at.map(|n| stray_answer(store, n, *response));
+        }
         problem.urgency = problem.urgency.max(Urgency::Error);
     }
+}
+
+/// Returns what a request says that seems to be about a response.
+fn stray_answer(store: &Store, n: Seq, response: Seq) -> StrayAnswer {
+    let line = store.row_of(n).and_then(|row| store.line(row));
+    let Some(row) = line.map(|line| line.row) else { return StrayAnswer { n, note: None, faults: None } };
+    let error = row.error.as_ref().map(|(_, text)| text).filter(|text| !text.trim().is_empty());
+    let faults = error.map(|text| store.nack_faults(text, Some(response)));
+    StrayAnswer { n, note: row.note, faults }
 }
 
 /// Records the rule that a message has broken about a name that the server owes.
@@ -357,7 +382,7 @@ impl Causes {
 
     /// Returns the problem of the response whose verdict carries a wrong nonce.
     fn missed_by(&self, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
-        if finding.rule.id != NONCE_UNKNOWN {
+        if !STRAY_ANSWERS.contains(&finding.rule.id) {
             return None;
         }
         let at = *self.unanswered.get(&(finding.stream, finding.type_url.clone()))?;
@@ -471,13 +496,17 @@ fn is_about(warming: &WarmingFact, finding: &Finding) -> bool {
     finding.names.iter().any(|name| involved.contains(&**name))
 }
 
-/// Merges findings with one cause into the first: the names, messages, times and number of all.
+/// Merges findings with one cause into the first: the highest severity, and the names, messages,
+/// times and number of those of its rule.
 pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> Finding {
     let mut out = lead.clone();
     let mut messages: BTreeSet<Seq> = out.messages.iter().copied().collect();
-    for other in others
-        .filter(|other| (other.rule.id, other.blame, other.cause) == (lead.rule.id, lead.blame, lead.cause))
-    {
+    let key = |finding: &Finding| (finding.rule.id, finding.blame, finding.cause);
+    for other in others {
+        out.severity = out.severity.max(other.severity);
+        if key(other) != key(lead) {
+            continue;
+        }
         (out.first, out.last) = (out.first.min(other.first), out.last.max(other.last));
         out.count += other.count;
         out.varies |= other.varies || other.text != lead.text;
@@ -535,6 +564,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         period,
         stream: lead.stream,
         has_twin: false,
+        is_dump: false,
         mark: None,
         streams: places.len() as u64,
         others: others.collect(),

@@ -17,7 +17,7 @@ mod states;
 
 pub use fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
-    ReportedErrors, UnappliedResources, Urgency, WarmingResources,
+    ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
@@ -26,6 +26,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::applied::AppliedState;
 use crate::lint::{Finding, Severity};
+use crate::session::Stream;
 use crate::store::{Store, TypeState};
 use xdscope_wire::event::StreamId;
 
@@ -61,6 +62,9 @@ pub fn problems_with_applied(
     }
     out.sort_by_key(rank);
     mark_clients(store, &mut out);
+    for problem in &mut out {
+        problem.is_dump = store.engine().stream(problem.stream).is_some_and(Stream::is_dump);
+    }
     out
 }
 
@@ -97,19 +101,26 @@ fn mark_clients(store: &Store, problems: &mut [ProblemFact]) {
     }
 }
 
-/// Returns all findings by cause, as `problems` groups them, the most severe first.
+/// Returns all findings by cause, as `problems` groups them: first those of problems, in their
+/// order, then those that are over or mere notes, the most severe first.
 pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<FindingGroup> {
-    let mut groups: Vec<FindingGroup> = problems.iter().map(|problem| problem.findings.clone()).collect();
-    groups.retain(|group| !group.is_empty());
-    let known: HashSet<usize> = groups.iter().flatten().copied().collect();
-    let rest: Vec<usize> = (0..findings.len()).filter(|index| !known.contains(index)).collect();
-    let of_rest = group(rest.iter().filter_map(|index| findings.get(*index)));
-    let original = |group: FindingGroup| group.iter().filter_map(|at| rest.get(*at).copied()).collect();
-    groups.extend(of_rest.into_iter().map(original));
-    groups.sort_by_key(|group: &FindingGroup| {
+    let with_findings = problems.iter().filter(|problem| !problem.findings.is_empty());
+    let (wrong, others): (Vec<_>, Vec<_>) = with_findings.partition(|problem| problem.is_wrong());
+    let of_problems = |problems: &[&ProblemFact]| -> Vec<FindingGroup> {
+        problems.iter().map(|problem| problem.findings.clone()).collect()
+    };
+    let mut groups = of_problems(&wrong);
+    let mut rest = of_problems(&others);
+    let known: HashSet<usize> = groups.iter().chain(&rest).flatten().copied().collect();
+    let alone: Vec<usize> = (0..findings.len()).filter(|index| !known.contains(index)).collect();
+    let by_cause = group(alone.iter().filter_map(|index| findings.get(*index)));
+    let original = |group: FindingGroup| group.iter().filter_map(|at| alone.get(*at).copied()).collect();
+    rest.extend(by_cause.into_iter().map(original));
+    rest.sort_by_key(|group: &FindingGroup| {
         let lead = group.first().and_then(|index| findings.get(*index));
         (lead.map(Finding::rank), lead.map(|of| of.first), group.first().copied())
     });
+    groups.extend(rest);
     groups
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lint::Blame;
-use crate::nack::{RestUse, StatedFaults, is_name_in};
+use crate::nack::{ClientKind, RestUse, is_name_in};
 use crate::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
 use crate::store::{RefusedBy, Store, TypeState};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
@@ -13,9 +13,6 @@ use xdscope_wire::xdstp::named;
 use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
 use super::states::{Start, fact, sorted};
 use super::{MAX_EVIDENCE, findings};
-
-/// Resources of a response up to which the text of a NACK is compared with their names.
-const MAX_COMPARED_NAMES: usize = 4096;
 
 /// Reasons of refusals of one type that are problems of their own.
 const MAX_REASONS: usize = 8;
@@ -129,7 +126,7 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         in_force,
         knows_in_force: stream.knows_in_force(track) && nack.refused.is_some(),
         message: Some(explained.message.clone()).filter(|text| !text.trim().is_empty()),
-        faults: stated_faults(store, explained),
+        faults: store.nack_faults(&explained.message, explained.refused),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
         unanswered,
@@ -186,12 +183,6 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
     users.sort_unstable();
     users.dedup();
     users
-}
-
-/// Returns the faults that a NACK states.
-fn stated_faults(store: &Store, nack: &NackFact) -> StatedFaults {
-    let names = nack.refused.and_then(|response| store.pushed_names(response, MAX_COMPARED_NAMES));
-    StatedFaults::read(&nack.message, &names.unwrap_or_default())
 }
 
 /// Returns the version that a NACK refuses, and the one that the client keeps.
@@ -252,13 +243,14 @@ fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(Pushed
     Some((pushed, version, is_named(first)))
 }
 
-/// Returns the problems of resources that a NACK names and whose content no later response has
-/// corrected, although the client has accepted a later response (docs/protocol.md#f-34): one for
-/// each reason.
+/// Returns the problems of refused resources whose content no later response has corrected,
+/// although the client has accepted a later response (docs/protocol.md#f-34): one for each reason.
 pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
     let refusals = track.standing_refusals(store.catalog());
     let nacks = track.verdicts.nacks.iter().filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
     let standing = Standing::new(store, track, None);
+    let agent = stream.node.as_ref().map(|node| &node.user_agent);
+    let is_unknown_client = agent.and_then(|agent| ClientKind::of_user_agent(agent)).is_none();
     let problem = |nacks: Vec<&NackFact>| {
         let is_own = |refusal: &Refusal| nacks.iter().any(|nack| nack.n == refusal.nack);
         let mut own = refusals.iter().filter(|(refusal, _)| is_own(refusal));
@@ -269,8 +261,11 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
             response: refusal.response,
             open: standing.runs_among(&nacks),
             message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
-            faults: stated_faults(store, nack),
-            is_guess: nack.may_refuse.is_some(),
+            faults: store.nack_faults(&nack.message, nack.refused),
+            is_named: refusal.is_named,
+            is_guess: nack.may_refuse.is_some()
+                || !stream.knows_in_force(track)
+                || (!refusal.is_named && is_unknown_client),
         };
         let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };
         Some(ProblemFact {

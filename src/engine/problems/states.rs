@@ -15,6 +15,8 @@ use super::fact::{
 };
 use super::{MAX_EVIDENCE, refusals};
 
+/// The code of gRPC for a resource that does not exist.
+const NOT_FOUND: Code = Code(5);
 /// Names that a problem lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
 /// Reasons of a server for not sending resources of a type that are problems of their own.
@@ -35,6 +37,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
         streams: 1,
         others: Vec::new(),
         has_twin: false,
+        is_dump: false,
         mark: None,
         node: Some(peer.address.clone()),
         type_url: TypeUrl::default(),
@@ -78,6 +81,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         out.extend(used_without(store, stream, track));
         out.extend(owed(store, stream, track));
         out.extend(reported(store, stream, track));
+        out.extend(absent_targets(store, stream, track));
         out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
     out
@@ -166,7 +170,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
 fn reported(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
     let mut reasons: Vec<Vec<(Sym, &ReportedError)>> = Vec::new();
     let mut places: HashMap<(i32, &Arc<str>), usize> = HashMap::new();
-    for (name, error) in track.reported_errors(store.catalog()) {
+    for (name, error) in store.reported_errors(stream, track) {
         // Names with further reasons are counted with the last one.
         let last = reasons.len().min(MAX_ERRORS - 1);
         let place = *places.entry((error.code, &error.message)).or_insert(last);
@@ -197,6 +201,25 @@ fn reported_for_reason(
     let start = Start { state: TypeState::Miss, at: error.at, n: error.n };
     let messages: Vec<Seq> = sorted(messages).into_iter().take(MAX_EVIDENCE).collect();
     // The server may be right to refuse the client.
+    Some(ProblemFact { blame: Blame::Both, messages, ..fact(stream, track, start, problem) })
+}
+
+/// Returns the problem of the listeners and clusters of a gRPC client that do not exist, as the
+/// server says.
+fn absent_targets(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let absent = store.absent_targets(stream, track);
+    let first = absent.iter().min_by_key(|absent| (absent.at, absent.response))?;
+    let problem = Problem::Reported(ReportedErrors {
+        names: absent.iter().take(MAX_LISTED_NAMES).map(|absent| absent.name.clone()).collect(),
+        more: absent.len().saturating_sub(MAX_LISTED_NAMES),
+        code: NOT_FOUND,
+        message: first.text.clone(),
+        is_kept: false,
+    });
+    let start = Start { state: TypeState::Miss, at: first.at, n: first.response };
+    let messages = sorted(absent.iter().map(|absent| absent.response).collect());
+    let messages = messages.into_iter().take(MAX_EVIDENCE).collect();
+    // The client may request a name that nobody has configured.
     Some(ProblemFact { blame: Blame::Both, messages, ..fact(stream, track, start, problem) })
 }
 
@@ -315,6 +338,7 @@ pub(super) fn fact(stream: &Stream, track: &Track, start: Start, problem: Proble
         streams: 1,
         others: Vec::new(),
         has_twin: false,
+        is_dump: false,
         mark: None,
         node: stream.node_id.clone(),
         type_url: track.type_url.clone(),

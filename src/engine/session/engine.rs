@@ -148,6 +148,11 @@ impl Engine {
         &self.needs
     }
 
+    /// Whether contents are read for the resources that they refer to.
+    pub(crate) fn reads_needs(&self) -> bool {
+        self.semantics.is_some()
+    }
+
     /// Whether the source has an `xdstp:` name.
     pub(super) fn has_structured_names(&self) -> bool {
         self.specials.structured
@@ -421,9 +426,6 @@ impl Engine {
             if stream.variant() != Some(Variant::File) {
                 stream.lose_messages(seq, at);
             }
-            return;
-        }
-        if stream.is_unary() {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));

@@ -35,6 +35,9 @@ const OWN_USER_AGENT: &str = "xdscope";
 /// Oldest stream whose end with an error counts as one of a series.
 const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
 
+/// Longest time after which a client that has ended its stream is back at once.
+const MAX_RETURN_TIME: Duration = Duration::from_secs(5);
+
 /// The client, server and method whose streams are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StreamKey {
@@ -181,6 +184,9 @@ pub(crate) struct StreamEnds {
     pub(crate) aborts: Option<EndSeries>,
     /// The responses in the middle of which the client ended those streams.
     pub(crate) cut_responses: CutResponses,
+    /// Young streams in a row that the client ended although neither side owed anything, and after
+    /// each of which the client was back at once.
+    pub(crate) left: Option<EndSeries>,
     /// Open streams that were answered.
     pub(crate) healthy: u32,
     /// Index of the newest stream that was answered.
@@ -226,6 +232,7 @@ impl StreamEnds {
         if !is_query || end.reset.is_some() {
             self.abort(index, closed, is_served);
         }
+        self.leave(index, closed, is_served && !is_query);
         if stream.owes_verdict() && !is_query && is_ended_by_client(end) {
             self.hung_up = Some(index);
         }
@@ -277,6 +284,28 @@ impl StreamEnds {
         }
     }
 
+    /// Notes whether the client ended a young stream although neither side owed anything.
+    fn leave(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
+        let &ClosedStream { stream, at, end, limits, .. } = closed;
+        let age = at.since(stream.opened);
+        let is_cut = stream.owes_verdict() || stream.is_owed() || stream.not_kept.cut_response().is_some();
+        let is_left = is_served
+            && stream.is_grpc()
+            && limits.timed
+            && age < MIN_PLANNED_AGE
+            && closed.made_by.is_none()
+            && is_ended_by_client(end)
+            && !is_cut;
+        // Streams that exist side by side are those of several channels.
+        self.left.take_if(|left| {
+            let is_back = stream.opened >= left.last && stream.opened.since(left.last) <= MAX_RETURN_TIME;
+            !is_left || !is_back
+        });
+        if is_left {
+            self.left.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
+        }
+    }
+
     /// Whether a stream that has just closed without a response was healthy before. One that ends
     /// with an error like those before has not outlived them until the time limit for an answer is
     /// over.
@@ -303,10 +332,10 @@ impl StreamEnds {
 
     /// Whether a later stream without a response replaces the one that ended: the ended one was
     /// answered, no other has failed since, and the server may stay silent on the later one
-    /// (docs/protocol.md#e-19).
+    /// (docs/protocol.md#e-19), as long as the client requests nothing, too.
     pub(crate) fn is_replaced_by(&self, stream: &Stream) -> bool {
         let is_first = self.run.as_ref().is_some_and(|run| run.is_served && run.series.count == 1);
-        is_first && stream.requests > 0 && !stream.is_owed()
+        is_first && !stream.is_owed()
     }
 
     /// Compares the end of an answered stream with those before.
@@ -440,8 +469,9 @@ impl Failures {
         self.by_client.retain(|_, ends| {
             let run = ends.run.as_ref().map(|run| run.series.newest);
             let aborts = ends.aborts.as_ref().map(|series| series.newest);
+            let left = ends.left.as_ref().map(|series| series.newest);
             let cuts = Some(ends.cuts.newest);
-            let newest = [run, aborts, ends.answered, ends.unreplaced, ends.hung_up, cuts];
+            let newest = [run, aborts, left, ends.answered, ends.unreplaced, ends.hung_up, cuts];
             ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
         });
         self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));
@@ -570,6 +600,5 @@ impl Failures {
 
 /// Whether the ends of a stream say something about xDS.
 pub(crate) fn is_counted(stream: &Stream) -> bool {
-    let is_file = matches!(stream.variant(), Some(Variant::File) | None);
-    !is_file && !stream.is_unary()
+    !matches!(stream.variant(), Some(Variant::File) | None)
 }

@@ -56,7 +56,7 @@ pub(crate) use failing::{
 pub(crate) use outcome::{
     Ambiguity, GapFact, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent,
 };
-pub(crate) use stream::{Stream, type_of_name};
+pub(crate) use stream::{SETTLE_TIME, Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames, WildcardReading};
 pub use track::answer_verdict::kind_of_change;

@@ -25,7 +25,7 @@ pub(crate) enum SessionEvent {
     Close,
     Request(RequestOutcome),
     Response(ResponseOutcome),
-    /// A message without an effect on the state: undecodable, or of a unary method.
+    /// A message without an effect on the state: undecodable.
     Aside,
     /// A REST poll that was answered without a message.
     Unchanged,

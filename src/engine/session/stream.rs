@@ -6,10 +6,11 @@ pub(super) mod siblings;
 pub(super) mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{
-    ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
+    ApiVersion, Dir, Kind, Method, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
 use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
@@ -21,6 +22,9 @@ use crate::session::engine::visits;
 use keepalive::{Keepalive, Pings};
 use not_kept::{NotKept, NotKeptPart};
 use xdscope_wire::xdstp;
+
+/// The time in which a client states its subscriptions on a new stream.
+pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(5);
 
 /// Types of a stream up to which they are searched one by one.
 const MAX_SEARCHED_TYPES: usize = 16;
@@ -170,7 +174,7 @@ impl Stream {
             MessageShape::SotwRequest | MessageShape::SotwResponse => Variant::Sotw,
             MessageShape::DeltaRequest | MessageShape::DeltaResponse => Variant::Delta,
         };
-        let method = Method { variant, kind: None, transport: ApiVersion::V3, rpc: Rpc::Stream };
+        let method = Method { variant, kind: None, transport: ApiVersion::V3 };
         self.method.get_or_insert(method);
     }
 
@@ -218,6 +222,14 @@ impl Stream {
         self.open.partial || self.tracks_shown().any(|track| track.verdicts.last_at.is_some())
     }
 
+    /// Whether the client ended the stream without an error: it may need nothing of it any more.
+    pub(crate) fn is_ended_by_client(&self) -> bool {
+        self.closed.as_ref().is_some_and(|(_, end)| {
+            let is_ok = end.status.as_ref().is_none_or(|(code, _)| code.0 == 0);
+            end.by == Some(Side::Client) && end.reset.is_none() && is_ok
+        })
+    }
+
     /// The host of the client.
     pub(crate) fn host(&self) -> Option<&str> {
         let peer = self.open.peer.as_deref()?;
@@ -231,10 +243,6 @@ impl Stream {
     /// Whether the stream is the dump of a client, which has no messages.
     pub(crate) fn is_dump(&self) -> bool {
         self.variant() == Some(Variant::Dump)
-    }
-
-    pub(crate) fn is_unary(&self) -> bool {
-        self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
     }
 
     /// Whether the type of a message is stated, or implied by the method.

@@ -11,8 +11,9 @@ pub(super) mod needs;
 pub(super) mod track;
 pub(super) mod unrequested;
 use std::cell::OnceCell;
+use std::time::Duration;
 
-use xdscope_wire::content::Catalog;
+use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 
 use super::stream::Stream;
@@ -23,7 +24,7 @@ use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::content::responses::Response;
 use batches::{WarmingBatch, WarmingCause, WarmingProgress};
 use content::WarmingContent;
-use needs::{Needs, ResourceKey};
+use needs::{DEFAULT_TIMEOUT, Needs, ResourceKey};
 use xdscope_wire::xdstp::lists::LOCATOR;
 use xdscope_wire::xdstp::{is_structured, named};
 
@@ -72,6 +73,8 @@ pub(crate) struct MissingNeed {
     pub(crate) is_elsewhere: bool,
     /// The client goes on with the resource that it has, once it stops waiting.
     pub(crate) is_cached: bool,
+    /// Time from `since` on after which an Envoy stops waiting. `None` if it waits on.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -82,7 +85,8 @@ pub(crate) struct WarmingView<'a> {
     pub(crate) streams: Vec<&'a Stream>,
     /// The routes that the scopes of the client refer to, with the response that sent the scope.
     scope_routes: OnceCell<Vec<(ResourceKey, Seq)>>,
-    /// The time at which resources have expired. `None` for none.
+    /// The time at which resources have expired, and clients have stopped waiting. `None` if
+    /// neither counts.
     now: Option<Time>,
 }
 
@@ -103,6 +107,7 @@ impl MissingNeed {
             given_up: None,
             is_elsewhere: false,
             is_cached: false,
+            timeout: Some(DEFAULT_TIMEOUT),
         }
     }
 }
@@ -150,7 +155,7 @@ impl<'a> WarmingView<'a> {
     }
 
     /// The view at a time: like a removed resource, an expired one does not warm
-    /// (docs/protocol.md#g-02).
+    /// (docs/protocol.md#g-02), and an Envoy waits for a limited time (docs/protocol.md#e-46).
     pub(crate) fn at(self, now: Time) -> WarmingView<'a> {
         WarmingView { now: Some(now), ..self }
     }
@@ -247,22 +252,29 @@ impl WarmingView<'_> {
         };
         let is_refused = refusal.is_some();
         let (mut missing, mut absent, mut is_over) = (Vec::new(), Vec::new(), true);
-        let mut add = |state: NeedState| match state {
+        // `stated_by`: the content with the config source of the resource, as far as it is known.
+        let mut add = |state: NeedState, need: ResourceKey, stated_by: Option<BlobId>| match state {
             NeedState::Met => {}
-            NeedState::Absent(need) => absent.push(need),
+            NeedState::Absent(absence) => absent.push(absence),
             NeedState::Unasked => is_over = false,
-            NeedState::Missing(need) => missing.push(need),
+            NeedState::Missing(missed) => {
+                let timeout = stated_by.and_then(|blob| self.needs.timeout(self.catalog, Some(blob), need));
+                let timeout = missed.timeout.and(timeout);
+                missing.push(MissingNeed { timeout, ..missed });
+            }
         };
-        let mut add_route = |route: ResourceKey, is_refused: bool| {
-            let route = self.resolve(route);
-            add(self.need_state(route, batch, is_refused));
-            self.hosts_of(route, batch).into_iter().for_each(|hosts| add(self.hosts_state(hosts, batch)));
+        let mut add_route = |need: ResourceKey, is_refused: bool, stated_by: Option<BlobId>| {
+            let route = self.resolve(need);
+            add(self.need_state(route, batch, is_refused), need, stated_by);
+            if let Some((hosts, routes)) = self.hosts_of(route, batch) {
+                add(self.hosts_state(hosts, batch), hosts, routes);
+            }
         };
         for need in self.needs.of(self.catalog, slot.blob).iter() {
-            add_route(*need, is_refused);
+            add_route(*need, is_refused, slot.blob);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
-                self.new_scope_routes(batch).for_each(|route| add_route(route, false));
+                self.new_scope_routes(batch).for_each(|route| add_route(route, false, None));
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
@@ -271,7 +283,9 @@ impl WarmingView<'_> {
         if refusal.is_some() && missing.iter().all(is_early) {
             return BatchState::Over;
         }
-        let has_stopped_waiting = batch.is_given_up && self.may_be_envoy();
+        let is_given_up = batch.is_given_up && self.may_be_envoy();
+        let has_timed_out = is_over && self.has_timed_out((track, name, &slot), &missing);
+        let has_stopped_waiting = is_given_up || has_timed_out;
         if has_stopped_waiting {
             missing.retain(|need| !need.is_cached);
         }
@@ -282,6 +296,23 @@ impl WarmingView<'_> {
             (true, false) => BatchState::UsedWithout(absent),
             (true, true) => BatchState::Over,
         }
+    }
+
+    /// Whether an Envoy has stopped waiting for all of these resources, and uses what needs them
+    /// without them: it has accepted that, and the `initial_fetch_timeout` of their config sources
+    /// is over (docs/protocol.md#e-46).
+    fn has_timed_out(
+        &self,
+        (track, name, slot): (&Track, Sym, &ResourceEntry),
+        missing: &[MissingNeed],
+    ) -> bool {
+        let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
+        let Some(now) = self.now.filter(|_| is_open && !missing.is_empty()) else { return false };
+        let accepted = track.accepted.get(self.catalog, name);
+        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == slot.blob);
+        let is_late =
+            |need: &MissingNeed| need.timeout.is_some_and(|timeout| now.since(need.since) >= timeout);
+        is_accepted && missing.iter().all(is_late) && self.is_envoy()
     }
 
     pub(super) fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
@@ -325,16 +356,18 @@ impl WarmingView<'_> {
         new.map(|(route, _)| *route)
     }
 
-    /// Returns the need for the virtual hosts of routes that came with or after a batch: an Envoy
-    /// waits for the first ones of new routes only (docs/protocol.md#h-03).
-    fn hosts_of(&self, route: ResourceKey, batch: &WarmingBatch) -> Option<ResourceKey> {
+    /// Returns the need for the virtual hosts of routes that came with or after a batch, and the
+    /// content of the routes: an Envoy waits for the first ones of new routes only
+    /// (docs/protocol.md#h-03).
+    fn hosts_of(&self, route: ResourceKey, batch: &WarmingBatch) -> Option<(ResourceKey, Option<BlobId>)> {
         if route.kind != Kind::Rds || !self.may_be_envoy() {
             return None;
         }
         self.tracks_of(Kind::Rds).find_map(|track| {
             let slot = track.sent.get(self.catalog, route.name).filter(ResourceEntry::is_present)?;
             let is_new = delivered_since(track, &slot, batch.seq);
-            is_new.then(|| self.needs.of(self.catalog, slot.blob).first().copied()).flatten()
+            let hosts = is_new.then(|| self.needs.of(self.catalog, slot.blob).first().copied()).flatten()?;
+            Some((hosts, slot.blob))
         })
     }
 
@@ -471,9 +504,8 @@ impl WarmingView<'_> {
             _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
             _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
-            // Secrets that do not exist let a cluster go on without them. Envoy ignores that routes
-            // and filters do not exist, and keeps routes that were removed.
-            Presence::Absent(_) => !matches!(key.kind, Kind::Eds | Kind::Rds | Kind::Ecds),
+            // Envoy keeps secrets and routes that were removed.
+            Presence::Absent(_) => false,
             Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
@@ -496,7 +528,8 @@ impl WarmingView<'_> {
             let slot = track.sent.get(self.catalog, key.name);
             track.covers(self.catalog, key.name, slot.as_ref())
         };
-        let told = (key.kind == Kind::Eds).then(|| self.told_absent(key)).flatten();
+        // Envoy waits on for routes and filters that do not exist.
+        let told = matches!(key.kind, Kind::Eds | Kind::Sds).then(|| self.told_absent(key)).flatten();
         let Some(covering) = of_kind().find(covers) else {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
@@ -534,13 +567,15 @@ impl WarmingView<'_> {
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
         let is_elsewhere = self.is_elsewhere(covering);
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
-        let need = MissingNeed { is_absent, absent, is_error, is_cached, ..need };
+        let has_timeout = !is_cached && has_timeout(request, is_absent && !is_restated);
+        let timeout = need.timeout.filter(|_| has_timeout);
+        let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, is_elsewhere, ..need })
     }
 
-    /// Returns the response that says that endpoints do not exist, if the client acts on it: a
-    /// cluster goes on without them. `Some(None)` if the response is forgotten. Envoy ignores the
-    /// errors in SotW responses (docs/protocol.md#m-14).
+    /// Returns the response that says that endpoints or a secret do not exist, if the client acts
+    /// on it: what needs them is used without them. `Some(None)` if the response is forgotten.
+    /// Envoy ignores the errors in SotW responses (docs/protocol.md#m-14).
     fn told_absent(&self, key: ResourceKey) -> Option<Option<&Response>> {
         let mut tracks = self.tracks_of(key.kind);
         tracks.find_map(|track| {
@@ -561,9 +596,17 @@ impl WarmingView<'_> {
 
     /// Whether the client may be an Envoy.
     pub(super) fn may_be_envoy(&self) -> bool {
-        let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
-        let agent = agent.map_or("", |node| node.user_agent.as_str());
-        agent.is_empty() || agent.to_ascii_lowercase().contains("envoy")
+        self.user_agent().is_empty() || self.is_envoy()
+    }
+
+    /// Whether the client is known to be an Envoy.
+    fn is_envoy(&self) -> bool {
+        self.user_agent().to_ascii_lowercase().contains("envoy")
+    }
+
+    fn user_agent(&self) -> &str {
+        let node = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        node.map_or("", |node| node.user_agent.as_str())
     }
 }
 
@@ -595,4 +638,12 @@ impl WarmingView<'_> {
         }
         WarmingProgress { warmed, is_sweep }
     }
+}
+
+/// Whether the client stops waiting for a resource at its timeout. `is_answered`: a delta server
+/// has said that the resource does not exist, which ends the timeout.
+///
+/// A client that may have the resource from before the recording may go on with that.
+fn has_timeout(request: Option<NameRequest>, is_answered: bool) -> bool {
+    !is_answered && !request.is_some_and(|request| request.has_resource)
 }

@@ -62,6 +62,8 @@ pub struct RowFact {
     pub size: u64,
     /// `error_detail` of a request.
     pub error: Option<(Code, Arc<str>)>,
+    /// The faults that `error` states, for a message of a store.
+    pub faults: Option<Arc<str>>,
     /// SotW NACK: the version that the client keeps, if it is known.
     pub keeps: Option<Arc<str>>,
     /// Whether the start of the stream is missing.
@@ -123,6 +125,14 @@ impl StateFact {
         !is_refused
             && !self.standing_nacks.contains(&nack.n)
             && nack.refused.is_some_and(|refused| self.newest_accepted > Some(refused))
+    }
+}
+
+impl RowFact {
+    /// Returns the faults that `error` states, in one line.
+    pub fn stated_faults(&self) -> &str {
+        let text = self.error.as_ref().map_or("", |(_, text)| text);
+        self.faults.as_deref().unwrap_or(text)
     }
 }
 

@@ -2,12 +2,14 @@
 
 pub(super) mod failover;
 pub(super) mod unreachable;
+mod unrequested;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::{
-    CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
+    CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, MIN_PLANNED_AGE, Stream, StreamEnds,
+    StreamKey, is_counted,
 };
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -16,6 +18,9 @@ use super::{EndFact, OwedAtEnd, Store};
 
 /// Streams that a client ends after a push before the series is a fault.
 const MIN_ABORTS: u64 = 3;
+
+/// Healthy streams in a row that a client ends before that is a fault.
+const MIN_LEFT: u64 = 10;
 
 /// The way in which the streams of a client fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub enum StreamFailure {
     Cut,
     /// The client ends each stream after a push that it has not answered, or in the middle of one.
     Aborted,
+    /// The client ends each stream soon, although nothing is wrong, and opens the next one at once.
+    Left,
 }
 
 /// The streams of a client to one server that end with an error, without a healthy one since.
@@ -67,7 +74,7 @@ pub struct FailingStream {
     pub causes: Vec<(EndCause, u64)>,
     /// The responses in the middle of which the client ended the streams.
     pub cut_responses: CutResponses,
-    /// The age at which streams are cut, if it is regular.
+    /// The age at which streams are cut or left, if it is regular.
     pub cut_age: Option<Duration>,
     /// The silence after which streams are cut, if it is regular.
     pub cut_idle: Option<Duration>,
@@ -108,7 +115,8 @@ impl FailingStream {
     }
 }
 
-/// The newest open streams with requests and without a response: their indices, by client.
+/// The newest open streams without a response on which the server owes nothing, or not yet: their
+/// indices, by client.
 type SilentStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 
 impl Store {
@@ -154,7 +162,8 @@ impl Store {
         let is_own = |failing: &FailingStream| failing.stream == stream.id;
         let cut = || self.cut(&ends.cuts).filter(is_own);
         let aborted = || self.aborted(ends).filter(is_own);
-        cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own))
+        let left = || self.left(ends).filter(is_own);
+        cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own)).or_else(left)
     }
 
     /// Whether the streams of a stream's client to its server fail at a time.
@@ -173,13 +182,16 @@ impl Store {
         ages.into_iter().flatten().map(|age| stream.opened.after(age)).filter(|at| *at > now).min()
     }
 
-    /// Returns the newest open stream of each client that has requests and no response.
+    /// Returns the newest open stream of each client that has requests and no response, or on which
+    /// the client requests nothing of what it had.
     fn silent_streams(&self) -> SilentStreams<'_> {
         let mut out = SilentStreams::new();
         for index in self.engine.failures().open_streams() {
             let Some(stream) = self.engine.streams().get(index) else { continue };
             if is_silent(stream) {
                 out.insert(StreamKey::of(stream), (index, stream));
+            } else if let Some(before) = self.left_by_unrequested(stream) {
+                out.insert(StreamKey::of(before), (index, stream));
             }
         }
         out
@@ -196,6 +208,7 @@ impl Store {
         let ended = [
             ends.run.as_ref().map(|run| run.series.newest),
             ends.aborts.as_ref().map(|aborts| aborts.newest),
+            ends.left.as_ref().map(|left| left.newest),
             (ends.cuts.count > 0).then_some(ends.cuts.newest),
         ];
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
@@ -205,7 +218,8 @@ impl Store {
                 || self.is_overdue(stream, now)
         });
         let Some((_, healthy)) = answered.or(settled) else {
-            return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
+            let cut = self.cut(&ends.cuts).or_else(|| self.aborted(ends));
+            return cut.or_else(|| self.rejected(ends)).or_else(|| self.left(ends));
         };
         let age = now.since(healthy.opened);
         let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age < ends.cuts.outlived_at());
@@ -222,14 +236,17 @@ impl Store {
             hung_up.is_some_and(|stream| self.verdicts_owed_since(stream, Some(healthy)).next().is_some())
         };
         let is_open = || healthy.owes_verdict() || is_in_response() || is_unsettled();
-        cut.or_else(|| self.aborted(ends).filter(|_| is_open()))
+        let is_young = self.limits.timed && age < MIN_PLANNED_AGE;
+        let aborted = cut.or_else(|| self.aborted(ends).filter(|_| is_open()));
+        aborted.or_else(|| self.left(ends).filter(|_| is_young))
     }
 
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
     /// not that the stream ends.
     fn is_overdue(&self, stream: &Stream, now: Time) -> bool {
         let age = now.since(stream.opened);
-        self.limits.timed && self.limits.resource_timeout.is_some_and(|limit| age >= limit)
+        let is_late = self.limits.resource_timeout.is_some_and(|limit| age >= limit);
+        self.limits.timed && stream.requests > 0 && is_late
     }
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
@@ -253,6 +270,14 @@ impl Store {
         let cut_responses = ends.cut_responses;
         let failure = StreamFailure::Aborted;
         Some(FailingStream { failure, cut_responses, ..self.of_series(newest, series) })
+    }
+
+    /// Returns the healthy streams that the client ended.
+    fn left(&self, ends: &StreamEnds) -> Option<FailingStream> {
+        let series = ends.left.as_ref().filter(|series| series.count >= MIN_LEFT)?;
+        let newest = self.engine.streams().get(series.newest)?;
+        let (failure, cut_age) = (StreamFailure::Left, series.age());
+        Some(FailingStream { failure, cut_age, ..self.of_series(newest, series) })
     }
 
     fn cut(&self, cuts: &Cuts) -> Option<FailingStream> {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::session::{
-    Claim, Condition, OwedAgain, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track, nameless,
+    Claim, Condition, OwedAgain, Presence, Refusal, ReportedError, ResourceEntry, Stream, SubscribedNames,
+    Track, nameless,
 };
 use xdscope_wire::Open;
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
@@ -146,7 +147,10 @@ impl Store {
 
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
-        let condition = self.with_warming(stream, track, track.condition(&self.catalog, at, self.limits));
+        let condition = self.with_expired(track, track.condition(&self.catalog, at, self.limits), at);
+        let condition = self.with_nonexistent(stream, track, condition);
+        let condition = self.with_absent_targets(stream, track, condition);
+        let condition = self.with_warming(stream, track, condition);
         // Nobody sends a NACK of a file (docs/protocol.md#c-04).
         match condition.state {
             TypeState::Nack if stream.variant() == Some(Variant::File) => {
@@ -154,6 +158,56 @@ impl Store {
             }
             _ => condition,
         }
+    }
+
+    /// Replaces the state of a type by `MISS` once the times to live of all its resources are over
+    /// (docs/protocol.md#g-02).
+    fn with_expired(&self, track: &Track, condition: Condition, at: Time) -> Condition {
+        let newest = track.deadlines.values().copied().max();
+        match newest.filter(|deadline| *deadline <= at) {
+            Some(since) if condition.state == TypeState::Synced && self.has_all_expired(track) => {
+                Condition { state: TypeState::Miss, since }
+            }
+            _ => condition,
+        }
+    }
+
+    /// Replaces the state of a type of a dump by `MISS` if resources do not exist: a client lists
+    /// only resources that it wants.
+    fn with_nonexistent(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+        let can_hide = matches!(condition.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
+        if !stream.is_dump() || !can_hide {
+            return condition;
+        }
+        match self.reported_errors(stream, track).first() {
+            Some((_, error)) => Condition { state: TypeState::Miss, since: error.at },
+            None => condition,
+        }
+    }
+
+    /// Returns the errors of resources that the client wants, oldest first. Those of resources that
+    /// do not exist count only if the client itself lists them, in a dump.
+    pub(crate) fn reported_errors<'t>(
+        &self,
+        stream: &Stream,
+        track: &'t Track,
+    ) -> Vec<(Sym, &'t ReportedError)> {
+        let mut errors = track.reported_errors(&self.catalog);
+        if stream.is_dump() {
+            let nonexistent = track.errors.iter().filter(|(_, error)| error.is_not_found());
+            errors.extend(nonexistent.map(|(name, error)| (*name, error)));
+            errors.sort_unstable_by_key(|(name, error)| (error.n, *name));
+        }
+        errors
+    }
+
+    /// Returns the number of [`Store::reported_errors`] and of [`Store::absent_targets`].
+    fn error_count(&self, stream: &Stream, track: &Track) -> u64 {
+        let reported = match stream.is_dump() {
+            true => self.reported_errors(stream, track).len() as u64,
+            false => track.reported_names(&self.catalog).count,
+        };
+        reported + self.absent_targets(stream, track).len() as u64
     }
 
     /// Returns the state of a track.
@@ -182,7 +236,7 @@ impl Store {
             missing: owed.names,
             overdue: owed.overdue,
             owed_again: owed.again,
-            errors: track.reported_names(&self.catalog).count,
+            errors: self.error_count(stream, track),
             malformed: owed.malformed,
             names: track.subscribed.names.len() as u64,
             resources: track.in_use(&self.catalog, self.now, self.limits),
@@ -228,7 +282,7 @@ impl Store {
             missing,
             overdue: owed.overdue,
             owed_again,
-            errors: track.reported_names(&self.catalog).count,
+            errors: self.error_count(stream, track),
             malformed: owed.malformed,
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),

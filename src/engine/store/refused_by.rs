@@ -139,7 +139,11 @@ impl Store {
         more: usize,
     ) -> RefusedBy {
         let is_removal = track.refused.removal(name) == Some(*refusal);
-        let rank = if is_removal { Rank::Removal } else { Rank::Named };
+        let rank = match (is_removal, refusal.is_named) {
+            (true, _) => Rank::Removal,
+            (false, true) => Rank::Named,
+            (false, false) => Rank::Rest,
+        };
         self.refused_fact(stream, track, First { rank, name, version: refusal.version, more })
     }
 

@@ -64,6 +64,7 @@ impl Store {
             count: 0,
             size: 0,
             error: None,
+            faults: None,
             keeps: None,
             partial: stream.open.partial,
             stated: stated(stream, row),
@@ -93,6 +94,8 @@ impl Store {
         fact.count = line.count;
         fact.size = line.size;
         fact.error = line.error.map(|(code, message)| (Code(code), message));
+        let faults = |text: &str| Arc::from(self.stated_nack_faults(text, answers).to_string());
+        fact.faults = fact.error.as_ref().map(|(_, text)| faults(text));
         let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
         let nack = row.n().filter(|_| fact.kind == MessageKind::Nack).zip(track);
         fact.keeps = nack.and_then(|(n, track)| track.verdicts.nack(n)?.keeps.clone());

@@ -3,6 +3,7 @@
 pub(super) mod cause;
 mod of_dump;
 mod unseen;
+mod unsubscribed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
+
+pub(crate) use unsubscribed::{UnsubscribedNames, UnsubscribedNeed};
 
 /// A cluster or listener that warms, on an open stream. The server owes what it waits for, unless
 /// the client has never requested it.
@@ -86,7 +89,7 @@ pub struct NeededResource {
     pub is_cached: bool,
 }
 
-/// A resource that warms until a missing resource arrives.
+/// A resource that warms until a missing resource arrives, or is in use without that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarmingUser {
     /// Type of the resource: cluster or listener.
@@ -97,6 +100,8 @@ pub struct WarmingUser {
     pub withheld: Option<Seq>,
     /// How many more resources warm until then.
     pub more: usize,
+    /// Whether the warming is over, and the client uses the resource without the missing one.
+    pub is_used_without: bool,
 }
 
 impl WarmingFact {
@@ -190,20 +195,29 @@ impl Store {
 
     /// Returns the streams of a client as far as warming goes.
     fn warming_view(&self, stream: &Stream) -> WarmingView<'_> {
+        self.warming_view_at(stream, self.now)
+    }
+
+    fn warming_view_at(&self, stream: &Stream, at: Time) -> WarmingView<'_> {
         let index = self.engine.index(stream.id).unwrap_or_default();
         let view = self.engine.warming_view(&self.catalog, index);
-        if self.limits.timed { view.at(self.now) } else { view }
+        if self.limits.timed { view.at(at.max(self.now)) } else { view }
     }
 
     /// Returns the warming resources of a track, those for which the server owes something first.
     pub(crate) fn warming_of_track(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
+        self.warming_of_track_at(stream, track, self.now)
+    }
+
+    /// Returns the warming resources of a track at a time that is now or later.
+    pub(crate) fn warming_of_track_at(&self, stream: &Stream, track: &Track, at: Time) -> Vec<WarmingFact> {
         if stream.is_dump() {
             return self.warming_of_dump(stream, track);
         }
         if track.warming.is_empty() {
             return Vec::new();
         }
-        let view = self.warming_view(stream);
+        let view = self.warming_view_at(stream, at);
         let facts = view.names(track).filter_map(|warming| self.warming_fact(stream, track, &warming));
         let mut facts: Vec<WarmingFact> = facts.collect();
         if stream.closed.is_none() {
@@ -215,10 +229,16 @@ impl Store {
 
     /// Returns the resources of a track that the client uses without others that they need.
     pub(crate) fn used_without(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
+        self.used_without_at(stream, track, self.now)
+    }
+
+    /// Returns the resources of a track that the client uses without others that they need, at a
+    /// time that is now or later.
+    pub(crate) fn used_without_at(&self, stream: &Stream, track: &Track, at: Time) -> Vec<WarmingFact> {
         if track.warming.is_empty() {
             return Vec::new();
         }
-        let view = self.warming_view(stream);
+        let view = self.warming_view_at(stream, at);
         let facts = view.used_without(track).filter_map(|used| self.warming_fact(stream, track, &used));
         facts.map(|fact| WarmingFact { is_used_without: true, withheld: None, ..fact }).collect()
     }
@@ -321,8 +341,8 @@ impl Store {
         names.map(|name| self.text(name)).collect()
     }
 
-    /// Returns the first resource of the client that warms until one of the names arrives; without
-    /// names, until any resource of the type does.
+    /// Returns the first resource of the client that warms until one of the names arrives, or is in
+    /// use without; without names, until any resource of the type does.
     pub(crate) fn warming_for(
         &self,
         stream: &Stream,
@@ -343,16 +363,20 @@ impl Store {
                 }
                 let view = self.warming_view(stream);
                 for track in tracks {
-                    let names = view.names(track);
-                    for warming in names.filter(|warming| warming.needs.iter().any(is_needed)) {
-                        match &mut found {
-                            Some(known) => known.more += 1,
-                            None => {
-                                let withheld = track.withheld_since(warming.batch.seq);
-                                let name = self.text(warming.name);
-                                found = Some(WarmingUser { kind: user, name, withheld, more: 0 });
-                            }
+                    let waiting = view.names(track).map(|warming| (warming, false));
+                    let users = waiting.chain(view.used_without(track).map(|used| (used, true)));
+                    for (warming, is_used_without) in users {
+                        if !warming.needs.iter().any(is_needed) {
+                            continue;
                         }
+                        if let Some(known) = &mut found {
+                            known.more += 1;
+                            continue;
+                        }
+                        let withheld = track.withheld_since(warming.batch.seq);
+                        let withheld = withheld.filter(|_| !is_used_without);
+                        let name = self.text(warming.name);
+                        found = Some(WarmingUser { kind: user, name, withheld, more: 0, is_used_without });
                     }
                 }
             }

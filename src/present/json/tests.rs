@@ -35,6 +35,7 @@ fn message_fact(dir: Option<Dir>) -> MessageFact {
             count: 1,
             size: 40,
             error: None,
+            faults: None,
             keeps: None,
             partial: false,
             stated: None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::report::{self, Row, Rows};
 use xdscope_engine::activity::Activity;
+use xdscope_engine::readings::open_readings_of;
 use xdscope_engine::store::TypeState;
 use xdscope_wire::event::{StreamId, Variant};
 use xdscope_wire::text::{age, latency, plural, type_label};
@@ -15,6 +16,8 @@ use super::html::{Html, bounded, cell, class};
 
 /// Bytes of the matrix.
 const MAX_BYTES: usize = 200_000;
+/// Bytes of the open readings.
+const MAX_BYTES_OF_READINGS: usize = 50_000;
 
 /// Adds the matrix, worst first.
 pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
@@ -46,7 +49,31 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
         let command = page.source.command("status", "");
         super::left_out(html, &plural(left as u64, "more node"), &command);
     }
+    readings(page, &matrix, html);
     html.raw("</section>\n");
+}
+
+/// Adds what editions of the protocol read in two ways, and no message has decided yet.
+fn readings(page: &Page<'_>, matrix: &Rows, html: &mut Html) {
+    let mut texts: Vec<String> = Vec::new();
+    for cell in matrix.rows.iter().flat_map(|row| &row.cells).flatten() {
+        let Some(state) = page.store.state(cell.stream, &cell.type_url) else { continue };
+        let node = report::client_name(state.node.as_deref(), state.stream, &page.marks);
+        let label = type_label(state.type_url.as_str());
+        for reading in open_readings_of(page.store, page.schema, &state) {
+            texts.push(format!("{node}: {label} {}", report::open_reading(&reading, None)));
+        }
+    }
+    if texts.is_empty() {
+        return;
+    }
+    html.raw("<ul class=\"findings\">");
+    let left = bounded(html, MAX_BYTES_OF_READINGS, &texts, |html, text| html.element("li", &[], text));
+    html.raw("</ul>");
+    if left > 0 {
+        let command = page.source.command("status", "");
+        super::left_out(html, &plural(left as u64, "more reading"), &command);
+    }
 }
 
 fn line(

@@ -19,6 +19,9 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
     if fact.failure == StreamFailure::Aborted {
         return aborted_streams(fact);
     }
+    if fact.failure == StreamFailure::Left {
+        return left_streams(fact);
+    }
     let mut text = match ender(fact) {
         Some(who) => ended_by(fact, &who),
         None => ended(fact).to_owned(),
@@ -53,7 +56,9 @@ fn ended_by(fact: &FailingStream, who: &str) -> String {
         StreamFailure::Rejected if is_partly_answered(fact) => format!("{who} ends the stream with an error"),
         StreamFailure::Rejected => format!("{who} rejects the stream"),
         StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
-        StreamFailure::Cut | StreamFailure::Aborted => format!("{who} cuts off each stream"),
+        StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left => {
+            format!("{who} cuts off each stream")
+        }
     }
 }
 
@@ -66,7 +71,7 @@ fn ended(fact: &FailingStream) -> &'static str {
         StreamFailure::Rejected if is_partly_answered(fact) => "the stream ends with an error",
         StreamFailure::Rejected => "the stream ends before a response",
         StreamFailure::Lost => "the stream ended, and no later stream was answered",
-        StreamFailure::Cut | StreamFailure::Aborted => "each stream is cut off",
+        StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left => "each stream is cut off",
     }
 }
 
@@ -100,6 +105,17 @@ fn aborted_streams(fact: &FailingStream) -> String {
     }
     if bytes > DEFAULT_RECEIVE_LIMIT {
         text.push_str(" (the default receive limit of gRPC is 4 MiB)");
+    }
+    text + &pace(fact) + &ends(fact)
+}
+
+/// `client ended 180 streams in a row, and opened the next one at once, each at an age of 900ms,
+/// every 1.0s: RST_STREAM CANCEL; last request CDS #23`.
+fn left_streams(fact: &FailingStream) -> String {
+    let times = count(fact.count);
+    let mut text = format!("client ended {times} streams in a row, and opened the next one at once");
+    if let Some(age) = fact.cut_age {
+        text.push_str(&format!(", each at an age of {}", period(age)));
     }
     text + &pace(fact) + &ends(fact)
 }

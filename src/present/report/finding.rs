@@ -34,7 +34,7 @@ pub fn place(finding: &Finding, marks: &ClientMarks) -> String {
 const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
 
 /// Rules whose sentences have the names themselves.
-const NAMED_IN_TEXT: [&str; 2] = ["order-lds-before-cds", "route-unknown-cluster"];
+const NAMED_IN_TEXT: [&str; 3] = ["not-resubscribed", "order-lds-before-cds", "route-unknown-cluster"];
 
 /// Returns the first clause of a finding with names, without its count.
 pub(super) fn finding_clause(finding: &Finding) -> String {

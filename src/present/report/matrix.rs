@@ -96,10 +96,10 @@ impl Row {
         client_mark(mark, stream)
     }
 
-    /// Returns the text of a row without xDS.
+    /// Returns the text of a row without an xDS subscription.
     pub fn opaque(&self) -> String {
         let messages = self.streams.iter().map(|stream| stream.messages).sum();
-        format!("not xDS, {}", plural(messages, "message"))
+        format!("no xDS subscription, {}", plural(messages, "message"))
     }
 }
 

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact, TypeState};
 use xdscope_wire::event::Dir;
 use xdscope_wire::h2::reset_words;
@@ -70,7 +69,7 @@ pub fn delta(since: Duration) -> String {
 pub fn note(line: &LineFact) -> String {
     let error = line.error.as_ref().map(|(code, text)| match text.trim() {
         "" => format!("{code}, without a message"),
-        text => format!("{code}: {}", StatedFaults::read(text, &[])),
+        _ => format!("{code}: {}", line.stated_faults()),
     });
     let stated =
         line.stated.as_ref().map(|counts| format!("initial_resource_versions {}", stated_versions(counts)));

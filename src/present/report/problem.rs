@@ -7,17 +7,20 @@ use jiff::tz::TimeZone;
 
 use crate::text::shell_word;
 use xdscope_engine::lint::{Blame, Finding, Severity};
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, ReportedErrors,
-    UnappliedResources, Urgency, WarmingResources, count_wrong,
+    StrayAnswer, UnappliedResources, Urgency, WarmingResources, count_wrong,
 };
-use xdscope_engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
-use xdscope_wire::event::{ApiVersion, Clock, Kind, Time};
+use xdscope_engine::store::{
+    AbsenceFact, ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser,
+};
+use xdscope_wire::event::{ApiVersion, Clock, Code, Kind, Time};
 use xdscope_wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
 use super::{
-    Role, client_mark, error_reason, failing_stream, finding, listed_names, owed_at_end, row_note::caused_by,
-    state_word,
+    Role, client_mark, error_reason, failing_stream, finding, listed_names, owed_at_end, row_note,
+    row_note::caused_by, state_word,
 };
 
 /// Words of problems that are not states, and what they mean.
@@ -40,6 +43,10 @@ const MAX_CLIENTS: usize = 8;
 
 /// The rule about names that begin like structured names and do not have their form.
 const MALFORMED: &str = "xdstp-malformed";
+/// The code of gRPC for a resource that does not exist.
+const NOT_FOUND: Code = Code(5);
+/// Names of resources that do not exist to list; the others are counted.
+const MAX_ABSENT_NAMES: usize = 3;
 
 /// Marks after findings and states, and what they mean.
 pub const MARKS: [(&str, &str); 2] = [
@@ -156,9 +163,8 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
         }
         Problem::Unanswered { version, response, stray, is_guess, .. } => {
             let guess = if *is_guess { " (guess)" } else { "" };
-            let stray = stray.map(|n| format!("; #{} carries another nonce", n.0)).unwrap_or_default();
-            let main = format!("client owes an answer to {label} {version} (#{}){guess}", response.0);
-            Clauses { main, details: format!(", neither ACK nor NACK{stray}") }
+            let response = format!("{label} {version} (#{}){guess}", response.0);
+            unanswered(&response, stray.as_ref())
         }
         Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed, fact.blame),
@@ -182,6 +188,19 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
     }
     clauses.details.push_str(&caused_by(fact.diverged.as_deref()));
     clauses
+}
+
+/// `client owes an answer to CDS 42 (#7), neither ACK nor NACK`, or `client refuses CDS 42 (#7),
+/// but not by a valid NACK: reviews: no endpoints (#8: no nonce, after one was used)`.
+fn unanswered(response: &str, stray: Option<&StrayAnswer>) -> Clauses {
+    if let Some(StrayAnswer { n, note, faults: Some(faults) }) = stray {
+        let note = note.as_deref().map_or_else(|| "no nonce".to_owned(), row_note);
+        let details = format!(", but not by a valid NACK: {faults} (#{}: {note})", n.0);
+        return Clauses { main: format!("client refuses {response}"), details };
+    }
+    let stray = stray.map(|stray| format!("; #{} carries another nonce", stray.n.0)).unwrap_or_default();
+    let main = format!("client owes an answer to {response}");
+    Clauses { main, details: format!(", neither ACK nor NACK{stray}") }
 }
 
 /// Returns when a problem began, and how often it was seen: `14:01:58, 12m ago; 3 times, last
@@ -220,7 +239,15 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
         };
         format!("xdscope log {source} {node} --filter {}", shell_word(&format!("type:{word}")))
     };
+    let type_word = match Kind::of_type_url(fact.type_url.as_str()) {
+        Some((kind, ApiVersion::V3)) => kind.label().to_lowercase(),
+        _ => shell_word(fact.type_url.as_str()),
+    };
     match &fact.problem {
+        Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
+        Problem::Broken(broken) => format!("xdscope explain {}", broken.rule.id),
+        // A dump has no messages.
+        _ if fact.is_dump => format!("xdscope get {source} {type_word} {node} -o wide"),
         // No client refuses a file, and nobody names the resources of a wildcard.
         Problem::Refused(refused) if refused.is_file => log_of_type(),
         Problem::Owed(owed) if owed.names.is_empty() => log_of_type(),
@@ -231,20 +258,12 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
         | Problem::OwedAtEnd(_)
         | Problem::NotApplied(_)
         | Problem::Reported(_) => log_of_type(),
-        Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
-        Problem::Owed(_) => {
-            let word = match Kind::of_type_url(fact.type_url.as_str()) {
-                Some((kind, ApiVersion::V3)) => kind.label().to_lowercase(),
-                _ => shell_word(fact.type_url.as_str()),
-            };
-            format!("xdscope get {source} {word} {node} --subscriptions")
-        }
+        Problem::Owed(_) => format!("xdscope get {source} {type_word} {node} --subscriptions"),
         Problem::Unreachable(peer) if !peer.is_client => {
             format!("xdscope doctor {}", shell_word(&peer.address))
         }
         Problem::Unreachable(_) => format!("xdscope log {source}"),
         Problem::Failing(_) => format!("xdscope log {source} {node}"),
-        Problem::Broken(broken) => format!("xdscope explain {}", broken.rule.id),
     }
 }
 
@@ -335,6 +354,9 @@ fn still_refused(label: &str, refused: &RefusedResources) -> Clauses {
     if first.more > 0 {
         main.push_str(&format!(" and {}", plural(first.more as u64, "other")));
     }
+    if !refused.is_named {
+        main.push_str(", which came with a refused resource");
+    }
     let in_force = first.in_force.as_deref().map_or_else(|| "none in force".to_owned(), in_force);
     Clauses { main, details: format!(", though it accepted a later response; {in_force}") }
 }
@@ -414,34 +436,54 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
     Clauses { main, details: text }
 }
 
-/// `; needed by cluster ledger and 2 more resources, which warm`.
+/// `; needed by cluster ledger and 2 more resources, which warm`, or `which are in use without it`.
 fn needed_by(user: &WarmingUser) -> String {
     let kind = super::warming::warming_kind(user.kind);
     let name = shown_name(&user.name);
     let mut text = match user.more {
-        0 => format!("; needed by {kind} {name}, which warms"),
+        0 => format!("; needed by {kind} {name}"),
         more => {
             let others = if more == 1 { "resource" } else { "resources" };
-            format!("; needed by {kind} {name} and {} more {others}, which warm", count(more as u64))
+            format!("; needed by {kind} {name} and {} more {others}", count(more as u64))
         }
     };
+    text.push_str(match (user.is_used_without, user.more) {
+        (false, 0) => ", which warms",
+        (false, _) => ", which warm",
+        (true, 0) => ", which is in use without it",
+        (true, _) => ", which are in use without them",
+    });
     if let Some(withheld) = user.withheld {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
 }
 
-/// `LDS audit:80 is not sent, "tenant pay may not see audit" (PERMISSION_DENIED)`.
+/// `EDS b is not sent, "no such service" (NOT_FOUND)`.
+pub fn absence(fact: &AbsenceFact) -> String {
+    let names = fact.names.iter().take(MAX_ABSENT_NAMES).cloned().collect();
+    let more = fact.names.len().saturating_sub(MAX_ABSENT_NAMES);
+    let (code, message) = (NOT_FOUND, fact.text.clone());
+    let reported = ReportedErrors { names, more, code, message, is_kept: false };
+    reported_errors(&type_label(fact.type_url.as_str()), &reported)
+}
+
+/// `LDS audit:80 is not sent, "tenant pay may not see audit" (PERMISSION_DENIED)`, or
+/// `server says that LDS audit:80 does not exist`.
 fn reported_errors(label: &str, reported: &ReportedErrors) -> String {
     let is_one = reported.names.len() + reported.more == 1;
     let verb = if is_one { "is" } else { "are" };
-    let message = error_reason(&reported.message);
+    let message = error_reason(&StatedFaults::read(&reported.message, &[]).to_string());
     let reason = match message.is_empty() {
         true => String::new(),
         false => format!(", \"{message}\""),
     };
     let kept = if reported.is_kept { "; the client keeps what it has" } else { "" };
     let names = listed_names(&reported.names, reported.more as u64);
+    if message.is_empty() && reported.code == NOT_FOUND {
+        let exist = if is_one { "does not exist" } else { "do not exist" };
+        return format!("server says that {label} {names} {exist}");
+    }
     format!("{label} {names} {verb} not sent{reason} ({}){kept}", reported.code)
 }
 

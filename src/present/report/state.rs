@@ -30,7 +30,7 @@ pub const STATES: [(TypeState, &str); 11] = [
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Rejected, "for a file: the last update is not valid, and the content before stays in force"),
     (TypeState::Wait, "requested, nothing sent yet"),
-    (TypeState::Miss, "requested, not sent within --resource-timeout, or the server reports an error"),
+    (TypeState::Miss, "requested, not sent within --resource-timeout, reported as an error, or expired"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
     (TypeState::Idle, "not subscribed, or only to names that no resource can have"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),

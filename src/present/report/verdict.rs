@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::text::{Keep, cut};
-use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
 use xdscope_engine::store::{Debt, OwedAtEnd};
 use xdscope_wire::event::{Clock, Time};
@@ -226,11 +225,10 @@ fn shorter_headlines(fact: &ProblemFact, clock: &Clock, since: &str) -> Vec<Stri
 /// Longest text of a client in a row of a table, in cells.
 const MAX_REASON_WIDTH: usize = 200;
 
-/// Returns the reason in the text of a NACK in one line: resource, field, and what is wrong. Of a
-/// long reason, the beginning and the end stay.
-pub fn error_reason(text: &str) -> String {
-    let reason = StatedFaults::read(text, &[]).to_string();
-    cut(&reason, MAX_REASON_WIDTH, Keep::Ends, "…").into_owned()
+/// Returns the faults of a NACK in one line: resource, field, and what is wrong. Of a long line,
+/// the beginning and the end stay.
+pub fn error_reason(faults: &str) -> String {
+    cut(faults, MAX_REASON_WIDTH, Keep::Ends, "…").into_owned()
 }
 
 /// Returns what is wrong with a client, in a few words beside its name: `CDS 42 refused`.

@@ -1,11 +1,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
 use super::SourceKind;
-use super::source::{CONFIG_SOURCE_FIELDS, cluster_from_bytes};
+use super::source::{CONFIG_SOURCE_FIELDS, cluster_from_bytes, timeout_from_bytes};
 use super::walk::{inner_message, name_field_kind, v3_name};
 use crate::{Schema, message_name};
 use xdscope_wire::event::Kind;
@@ -40,10 +41,15 @@ pub struct FoundReference {
     pub source: Option<SourceKind>,
     /// The cluster that the config source names.
     pub cluster: Option<Box<str>>,
+    /// The `initial_fetch_timeout` that the config source states; zero for no limit.
+    pub initial_fetch_timeout: Option<Duration>,
     /// For scoped routes: the stated source of the route configurations that they lead to.
     pub routes: Option<Box<RouteSource>>,
     /// For a discovered filter: whether a default configuration is in use until the filter arrives.
     pub is_optional: bool,
+    /// For a cluster of a route: whether the client refuses the routes if it lacks the cluster
+    /// (`RouteConfiguration.validate_clusters`).
+    pub is_validated: bool,
 }
 
 /// The source of the route configurations of scoped routes.
@@ -60,7 +66,18 @@ impl FoundReference {
     fn new(kind: Kind, name: String, config: Option<WireField<'_>>) -> FoundReference {
         let source = config.as_ref().and_then(|config| SourceKind::from_bytes(config.bytes()));
         let cluster = config.as_ref().and_then(|config| cluster_from_bytes(config.bytes()));
-        FoundReference { kind, name, source, cluster, routes: None, is_optional: false }
+        let initial_fetch_timeout = config.as_ref().and_then(|config| timeout_from_bytes(config.bytes()));
+        let (routes, is_optional, is_validated) = (None, false, false);
+        FoundReference {
+            kind,
+            name,
+            source,
+            cluster,
+            initial_fetch_timeout,
+            routes,
+            is_optional,
+            is_validated,
+        }
     }
 }
 
@@ -78,6 +95,8 @@ struct MessagePlan {
     composite: Option<CompositeReference>,
     /// The field that holds the config source of the names beside it.
     source: Option<u32>,
+    /// The field that says whether the client checks that it has the clusters of routes.
+    validates: Option<u32>,
     /// Whether a message of this type can contain a name.
     reaches_name: bool,
     /// The [`field_bit`]s of the fields in `roles` and `composite`.
@@ -204,6 +223,11 @@ impl ReferenceFinder {
             reference.routes = routes.as_ref().and_then(RouteSource::of);
             found.insert(first, reference);
         }
+        let validates = self.plans.get(plan).and_then(|plan| plan.validates);
+        if validates.is_some_and(|number| is_validated(number, bytes, depth)) {
+            let clusters = found.iter_mut().skip(first).filter(|reference| reference.kind == Kind::Cds);
+            clusters.for_each(|reference| reference.is_validated = true);
+        }
     }
 
     fn map_entry(&mut self, plan: usize, entry: &[u8], depth: u32, found: &mut Vec<FoundReference>) {
@@ -236,7 +260,9 @@ impl ReferenceFinder {
             let source = CONFIG_SOURCE_FIELDS.iter().find_map(|name| message.get_field_by_name(name));
             let source = source.map(|field| field.number());
             let composite = CompositeReference::of(&message);
-            self.plans.push(MessagePlan { roles, composite, source, reaches_name: false, fields: 0 });
+            let validates = validation_field(&message);
+            let (reaches_name, fields) = (false, 0);
+            self.plans.push(MessagePlan { roles, composite, source, validates, reaches_name, fields });
         }
         self.prune(first);
         index
@@ -321,6 +347,23 @@ fn field_role(
 fn named_kind(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
     let kind = name_field_kind(message.full_name(), field.name())?;
     matches!(field.kind(), FieldKind::String).then_some(kind)
+}
+
+/// Returns the field of a route configuration that says whether its clusters are checked.
+fn validation_field(message: &MessageDescriptor) -> Option<u32> {
+    let is_routes = v3_name(message.full_name()) == "envoy.config.route.v3.RouteConfiguration";
+    let field = message.get_field_by_name("validate_clusters").filter(|_| is_routes)?;
+    Some(field.number())
+}
+
+/// Whether the clusters of a route configuration are checked. Without a statement those of inline
+/// routes are, and those of a resource are not. `depth`: levels of messages left below it.
+fn is_validated(number: u32, bytes: &[u8], depth: u32) -> bool {
+    let is_inline = depth + 1 < MAX_DEPTH;
+    match last_field(number, bytes) {
+        Some(stated) => last_field(1, stated.bytes()).is_some_and(|value| value.varint() != 0),
+        None => is_inline,
+    }
 }
 
 /// Returns the last field with this number.

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::Value;
 
 use xdscope_wire::event::Variant;
@@ -7,11 +9,12 @@ use xdscope_wire::pb::{Fields, Value as FieldValue};
 pub(super) const CONFIG_SOURCE_FIELDS: [&str; 4] =
     ["config_source", "eds_config", "sds_config", "leds_config"];
 
-// Field numbers of `ConfigSource` and `ApiConfigSource`, and values of `api_type`. The tests of
-// `ReferenceFinder` compare them with the descriptors.
+// Field numbers of `ConfigSource`, `ApiConfigSource` and `Duration`, and values of `api_type`. The
+// tests of `ReferenceFinder` compare them with the descriptors.
 const PATH: u32 = 1;
 const API_CONFIG_SOURCE: u32 = 2;
 const ADS: u32 = 3;
+const INITIAL_FETCH_TIMEOUT: u32 = 4;
 const SELF: u32 = 5;
 const PATH_CONFIG_SOURCE: u32 = 8;
 const API_TYPE: u32 = 1;
@@ -19,6 +22,8 @@ const CLUSTER_NAMES: u32 = 2;
 const GRPC_SERVICES: u32 = 4;
 const ENVOY_GRPC: u32 = 1;
 const CLUSTER_NAME: u32 = 1;
+const SECONDS: u32 = 1;
+const NANOS: u32 = 2;
 const REST: u64 = 1;
 const GRPC: u64 = 2;
 const DELTA_GRPC: u64 = 3;
@@ -165,6 +170,20 @@ pub(super) fn cluster_from_bytes(config: &[u8]) -> Option<Box<str>> {
     };
     let name = std::str::from_utf8(name?).ok()?;
     (!name.is_empty()).then(|| name.into())
+}
+
+/// Returns the `initial_fetch_timeout` that a serialized `ConfigSource` states.
+pub(super) fn timeout_from_bytes(config: &[u8]) -> Option<Duration> {
+    let stated = last_member(config, INITIAL_FETCH_TIMEOUT)?;
+    let (mut seconds, mut nanos) = (0, 0);
+    for field in Fields::new(stated).map_while(Result::ok) {
+        match field.number {
+            SECONDS => seconds = field.varint(),
+            NANOS => nanos = field.varint(),
+            _ => {}
+        }
+    }
+    Some(Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos)))
 }
 
 /// Returns the bytes of the last field with this number.

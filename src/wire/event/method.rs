@@ -60,16 +60,6 @@ impl Variant {
     }
 }
 
-/// The way in which a gRPC method carries messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rpc {
-    /// `Stream*` or `Delta*`: a subscription.
-    Stream,
-    /// `Fetch*`: one request and one response, decoded but not a subscription
-    /// (docs/protocol.md#a-19).
-    Fetch,
-}
-
 /// The variant, type and API version that the path of an xDS method implies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
@@ -79,8 +69,6 @@ pub struct Method {
     pub kind: Option<Kind>,
     /// API version of the service.
     pub transport: ApiVersion,
-    /// Kind of the gRPC method.
-    pub rpc: Rpc,
 }
 
 /// An xDS service: its full name in each API version, and the noun in its method names.
@@ -188,7 +176,8 @@ impl Method {
 
     /// Parses a gRPC path, `/package.Service/Method`.
     ///
-    /// `None` if the method is not xDS, so that the stream is opaque (docs/protocol.md#a-19).
+    /// `None` if the method is not a subscription, so that the stream is opaque
+    /// (docs/protocol.md#a-19): other services, and the unary `Fetch*` methods.
     pub fn parse(path: &str) -> Option<Method> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
         if let Some((_, transport)) = ADS.iter().find(|(name, _)| *name == service) {
@@ -197,7 +186,7 @@ impl Method {
                 "DeltaAggregatedResources" => Variant::DeltaAds,
                 _ => return None,
             };
-            return Some(Method { variant, kind: None, transport: *transport, rpc: Rpc::Stream });
+            return Some(Method { variant, kind: None, transport: *transport });
         }
         // Some editions of the protocol document have SRDS in the singular; the published service
         // is in the plural (docs/protocol.md#a-04).
@@ -214,13 +203,12 @@ impl Method {
             if noun != row.noun {
                 return None;
             }
-            let (variant, rpc) = match verb {
-                "Stream" => (Variant::Sotw, Rpc::Stream),
-                "Delta" => (Variant::Delta, Rpc::Stream),
-                "Fetch" => (Variant::Sotw, Rpc::Fetch),
+            let variant = match verb {
+                "Stream" => Variant::Sotw,
+                "Delta" => Variant::Delta,
                 _ => return None,
             };
-            Some(Method { variant, kind: Some(row.kind), transport, rpc })
+            Some(Method { variant, kind: Some(row.kind), transport })
         })
     }
 
@@ -233,7 +221,7 @@ impl Method {
         if let Some(method) = Method::parse(path) {
             return Some(method);
         }
-        let method = |variant, kind, transport| Method { variant, kind, transport, rpc: Rpc::Stream };
+        let method = |variant, kind, transport| Method { variant, kind, transport };
         if path == Method::DUMP {
             return Some(method(Variant::Dump, None, ApiVersion::V3));
         }
@@ -320,6 +308,7 @@ mod tests {
             "/grpc.health.v1.Health/Watch",
             "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats",
             "/envoy.service.discovery.v3.AggregatedDiscoveryService/Other",
+            "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters",
             "nonsense",
         ] {
             assert_eq!(Method::parse(path), None, "{path}");
@@ -333,11 +322,5 @@ mod tests {
         for path in ["/v3/discovery:", "/v4/discovery:clusters", "/v3/discovery:a/b", "/discovery:clusters"] {
             assert_eq!(Method::of_path(path), None, "{path}");
         }
-    }
-
-    #[test]
-    fn fetch_is_decoded_but_not_a_stream() {
-        let read = Method::parse("/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters");
-        assert_eq!(read.map(|m| m.rpc), Some(Rpc::Fetch));
     }
 }

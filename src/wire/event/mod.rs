@@ -11,5 +11,5 @@ mod time;
 pub use dense::DenseHash;
 pub use ids::{CODE_NAMES, Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
 pub use kind::{ApiVersion, Kind, TYPE_PREFIX, foreign_type_url};
-pub use method::{Method, Rpc, Variant};
+pub use method::{Method, Variant};
 pub use time::{Clock, Time};

@@ -12,6 +12,8 @@ use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 /// The rules about routes to clusters that the client does not have.
 const TRAFFIC_RULES: [&str; 3] = ["route-unknown-cluster", "break-before-make", "order-lds-before-cds"];
+/// The rule about NACKs.
+const NACK: &str = "nack";
 /// The cause of findings about clients that have clusters and request no listeners.
 pub(crate) const NO_LISTENERS: &str = "no listeners";
 
@@ -114,6 +116,11 @@ impl Finding {
     /// Whether the finding is about a state that has not ended, and not about an event.
     pub(crate) fn lasts(&self) -> bool {
         self.over.is_none() && matches!(self.rule.ending, Ending::State | Ending::Content)
+    }
+
+    /// Whether the finding is about a request that reports an error, but is no NACK of a response.
+    pub fn is_stray_refusal(&self) -> bool {
+        self.reason.is_some() && self.rule.id != NACK
     }
 
     /// Whether the finding is about routes to clusters that the client does not have, and has not

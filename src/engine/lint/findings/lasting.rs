@@ -13,7 +13,7 @@ use crate::lint::exchange::{RequestContext, ResponseContext};
 use crate::lint::memory::state::MAX_NAMES;
 use crate::lint::rule::{CorrectMessage, Ending, Rule, Severity};
 use crate::session::{
-    DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
+    DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, can_warm, is_needed, key, mark_key,
 };
 use xdscope_wire::content::{BlobId, Catalog, UsedContent};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant};
@@ -44,6 +44,11 @@ pub(crate) enum LastingState {
     UnrequestedListeners,
     /// The client has not requested a type again that it had on an earlier stream.
     NotResubscribed(TypeUrl),
+    /// Clusters and listeners in force refer to the names of the type, and the client does not
+    /// request them.
+    Unsubscribed(Kind),
+    /// The client has requested nothing on a new stream.
+    UnrequestedStream,
     /// No response has mentioned the names.
     Unmentioned,
     /// The content of a file is not in use.
@@ -105,6 +110,7 @@ impl LastingState {
                 | LastingState::UnrequestedType
                 | LastingState::UnrequestedListeners
                 | LastingState::NotResubscribed(_)
+                | LastingState::UnrequestedStream
                 | LastingState::NoVerdict(_)
                 | LastingState::Broken { .. }
                 | LastingState::Content { .. }
@@ -155,7 +161,7 @@ impl LastingFindings {
             of.place.0 == stream
                 || of.state.is_of_contents()
                 || (is_needed(kind) && of.state.needs().is_some())
-                || matches!(of.state, LastingState::NotResubscribed(_))
+                || matches!(of.state, LastingState::NotResubscribed(_) | LastingState::Unsubscribed(_))
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
@@ -463,6 +469,7 @@ impl RuleContext<'_> {
         let own = self.client();
         let client = (is_needed(track.kind) || is_full_state).then(|| own.clone());
         let (store, at) = (self.store, self.at);
+        let requests = self.stream.requests;
         // Scopes and virtual hosts are needed as a whole.
         let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
         let over = self.source_state.lasting.take_over(|followed| {
@@ -489,6 +496,15 @@ impl RuleContext<'_> {
             } else if let LastingState::NotResubscribed(type_url) = &followed.state {
                 let is_requested = own == followed.client && track.traffic.requests > 0;
                 followed.names.retain(|_| !(is_requested && track.type_url == *type_url));
+            } else if let LastingState::Unsubscribed(kind) = followed.state {
+                let is_of_kind = track.kind == Some(kind);
+                let is_mentioned = is_of_kind && mentioned.iter().any(|name| followed.names.contains(name));
+                if own == followed.client && (is_mentioned || can_warm(track.kind)) {
+                    followed.names = store.still_unsubscribed(followed.place.0, kind, &followed.names);
+                }
+            } else if matches!(followed.state, LastingState::UnrequestedStream) {
+                let is_requested = followed.place.0 == place.0 && requests > 0;
+                followed.names.retain(|_| !is_requested);
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
@@ -516,6 +532,7 @@ impl RuleContext<'_> {
             let note = match (over.is_given_up, over.has_come) {
                 _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
                 _ if matches!(over.state, LastingState::NotResubscribed(_)) => "subscribed after {}",
+                _ if matches!(over.state, LastingState::UnrequestedStream) => "requested after {}",
                 (true, _) => "the client gave up after {}",
                 _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
                 (false, true) => "came after {}",

@@ -1,4 +1,4 @@
-//! Loops of verdicts and responses that change nothing.
+//! Loops: verdicts and responses that change nothing, and other exchanges that do not end.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use crate::lint::context::RuleContext;
 use crate::lint::exchange::ResponseContext;
 use crate::lint::findings::finding::{FindingDraft, Restated};
 use crate::lint::rule::{Rule, Severity};
+use xdscope_wire::event::Time;
 
 /// Longest time from a verdict to a response that the verdict has caused.
 const MAX_REACTION: Duration = Duration::from_millis(100);
@@ -14,8 +15,8 @@ const MAX_REACTION: Duration = Duration::from_millis(100);
 /// Longest time between two responses of a loop.
 const MAX_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Responses in a row that are a loop.
-const MIN_RESPONSES: u64 = 10;
+/// Occurrences in a row that are a loop.
+const MIN_OCCURRENCES: u64 = 10;
 
 /// The name of a loop among the causes of a rule.
 const CAUSE: &str = "loop";
@@ -23,7 +24,18 @@ const CAUSE: &str = "loop";
 impl RuleContext<'_> {
     /// Returns the responses in a row that change nothing, up to this one, if they are a loop.
     pub(crate) fn exchange_loop(&self, response: &ResponseContext<'_>) -> Option<EchoRun> {
-        self.echoes(response).filter(|run| run.count >= MIN_RESPONSES)
+        self.echoes(response).filter(EchoRun::is_loop)
+    }
+
+    /// Whether a response changes nothing, and only a verdict can have caused it.
+    pub(crate) fn is_echo(&self, response: &ResponseContext<'_>) -> bool {
+        self.echoes(response).is_some()
+    }
+
+    /// Whether the server has sent nothing on the stream since the last occurrence of a run.
+    pub(crate) fn is_server_silent_since(&self, run: EchoRun) -> bool {
+        let mut pushes = self.stream.tracks.iter().filter_map(|track| track.traffic.last_push.as_ref());
+        self.has_all_since_time(run.last) && pushes.all(|push| push.at < run.last)
     }
 
     /// Reports a loop of exchanges as one finding, a problem.
@@ -56,9 +68,20 @@ impl RuleContext<'_> {
         if self.at.since(verdict) > MAX_REACTION {
             return None;
         }
-        let run = self.state.echoes;
-        let is_first = run.count == 0 || self.at.since(run.last) > MAX_INTERVAL;
-        let first = if is_first { self.at } else { run.first };
-        Some(EchoRun { first, last: self.at, count: if is_first { 1 } else { run.count + 1 } })
+        Some(self.state.echoes.next(self.at))
+    }
+}
+
+impl EchoRun {
+    /// Returns the run with one more occurrence; a new run if the last occurrence is long ago.
+    pub(crate) fn next(self, at: Time) -> EchoRun {
+        let is_first = self.count == 0 || at.since(self.last) > MAX_INTERVAL;
+        let first = if is_first { at } else { self.first };
+        EchoRun { first, last: at, count: if is_first { 1 } else { self.count + 1 } }
+    }
+
+    /// Whether the occurrences are so many that they are a loop.
+    pub(crate) fn is_loop(&self) -> bool {
+        self.count >= MIN_OCCURRENCES
     }
 }

@@ -1,20 +1,15 @@
 //! Memory of a request, updated after all rules have checked the request.
 
-use std::time::Duration;
-
 use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
-use crate::lint::alarm::{Alarm, Due};
+use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::RequestContext;
-use crate::session::{MessageKind, RequestClass, Track, Wildcard, can_warm};
+use crate::session::{MessageKind, RequestClass, SETTLE_TIME, Track, Wildcard, can_warm, is_needed};
 use xdscope_wire::event::Sym;
-
-/// The time in which a new stream states its subscriptions.
-const SETTLE_TIME: Duration = Duration::from_secs(5);
 
 impl RuleContext<'_> {
     pub(crate) fn note_request(&mut self, request: &RequestContext<'_>) {
-        self.arm_settled();
+        self.arm_settled(request);
         let RequestContext { track, outcome, .. } = request;
         let is_wildcard = track.subscribed.is_wildcard();
         let ends_wildcard = !matches!(outcome.was, Wildcard::None | Wildcard::Unknown) && !is_wildcard;
@@ -90,6 +85,8 @@ impl RuleContext<'_> {
         for name in body.initial_resource_versions.keys().filter(|_| outcome.first) {
             state.note_unsubscribed(*name, at);
         }
+        let subscribed = body.subscribe.len() + body.locators_subscribe.len();
+        state.has_resubscribed |= subscribed > outcome.added.len();
         let is_old = outcome.referenced.is_some_and(|about| !about.newest)
             || request.has_class(RequestClass::SettledNonce);
         if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
@@ -109,12 +106,18 @@ impl RuleContext<'_> {
         }
     }
 
-    /// Sets the timer of a new stream with its first request.
-    fn arm_settled(&mut self) {
+    /// Sets the timers of a new stream with its first request, and those of names that the client
+    /// gives up.
+    fn arm_settled(&mut self, request: &RequestContext<'_>) {
         let at = self.at.after(SETTLE_TIME);
-        let is_first = self.stream.requests == 1 && self.has_timestamps();
-        if is_first && self.stream_state.arm(Alarm::Settled, at) {
-            self.alarms.set(Due { at, stream: self.stream_index, track: None, alarm: Alarm::Settled });
+        let is_first = self.stream.requests == 1;
+        if is_first {
+            self.arm_stream(Alarm::Settled, at);
+        }
+        let goes_on = is_first && self.stream.reconnect_of.is_some();
+        let gives_up = is_needed(request.track.kind) && !request.outcome.removed.is_empty();
+        if goes_on || gives_up {
+            self.arm_stream(Alarm::Unsubscribed, at);
         }
     }
 

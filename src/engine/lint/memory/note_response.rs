@@ -18,6 +18,7 @@ impl RuleContext<'_> {
             list: response.view.resources.clone(),
             version: response.view.version.clone(),
             duplicates: outcome.duplicates.clone(),
+            has_changes: !outcome.changed.is_empty(),
         };
         let state = &mut *self.state;
         if state.pending.len() == MAX_RESPONSES {
@@ -26,6 +27,7 @@ impl RuleContext<'_> {
         state.pending.push_back(sent.clone());
         state.newest = Some(sent);
         (state.has_new_names, state.has_changed_names) = (false, false);
+        state.has_resubscribed = false;
         (state.requests_since_response, state.stale_requests_since_response) = (0, 0);
         if response.is_full_state() && !response.is_heartbeat() {
             let content = |name: &Sym| track.sent.get(catalog, *name).and_then(|slot| slot.blob);

@@ -20,6 +20,8 @@ pub(crate) struct ResourceRef {
     /// The inline entry that the reference selects; empty without one: `docs/protocol.md#k-15`.
     pub(crate) entry: Sym,
     pub(crate) source: Option<SourceKind>,
+    /// Whether an Envoy refuses the routes that refer to the cluster if it lacks the cluster.
+    pub(crate) is_validated: bool,
 }
 
 impl ResourceRef {

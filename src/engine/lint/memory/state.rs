@@ -1,6 +1,6 @@
 //! Bounded memory of rules, beyond the state of the engine.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::lint::findings::lasting::LastingFindings;
 use crate::session::{StreamKey, SymMap, SymSet};
 use xdscope_schema::Violation;
 use xdscope_wire::content::{BlobId, Catalog, List};
-use xdscope_wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
+use xdscope_wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, VersionInfo};
 use xdscope_wire::xdstp::Name;
 
 /// Names in one map; beyond it the oldest knowledge goes, and the rule falls silent.
@@ -45,6 +45,8 @@ pub(crate) struct SentResponse {
     pub(crate) version: VersionInfo,
     /// Names that occur more than once.
     pub(crate) duplicates: Vec<Sym>,
+    /// Whether the content of a resource differs from the one that was sent before.
+    pub(crate) has_changes: bool,
 }
 
 /// A name that a redirect or a list refers to.
@@ -121,8 +123,18 @@ pub(crate) struct TrackState {
     pub(crate) reported_deadlines: SymMap<Time>,
     /// Times of recent repeated requests.
     pub(crate) recent_repeats: VecDeque<Time>,
+    /// Repeated requests in a row, without a response in between.
+    pub(crate) repeats: EchoRun,
     /// Responses in a row that change nothing.
     pub(crate) echoes: EchoRun,
+    /// Responses in a row, among these, for which the client has subscribed again.
+    pub(crate) resent: EchoRun,
+    /// Whether the client has subscribed again to subscribed names since the newest response.
+    pub(crate) has_resubscribed: bool,
+    /// ACKs in a row that restore names which the ACK before has left out.
+    pub(crate) restorations: EchoRun,
+    /// Responses in a row that restore resources which the response before has left out.
+    pub(crate) flaps: EchoRun,
     /// Names that the previous request, an ACK, left out.
     pub(crate) missing_from_ack: Option<(Seq, Time, SymSet)>,
     /// Resources by alias.
@@ -189,6 +201,9 @@ pub(crate) struct StreamState {
     pub(crate) unreadable_at: Option<(Time, Seq)>,
     /// A file: whether any content was valid.
     pub(crate) has_valid_content: bool,
+    /// Names that resources in force need and that were reported, with the time from which on the
+    /// client owed the request: `docs/protocol.md#f-18`.
+    pub(crate) reported_unsubscribed: BTreeSet<(Kind, Sym, Time)>,
 }
 
 impl StreamState {
@@ -274,7 +289,7 @@ pub(crate) struct SessionResource {
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
 
-/// Responses in a row that change nothing, each just after a verdict.
+/// Occurrences in a row, such as responses that change nothing, each just after a verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EchoRun {
     pub(super) first: Time,
@@ -306,6 +321,9 @@ pub(crate) struct SourceState {
     pub(crate) plane_contents: HashMap<SessionResource, PlaneContents>,
     /// Ages at which the streams of a client to a server ended.
     pub(crate) stream_ages: HashMap<StreamKey, StreamAges>,
+    /// The first streams and tracks on which clients reconnected without a version, by client, type
+    /// URL and server.
+    pub(crate) without_version: HashMap<(StreamKey, TypeUrl), (StreamId, Option<usize>)>,
     /// Addresses of servers that sent delta resources without a version.
     pub(crate) servers_without_versions: HashSet<String>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.

@@ -41,6 +41,8 @@ pub struct Reference {
     pub cluster: Option<Box<str>>,
     /// For scoped routes: the stated source of the route configurations that they lead to.
     pub routes: Option<Box<RouteSource>>,
+    /// For a cluster of a route: whether an Envoy refuses the routes if it lacks the cluster.
+    pub is_validated: bool,
 }
 
 /// Reads the references of a resource from its `Any`.

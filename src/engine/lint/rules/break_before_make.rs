@@ -75,7 +75,9 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let routed = routed_to(ctx, &window.clusters, |track| &track.sent);
         if routed.is_empty() {
             mark_softened(ctx, &[window.finding], true);
-            ctx.findings.soften(window.finding, "; the new route follows");
+            let is_new = !response.outcome.added.is_empty() || !response.outcome.changed.is_empty();
+            let follows = if is_new { "; the new route follows" } else { "; the route is removed next" };
+            ctx.findings.soften(window.finding, follows);
         } else if routed.len() < window.clusters.len() {
             // The finding is about the clusters to which routes still point.
             let texts: HashSet<&str> = routed.iter().map(|name| ctx.catalog().text(*name)).collect();

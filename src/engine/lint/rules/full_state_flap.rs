@@ -3,6 +3,9 @@
 //! Why: A listener or cluster that a SotW response leaves out is deleted. A server that sends only
 //! changes makes the client drop the rest for a moment.
 //!
+//! Severity: `info`; `warn` if the resource comes and goes ten times in a row, at intervals of no
+//! more than a second.
+//!
 //! Example:
 //! ```text
 //! < cds v=1 n=a [A B]
@@ -33,6 +36,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     };
     let names: Vec<_> = response.outcome.added.iter().filter(is_back).copied().collect();
     if !names.is_empty() {
+        ctx.state.flaps = ctx.state.flaps.next(ctx.at);
+        if ctx.state.flaps.is_loop() && ctx.has_timestamps() {
+            let text = "missing from one response and back, unchanged, in the next, again and again";
+            let draft = FindingDraft::new(Blame::Server, text.to_owned(), &names);
+            let draft = FindingDraft { guess: true, ..draft };
+            return ctx.report_loop(&RULE, ctx.state.flaps, draft);
+        }
         let text = "missing from one response and back, unchanged, in the next".to_owned();
         let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
         let (blame, guess) = (Blame::Server, true);

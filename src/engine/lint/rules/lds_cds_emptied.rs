@@ -2,7 +2,9 @@
 //!
 //! Why: A listener or cluster that a SotW response leaves out is deleted. An empty response
 //! usually comes from a server that has lost its data. Resources with an entry in
-//! `resource_errors` do not count.
+//! `resource_errors` do not count. A delta server removes resources by name: a response that
+//! removes all resources of a client with a wildcard is found, and one that removes the only
+//! resource if the client has it from an earlier stream.
 //!
 //! Example:
 //! ```text
@@ -24,23 +26,54 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
-use crate::session::SymSet;
+use crate::session::{Presence, SymSet};
+use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
-    {
-        // The server states why it leaves out these resources.
-        let explained: SymSet = response.view.resource_errors.iter().map(|error| error.name).collect();
-        let removed = response.outcome.removed.iter().copied();
-        let names: Vec<_> = removed.filter(|name| !explained.contains(name)).collect();
-        let text = match names.len() {
-            0 => return,
-            1 => "empty response deletes the only resource".to_owned(),
-            all => format!("empty response deletes all {all} resources"),
-        };
-        let (blame, names) = (Blame::Server, names.as_slice());
-        let found = FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() };
-        let state = LastingState::Emptied(response.track.kind);
-        ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
+    let (removed, deletes) = match response.view.is_delta {
+        true => (removed_by_name(ctx, response), "response removes"),
+        false => (left_out(response), "empty response deletes"),
+    };
+    // The server states why it leaves out these resources.
+    let explained: SymSet = response.view.resource_errors.iter().map(|error| error.name).collect();
+    let names: Vec<Sym> = removed.into_iter().filter(|name| !explained.contains(name)).collect();
+    let text = match names.len() {
+        0 => return,
+        1 => format!("{deletes} the only resource"),
+        all => format!("{deletes} all {all} resources"),
+    };
+    let (blame, names) = (Blame::Server, names.as_slice());
+    let found = FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() };
+    let state = LastingState::Emptied(response.track.kind);
+    ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
+}
+
+/// Returns the resources that an empty SotW response deletes.
+fn left_out(response: &ResponseContext<'_>) -> Vec<Sym> {
+    match response.is_full_state() && response.view.resources.is_empty() {
+        true => response.outcome.removed.clone(),
+        false => Vec::new(),
     }
+}
+
+/// Returns the resources that a delta response removes from a client with a wildcard, if the client
+/// has none afterwards.
+///
+/// A server may remove the only resource on purpose, unless that is its first statement about what
+/// the client has from an earlier stream.
+fn removed_by_name(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let track = response.track;
+    let is_root = track.is_of_full_state() && track.subscribed.is_wildcard();
+    if !is_root || track.sent.count() > 0 || !track.knows_all_resources(true) {
+        return Vec::new();
+    }
+    let was_held = |name: &Sym| {
+        let slot = track.sent.get(ctx.catalog(), *name);
+        slot.is_some_and(|slot| slot.state == Presence::Removed)
+    };
+    let mut removed: Vec<Sym> = response.outcome.removed.iter().copied().filter(was_held).collect();
+    removed.sort_unstable();
+    removed.dedup();
+    let is_first = track.traffic.pushes == 1;
+    if removed.len() == 1 && !is_first { Vec::new() } else { removed }
 }

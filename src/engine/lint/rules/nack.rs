@@ -14,7 +14,6 @@
 //! Reference: xDS protocol, "NACK".
 
 use super::super::prelude::*;
-use crate::nack::StatedFaults;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs")).ends(Ending::OfContent);
@@ -29,7 +28,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let version = request.answered_version().map_or("", |version| version.as_str());
     let message = match message.trim() {
         "" => " without a reason".to_owned(),
-        message => format!(": {}", StatedFaults::read(message, &[])),
+        message => {
+            let faults = ctx.store.stated_nack_faults(message, request.outcome.answers);
+            format!(": {faults}")
+        }
     };
     let text = match version {
         "" => format!("rejected{message}"),

@@ -13,6 +13,7 @@
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
 use super::super::prelude::*;
+use crate::nack::StatedFaults;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"));
@@ -20,6 +21,20 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !is_broken(ctx, request) {
+        return;
+    }
+    let error = request.error().map_or("", |error| error.message.trim());
+    let text = match error {
+        "" => "error_detail without a nonce".to_owned(),
+        error => format!("error_detail without a nonce: {}", StatedFaults::read(error, &[])),
+    };
+    let reason = super::support::stated_reason(request);
+    ctx.report(&RULE, FindingDraft { text, reason, ..FindingDraft::default() });
+}
+
+/// Whether a request reports an error and has no nonce, although the client has one to echo.
+pub(super) fn is_broken(ctx: &RuleContext<'_>, request: &RequestContext<'_>) -> bool {
     // Responses before the recording may have had no nonce.
     let has_nonces = request.track.responses.last().is_some_and(|newest| !newest.nonce.is_empty());
     let certain = !request.outcome.partial || has_nonces;
@@ -28,8 +43,5 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // Without a response there is nothing to refuse: types of other planes carry reports.
     let is_report = request.track.kind.is_none() && request.track.responses.last().is_none();
     let certain = certain && !is_report;
-    if request.error().is_some() && request.nonce().is_empty() && ctx.is_grpc() && certain {
-        let text = "error_detail without a nonce".to_owned();
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
-    }
+    request.error().is_some() && request.nonce().is_empty() && ctx.is_grpc() && certain
 }

@@ -3,6 +3,9 @@
 //! Why: Each SotW request lists all names; a name left out is unsubscribed. The client seems to
 //! have forgotten the list in its ACK.
 //!
+//! Severity: `info`; `warn` if one ACK after the other leaves names out and restores them, ten
+//! times in a row, and the server answers each: an exchange that never ends.
+//!
 //! Example:
 //! ```text
 //! > eds names=[a b]
@@ -18,6 +21,7 @@
 use std::time::Duration;
 
 use super::super::prelude::*;
+use crate::lint::memory::state::EchoRun;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "names-shrunk-on-ack", "E-31", include_str!("names_shrunk_on_ack.rs"));
@@ -32,9 +36,20 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.at.since(*at) > AT_ONCE {
         return;
     }
+    // A server that changes contents has another cause to answer.
+    let has_changes = ctx.state.newest.as_ref().is_none_or(|newest| newest.has_changes);
+    let is_answer = request.outcome.answers.is_some() && !has_changes && ctx.has_timestamps();
     let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
     let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
     if !names.is_empty() && request.sotw().is_some() && ctx.has_all_since(*seq) {
+        let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
+        ctx.state.restorations = before.next(ctx.at);
+        if ctx.state.restorations.is_loop() {
+            let text = "left out of one ACK and requested again in the next, and server answers each";
+            let draft = FindingDraft::new(Blame::Both, text.to_owned(), &names);
+            let draft = FindingDraft { evidence: &evidence, ..draft };
+            return ctx.report_loop(&RULE, ctx.state.restorations, draft);
+        }
         let text = "missing from an ACK and requested again at once".to_owned();
         ctx.report(
             &RULE,

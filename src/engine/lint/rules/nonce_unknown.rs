@@ -63,7 +63,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     } else {
         ("never", format!("nonce {nonce} was never issued"))
     };
-    ctx.report(&RULE, FindingDraft { text, cause: Some(cause), ..FindingDraft::default() });
+    let text = super::support::with_stated_error(text, request);
+    let reason = super::support::stated_reason(request);
+    ctx.report(&RULE, FindingDraft { text, cause: Some(cause), reason, ..FindingDraft::default() });
 }
 
 /// Whether a response of a type on a stream has the nonce.

@@ -1,11 +1,14 @@
-//! A client does not request a name again after a reconnect.
+//! A client does not request a name or a type again that it needs.
 //!
 //! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
-//! updated. A client that ended the stream by itself is exempt, and so is a name that another open
-//! stream of the client requests. If the client had a wildcard for listeners or clusters, and does
-//! not request the type at all, the finding is a warning: the client gets no updates, and the
-//! server owes nothing. A client that has started anew may request listeners later: there the
-//! finding is info.
+//! updated. The finding is a warning if a cluster or a listener that the client uses refers to the
+//! name, also if the client has given the name up in the middle of a stream; if the client had a
+//! wildcard for listeners or clusters, and does not request the type at all; and if the client
+//! requests nothing on a new stream: the client gets no updates, and the server owes nothing. A
+//! name to which no cluster or listener refers any more is left out. Otherwise the finding is
+//! info: what the name is needed for is unknown, or the client has started anew and may request
+//! listeners later. A client that ended the stream by itself is exempt, and so is a name that
+//! another open stream of the client requests.
 //!
 //! Example:
 //! ```text
@@ -29,22 +32,74 @@ pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "not-resubscribed", "P", include_str!("not_resubscribed.rs"))
         .ends(Ending::State);
 
-pub(super) static CHECKS: &[Check] =
-    &[Check::Alarm(Alarm::Settled, check), Check::Alarm(Alarm::Settled, check_types)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Open(opened),
+    Check::Alarm(Alarm::Opened, check_stream),
+    Check::Alarm(Alarm::Settled, check),
+    Check::Alarm(Alarm::Settled, check_types),
+    Check::Alarm(Alarm::Unsubscribed, check_in_use),
+];
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+use super::support::{and_more, listed, listed_names, type_label};
 use crate::lint::findings::lasting::{Lasting, LastingState};
-use crate::session::{Stream, Track, Wildcard};
-use xdscope_wire::event::{Kind, Side, Sym, TypeUrl};
+use crate::session::{SETTLE_TIME, Stream, Track, Wildcard};
+use crate::store::{UnsubscribedNames, UnsubscribedNeed};
+use xdscope_wire::InterventionFacts;
+use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl};
+use xdscope_wire::text::shown_name;
+use xdscope_wire::xdstp::is_structured;
+
+/// Types that a text lists; the others are counted.
+const MAX_LISTED_TYPES: usize = 3;
+
+/// Sets the timer of a stream that may go on with an earlier one.
+fn opened(ctx: &mut RuleContext<'_>) {
+    let may_go_on = ctx.stream.node.is_none() || ctx.stream.reconnect_of.is_some();
+    if may_go_on && ctx.is_grpc() {
+        ctx.arm(Alarm::Opened, ctx.stream.opened.after(SETTLE_TIME));
+    }
+}
+
+/// Reports a new stream on which the client requests nothing.
+fn check_stream(ctx: &mut RuleContext<'_>) {
+    let (store, stream) = (ctx.store, ctx.stream);
+    let Some((before, tracks)) = store.before_unrequested(stream) else { return };
+    let labels: Vec<&str> = tracks.iter().map(|track| type_label(&track.type_url)).collect();
+    let more = and_more(labels.len().saturating_sub(MAX_LISTED_TYPES));
+    let types = labels.iter().take(MAX_LISTED_TYPES).copied().collect::<Vec<_>>().join(", ");
+    let who = match (&stream.node_id, &before.node_id) {
+        (None, Some(node)) => format!("{} at its host ", shown_name(node)),
+        _ => String::new(),
+    };
+    let text = format!(
+        "has requested nothing on stream {}, and {who}was subscribed to {types}{more} on stream {}; \
+         the server owes nothing",
+        stream.id.0, before.id.0,
+    );
+    let draft = FindingDraft {
+        severity: Some(Severity::Warn),
+        cause: Some("stream"),
+        guess: stream.node_id.is_none(),
+        ..FindingDraft::new(Blame::Client, text, &[])
+    };
+    let state = LastingState::UnrequestedStream;
+    ctx.report_lasting(&RULE, draft, Lasting { state, since: stream.opened, past: None });
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };
-    if is_ended_by_client(before) {
+    if before.is_ended_by_client() {
         return;
     }
     let catalog = ctx.catalog();
-    let streams: Vec<&Stream> = ctx.store.engine().open_in_session(ctx.stream).collect();
+    let engine = ctx.store.engine();
+    let streams = engine.open_in_session(ctx.stream).chain(engine.open_of_node(ctx.stream));
+    let streams: Vec<&Stream> = streams.collect();
+    let used = ctx.store.unsubscribed_needs(ctx.stream, &used_names(ctx));
+    let used: HashSet<(Kind, Sym)> = used.iter().map(|need| (need.key.kind, need.key.name)).collect();
     for track in &before.tracks {
         // `ads-type-url-missing` covers requests without a type: they request nothing.
         if track.type_url.is_empty() {
@@ -64,11 +119,19 @@ fn check(ctx: &mut RuleContext<'_>) {
         // `delta-reconnect-irv-unsubscribed` covers names whose version the client states.
         let is_stated = |name: &Sym| now.iter().any(|now| now.carried.claims.get(*name).is_some());
         let names = track.subscribed.names.iter();
-        let names: Vec<_> = names.filter(|name| !is_requested(name) && !is_stated(name)).collect();
+        let mut names: Vec<_> = names.filter(|name| !is_requested(name) && !is_stated(name)).collect();
+        if let Some(kind) = track.kind.filter(|_| !names.is_empty()) {
+            // Those in use are a finding of their own.
+            names.retain(|name| !used.contains(&(kind, *name)));
+            if let Some(known) = ctx.store.names_referred_to(ctx.stream, kind) {
+                names.retain(|name| known.contains(name) || is_structured(ctx.text(*name)));
+            }
+        }
         if !names.is_empty() {
             let text = format!(
-                "{} requested on stream {}, but not on stream {} within 5s",
-                super::support::type_label(&track.type_url),
+                "{} {} requested on stream {}, but not on stream {} within 5s",
+                type_label(&track.type_url),
+                listed_names(ctx, &names),
                 before.id.0,
                 ctx.stream.id.0
             );
@@ -79,6 +142,96 @@ fn check(ctx: &mut RuleContext<'_>) {
             );
         }
     }
+}
+
+/// Returns the names that the client has requested and requests no longer, without given up ones to
+/// which no resource is known to refer: most of those are of removed resources.
+fn used_names(ctx: &RuleContext<'_>) -> UnsubscribedNames {
+    let mut names = ctx.store.unsubscribed_names(ctx.stream);
+    if ctx.options.links.is_some() {
+        let (catalog, client, graphs) = (ctx.catalog(), ctx.client(), &ctx.source_state.graphs);
+        names.retain(|key, given_up| {
+            given_up.is_none() || graphs.is_used(catalog, &client, *key) != Some(false)
+        });
+    }
+    names
+}
+
+/// Reports names that resources in force refer to, and that the client does not request.
+fn check_in_use(ctx: &mut RuleContext<'_>) {
+    let names = used_names(ctx);
+    let needs = ctx.store.unsubscribed_needs(ctx.stream, &names);
+    let (due, waiting): (Vec<_>, Vec<_>) =
+        needs.into_iter().partition(|need| need.since.after(SETTLE_TIME) <= ctx.at);
+    if let Some(next) = waiting.iter().map(|need| need.since).min() {
+        ctx.arm(Alarm::Unsubscribed, next.after(SETTLE_TIME));
+    }
+    let key = |need: &UnsubscribedNeed| (need.key.kind, need.key.name, need.since);
+    let now = due.iter().map(key).collect();
+    let reported = std::mem::replace(&mut ctx.stream_state.reported_unsubscribed, now);
+    let mut groups: BTreeMap<(Kind, bool), Vec<UnsubscribedNeed>> = BTreeMap::new();
+    for need in due.into_iter().filter(|need| !reported.contains(&key(need))) {
+        groups.entry((need.key.kind, need.given_up.is_some())).or_default().push(need);
+    }
+    for ((kind, is_given_up), needs) in groups {
+        report_in_use(ctx, (kind, is_given_up), &needs);
+    }
+}
+
+/// Reports names of one type, which the client has given up on the stream, or not requested again.
+fn report_in_use(ctx: &mut RuleContext<'_>, (kind, is_given_up): (Kind, bool), needs: &[UnsubscribedNeed]) {
+    let mut names: Vec<Sym> = needs.iter().map(|need| need.key.name).collect();
+    let mut users: Vec<Sym> = needs.iter().map(|need| need.user.name).collect();
+    let mut evidence: Vec<Seq> = needs.iter().filter_map(|need| need.given_up).collect();
+    for list in [&mut names, &mut users] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    evidence.sort_unstable();
+    evidence.dedup();
+    let Some(since) = needs.iter().map(|need| need.since).min() else { return };
+    let (text, past) = in_use_texts(ctx, (kind, is_given_up), &names, &users);
+    // A request that xdscope has held back or changed is none of the client.
+    let is_cause = |facts: &&Arc<InterventionFacts>| {
+        let of_kind = Kind::of_type_url(facts.type_url.as_str()).map(|(kind, _)| kind);
+        facts.dir == Dir::Req && of_kind == Some(kind)
+    };
+    let cause = ctx.stream.interventions.iter().rev().find(is_cause);
+    let draft = FindingDraft {
+        severity: Some(Severity::Warn),
+        evidence: &evidence,
+        cause: Some(kind.label()),
+        part: if is_given_up { "given up" } else { "" },
+        ..FindingDraft::new(Blame::Client, text, &names)
+    };
+    let state = LastingState::Unsubscribed(kind);
+    ctx.report_lasting(&RULE, draft.caused_by(cause), Lasting { state, since, past: Some(past) });
+}
+
+/// Returns the sentence about names that resources in use refer to, and the one once that is over.
+fn in_use_texts(
+    ctx: &RuleContext<'_>,
+    (kind, is_given_up): (Kind, bool),
+    names: &[Sym],
+    users: &[Sym],
+) -> (String, String) {
+    let (noun, nouns) = match kind {
+        Kind::Eds => ("cluster", "clusters"),
+        Kind::Rds => ("listener", "listeners"),
+        _ => ("resource", "resources"),
+    };
+    let verb = if users.len() == 1 { "uses" } else { "use" };
+    let pronoun = if names.len() == 1 { "it" } else { "them" };
+    let users = listed(ctx, noun, nouns, users);
+    let what = format!("{} {}", kind.label(), listed_names(ctx, names));
+    let (fault, past) = match is_given_up {
+        true => (format!("has unsubscribed from {what}"), format!("had unsubscribed from {what} for {{}}")),
+        false => (
+            format!("has not subscribed to {what} on its new stream"),
+            format!("had not subscribed to {what} on its new stream for {{}}"),
+        ),
+    };
+    (format!("{fault}; {users} {verb} {pronoun}, without updates"), past)
 }
 
 /// Reports types with a wildcard that the client does not request at all on its new stream.
@@ -94,7 +247,7 @@ fn check_types(ctx: &mut RuleContext<'_>) {
     let mut known: HashSet<TypeUrl> = requested.map(|track| track.type_url.clone()).collect();
     for before in store.engine().ended_before(stream) {
         for track in before.tracks.iter().filter(|track| track.traffic.requests > 0) {
-            if known.insert(track.type_url.clone()) && had_wildcard(track) && !is_ended_by_client(before) {
+            if known.insert(track.type_url.clone()) && had_wildcard(track) && !before.is_ended_by_client() {
                 report_type(ctx, before, track);
             }
         }
@@ -117,19 +270,11 @@ fn report_type(ctx: &mut RuleContext<'_>, before: &Stream, track: &Track) {
     let text = format!(
         "has not subscribed to {0} on its new stream, and was subscribed to all of {0} on stream {1}; \
          the server owes nothing",
-        super::support::type_label(&track.type_url),
+        type_label(&track.type_url),
         before.id.0,
     );
     let part = track.type_url.as_str();
     let draft = FindingDraft { text, part, severity, guess: true, ..FindingDraft::default() };
     let state = LastingState::NotResubscribed(track.type_url.clone());
     ctx.report_lasting(&RULE, draft, Lasting { state, since: ctx.stream.opened, past: None });
-}
-
-/// Whether the client ended the stream without an error: it may need nothing of it any more.
-fn is_ended_by_client(stream: &Stream) -> bool {
-    stream.closed.as_ref().is_some_and(|(_, end)| {
-        let is_ok = end.status.as_ref().is_none_or(|(code, _)| code.0 == 0);
-        end.by == Some(Side::Client) && end.reset.is_none() && is_ok
-    })
 }

@@ -1,7 +1,9 @@
 //! A listener routes to a cluster that the client does not have.
 //!
 //! Why: Traffic is lost until the cluster arrives. Clusters in the bootstrap of the client are not
-//! visible. The order of separate streams is uncertain: there the finding is info.
+//! visible. An Envoy refuses inline routes to a cluster that it does not have, unless
+//! `validate_clusters` is false: its verdict says whether the cluster is missing. The order of
+//! separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text

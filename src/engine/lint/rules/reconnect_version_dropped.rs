@@ -31,6 +31,9 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
+use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
+use crate::session::StreamKey;
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|_| request.outcome.first && ctx.is_grpc()) else { return };
     if !body.version_info.is_empty() {
@@ -47,6 +50,13 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !known.version.is_empty() {
         let text = format!("reconnected without a version, but acknowledged {} before", known.version);
         let evidence = [known.n];
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() });
+        let draft = FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() };
+        let own = (ctx.stream.id, ctx.track_index);
+        let key = (StreamKey::of(ctx.stream), request.track.type_url.clone());
+        let known = &mut ctx.source_state.without_version;
+        let has_room = known.len() < MAX_SOURCE_ENTRIES || known.contains_key(&key);
+        // A client that reconnects again and again has one finding.
+        let first = if has_room { *known.entry(key).or_insert(own) } else { own };
+        ctx.report_at(&RULE, draft, first);
     }
 }

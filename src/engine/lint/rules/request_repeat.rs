@@ -3,6 +3,10 @@
 //! Why: A request that changes no names and answers no response carries no information. Three in a
 //! second look like a loop.
 //!
+//! Severity: `info`; `warn` for a loop, ten times in a row: the client repeats the request and
+//! the server is silent, or, on a delta stream, the client subscribes again with each ACK to what
+//! it has, and the server sends that each time.
+//!
 //! Example:
 //! ```text
 //! > eds v=1 n=a names=[foo]
@@ -19,10 +23,11 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "request-repeat", "E-50", include_str!("request_repeat.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_resent)];
 
 use std::time::Duration;
 
+use crate::lint::memory::state::EchoRun;
 use crate::session::{MessageKind, RequestClass};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
@@ -39,8 +44,33 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.state.recent_repeats.len() > 3 {
         ctx.state.recent_repeats.pop_front();
     }
-    if ctx.state.recent_repeats.len() == 3 {
-        let text = "identical request three times in a second".to_owned();
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    if ctx.state.recent_repeats.len() < 3 {
+        return;
+    }
+    // A client asks again for what an update of another type needs: docs/protocol.md#h-05
+    let is_unprompted = ctx.is_server_silent_since(ctx.state.repeats);
+    let before = if is_unprompted { ctx.state.repeats } else { EchoRun::default() };
+    ctx.state.repeats = before.next(at);
+    if ctx.state.repeats.is_loop() {
+        let text = "identical request again and again, and server does not answer".to_owned();
+        let draft = FindingDraft { text, ..FindingDraft::default() };
+        return ctx.report_loop(&RULE, ctx.state.repeats, draft);
+    }
+    let text = "identical request three times in a second".to_owned();
+    ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+}
+
+/// Reports a client that subscribes again to what it has, and a server that sends it each time.
+fn check_resent(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let is_asked = response.view.is_delta && ctx.state.has_resubscribed;
+    let is_resent = is_asked
+        && !response.view.resources.is_empty()
+        && ctx.is_echo(response)
+        && super::sotw_needless_update::same_content(ctx, response);
+    ctx.state.resent = if is_resent { ctx.state.resent.next(ctx.at) } else { EchoRun::default() };
+    if ctx.state.resent.is_loop() {
+        let text = "client subscribes again with each ACK to what it has, and server sends it again";
+        let draft = FindingDraft { blame: Blame::Both, text: text.to_owned(), ..FindingDraft::default() };
+        ctx.report_loop(&RULE, ctx.state.resent, draft);
     }
 }

@@ -30,6 +30,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.has_class(RequestClass::NonceDropped) || !ctx.is_grpc() {
         return;
     }
+    // `nack-without-nonce` covers a request with an error.
+    if super::nack_without_nonce::is_broken(ctx, request) {
+        return;
+    }
     // The newest response has no nonce to echo.
     if request.track.responses.last().is_some_and(|newest| newest.nonce.is_empty()) {
         return;

@@ -29,7 +29,9 @@ use crate::session::RequestClass;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::OlderNonce) {
         let text = format!("nonce {} is older than the nonce of an earlier request", request.nonce());
+        let text = super::support::with_stated_error(text, request);
+        let reason = super::support::stated_reason(request);
         let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft { text, reason, evidence: &evidence, ..FindingDraft::default() });
     }
 }

@@ -28,6 +28,7 @@ use crate::session::RequestClass;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::StaleNonce) && request.outcome.answers.is_none() {
         let text = format!("nonce {} is not the newest: the request is stale", request.nonce());
+        let text = super::support::with_stated_error(text, request);
         let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }

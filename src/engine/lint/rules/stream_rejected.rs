@@ -9,7 +9,8 @@
 //! end without a text is no failure if everything was answered and accepted. Three
 //! streams in a row are a fault at any ages below 60 s if the server closes their connections
 //! without a status and without a GOAWAY. A client that ends each stream after a push, without an
-//! answer, or in the middle of one, is at fault itself.
+//! answer, or in the middle of one, is at fault itself, and so is one that ends ten young streams
+//! in a row although nothing is wrong, and opens the next one at once.
 //!
 //! Example:
 //! ```text
@@ -72,7 +73,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let is_outage = failing.end.code.is_none_or(|code| code == UNAVAILABLE);
     let least = if is_outage { MIN_OUTAGES } else { MIN_REJECTIONS };
-    let is_answered = matches!(failing.failure, StreamFailure::Cut | StreamFailure::Aborted);
+    let is_answered =
+        matches!(failing.failure, StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left);
     if !is_answered && failing.rejected < least {
         return;
     }
@@ -86,6 +88,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         cause: Some(match failing.failure {
             StreamFailure::Cut => "cut",
             StreamFailure::Aborted => "aborted",
+            StreamFailure::Left => "left",
             StreamFailure::Rejected | StreamFailure::Lost => "rejected",
         }),
         ..FindingDraft::default()
@@ -228,6 +231,10 @@ fn text(failing: &FailingStream, tense: Tense) -> String {
             format!("client ended {times} streams, each in the middle of a response")
         }
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
+        (StreamFailure::Left, _, age) => {
+            let age = age.map(|age| format!(", each at an age of {}", period(age))).unwrap_or_default();
+            format!("client ended {times} streams in a row, and opened the next one at once{age}")
+        }
         _ if failing.end.is_keepalive_timeout() => format!("{times} streams {end} with an unanswered PING"),
         _ if failing.by() == Some(Side::Client) => {
             format!("client {gives} up {times} streams without a response")

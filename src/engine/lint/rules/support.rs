@@ -1,14 +1,17 @@
 //! Helpers that several rules share.
 
+use std::sync::Arc;
+
 use super::super::client::UnknownClusters;
 use super::super::context::RuleContext;
-use super::super::exchange::ResponseContext;
+use super::super::exchange::{RequestContext, ResponseContext};
 use super::super::rule::{Rule, Severity};
 use super::super::structured::ListEntry;
 use crate::lint::findings::finding::{Blame, FindingDraft};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::references::ReferenceGraphs;
 use crate::lint::memory::state::PendingTarget;
+use crate::nack::{StatedFaults, without_random_words};
 use crate::session::{Hollow, Track};
 use xdscope_wire::Message;
 use xdscope_wire::content::BlobId;
@@ -30,6 +33,20 @@ pub(super) fn type_label(type_url: &TypeUrl) -> &str {
     let url = type_url.as_str();
     Kind::of_type_url(url)
         .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
+}
+
+/// Returns a text about a request, followed by the error that the request states, if any.
+pub(super) fn with_stated_error(text: String, request: &RequestContext<'_>) -> String {
+    let error = request.error().map(|error| error.message.trim()).filter(|error| !error.is_empty());
+    match error {
+        Some(error) => format!("{text}; error_detail: {}", StatedFaults::read(error, &[])),
+        None => text,
+    }
+}
+
+/// Returns the error that a request states, without words that the client chooses at random.
+pub(super) fn stated_reason(request: &RequestContext<'_>) -> Option<Arc<str>> {
+    request.error().map(|error| without_random_words(error.message.trim()).into())
 }
 
 /// Returns the sender of a message.
@@ -194,13 +211,18 @@ pub(super) fn listed_clusters(ctx: &RuleContext<'_>, names: &[Sym]) -> String {
 }
 
 /// Returns a noun with its names.
-fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sym]) -> String {
+pub(super) fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sym]) -> String {
+    format!("{} {}", if names.len() == 1 { noun } else { nouns }, listed_names(ctx, names))
+}
+
+/// Returns `a`, or `a, b, c and 2 more`.
+pub(super) fn listed_names(ctx: &RuleContext<'_>, names: &[Sym]) -> String {
     let shown: Vec<_> = names.iter().take(MAX_SHOWN_NAMES).map(|name| shown_name(ctx.text(*name))).collect();
     let more = match names.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{} {}{more}", if names.len() == 1 { noun } else { nouns }, shown.join(", "))
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Creates the report of clusters that routes point to and that the client does not have. A finding

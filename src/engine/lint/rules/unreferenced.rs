@@ -75,24 +75,26 @@ fn due(ctx: &mut RuleContext<'_>) {
     for (name, since) in watched {
         let child = (kind, name);
         let graphs = &ctx.source_state.graphs;
-        let since = match graphs.is_used(catalog, &client, child) {
+        let due = match graphs.is_used(catalog, &client, child) {
             None => return,
-            Some(true) => at,
+            // The steps grow, so that their number does not depend on the length of the session.
+            Some(true) => at.after(UNREFERENCED_LIMIT.max(at.since(since) / 16)),
             Some(false) => {
-                graphs.released(catalog, &client, child).map_or(since, |released| released.max(since))
+                let released = graphs.released(catalog, &client, child);
+                released.map_or(since, |released| released.max(since)).after(UNREFERENCED_LIMIT)
             }
         };
-        if at.since(since) >= UNREFERENCED_LIMIT {
+        if due <= at {
             names.push(name);
         } else {
-            next = Some(next.map_or(since, |next| next.min(since)));
+            next = Some(next.map_or(due, |next| next.min(due)));
         }
     }
     for name in &names {
         ctx.state.unreferenced.remove(name);
     }
     if let Some(next) = next {
-        ctx.arm(Alarm::Unreferenced, next.after(UNREFERENCED_LIMIT));
+        ctx.arm(Alarm::Unreferenced, next);
     }
     names.retain(|name| !is_referred_to(ctx, (kind, *name)));
     if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {

@@ -3,7 +3,8 @@
 //! Why: Each new version makes the client check all resources again and answer.
 //!
 //! Severity: `info`; `warn` if the server answers one ACK after the other with a new version, ten
-//! times in a row: an exchange that never ends.
+//! times in a row: an exchange that never ends. On a delta stream, where each resource has its own
+//! version, the rule is about such exchanges only.
 //!
 //! Example:
 //! ```text
@@ -23,15 +24,21 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::session::key;
+use xdscope_wire::content::BlobId;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(before) = &ctx.state.newest else { return };
     let (was, seq) = (before.version.clone(), before.seq);
     let muted = response.is_heartbeat() || ctx.state.has_new_names || !ctx.has_all_since(seq);
-    if response.view.is_delta || was == *response.view.version || muted {
+    let run = ctx.exchange_loop(response);
+    // `request-repeat` covers a client that subscribes again.
+    let is_pushed_once = response.view.is_delta && (run.is_none() || ctx.state.has_resubscribed);
+    if muted || is_pushed_once || !has_other_version(ctx, response) {
         return;
     }
     if super::sotw_needless_update::same_content(ctx, response) && !response.view.resources.is_empty() {
-        if let Some(run) = ctx.exchange_loop(response) {
+        if let Some(run) = run {
             let text =
                 "each ACK is followed by another version without a change of contents or names".to_owned();
             let draft = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
@@ -45,4 +52,19 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
         );
     }
+}
+
+/// Whether the response has another version than the one before; on a delta stream, whether each
+/// of its resources has.
+fn has_other_version(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
+    let Some(before) = &ctx.state.newest else { return false };
+    if !response.view.is_delta {
+        return before.version != *response.view.version;
+    }
+    let catalog = ctx.catalog();
+    let is_other = |id: &BlobId| {
+        let known = before.list.find(catalog, key(catalog, *id));
+        known.is_some_and(|known| catalog.entry(known).version != catalog.entry(*id).version)
+    };
+    response.view.resources.blobs().iter().all(is_other)
 }

@@ -5,10 +5,11 @@
 //! updated cluster again, even if they have not changed. After its timeout (15 s, unless
 //! `initial_fetch_timeout` says otherwise), an Envoy from version 1.32 on goes on with the
 //! endpoints that it has from an ADS stream, and the wait is over. An earlier Envoy, or one that
-//! gets endpoints from another stream, uses the cluster without endpoints then. An Envoy requests
+//! gets endpoints from another stream, uses the cluster without endpoints then. What else an Envoy
+//! has accepted is in use without the missing resource after the timeout, too. An Envoy requests
 //! listeners once its clusters are ready: one that has clusters for more than 30 s and has never
 //! requested listeners likely waits for the secrets of its clusters, if these come from a server
-//! that is not visible.
+//! that is not visible, with an `initial_fetch_timeout` of 0 s.
 //! Without such secrets the finding is info: all listeners may be in the bootstrap. A client that
 //! follows references and never requests the endpoints of a cluster on its ADS stream waits for
 //! nothing. The order of separate streams is uncertain: there the finding is info, although the
@@ -45,7 +46,6 @@ use crate::lint::findings::finding::NO_LISTENERS;
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::state::MAX_NAMES;
-use crate::nack::ClientKind;
 use crate::session::OtherNeed;
 use crate::store::{NeededResource, WarmingFact};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
@@ -64,10 +64,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     let mut next = None;
     let reported = std::mem::take(&mut ctx.state.reported_warming);
     let reported_unrequested = std::mem::take(&mut ctx.state.reported_unrequested);
-    let warming = ctx.store.warming_of_track(ctx.stream, track).into_iter();
+    let warming = ctx.store.warming_of_track_at(ctx.stream, track, at).into_iter();
     // `xdstp-malformed` covers names that no resource can have.
     let warming = warming.filter(|fact| !fact.is_owed_by_client() && !fact.is_in_vain());
-    let warming = warming.chain(ctx.store.used_without(ctx.stream, track));
+    let warming = warming.chain(ctx.store.used_without_at(ctx.stream, track, at));
     // Those within the limit set the next timer.
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
@@ -134,11 +134,19 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
     } else {
         let order = if is_uncertain { ORDER_UNCERTAIN } else { "" };
         let note = note(batch);
-        let (wait, waited) = match (batch.iter().any(|fact| fact.is_used_without), is_one) {
-            (true, true) => ("is in use without", "was in use without"),
-            (true, false) => ("are in use without", "were in use without"),
-            (false, true) => ("waits for", "waited for"),
-            (false, false) => ("wait for", "waited for"),
+        let wait = match (batch.iter().any(|fact| fact.is_used_without), is_one) {
+            (true, true) => "is in use without",
+            (true, false) => "are in use without",
+            (false, true) => "waits for",
+            (false, false) => "wait for",
+        };
+        // Nothing has waited for resources that do not exist.
+        let is_absent =
+            |fact: &WarmingFact| fact.is_used_without && fact.needs.iter().any(|need| need.is_absent);
+        let waited = match (batch.iter().any(is_absent), is_one) {
+            (true, true) => "was in use without",
+            (true, false) => "were in use without",
+            (false, _) => "waited for",
         };
         let past = format!("{waited} {what} for {{}}{note}{order}");
         (LastingState::Warming(needs), None, format!("{wait} {what}{note}{order}"), past)
@@ -188,7 +196,7 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track().filter(|_| owes_listeners(ctx)) else { return };
     let Some(since) = ctx.state.clusters_since.filter(|_| track.sent.count() > 0) else { return };
     let mut unseen = ctx.store.unseen_needs(ctx.stream, track);
-    unseen.retain(|need| need.key.kind == Kind::Sds);
+    unseen.retain(|need| need.key.kind == Kind::Sds && need.timeout.is_none());
     let is_blocked = !unseen.is_empty();
     let missing_at = since.after(LISTENERS_MISSING);
     if !is_blocked && ctx.at < missing_at {
@@ -217,7 +225,6 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
 /// Whether a client is expected to request listeners, and has not: an Envoy with a wildcard
 /// subscription to clusters on ADS, all messages of which are known.
 fn owes_listeners(ctx: &RuleContext<'_>) -> bool {
-    let is_envoy = ctx.stream.node.as_ref().and_then(|node| ClientKind::of_user_agent(&node.user_agent));
     let is_wildcard = ctx.current_track().is_some_and(|track| track.subscribed.is_wildcard());
     let is_known = ctx.has_full_history() && !ctx.stream.open.partial;
     let of_listeners = [Kind::Lds, Kind::Rds, Kind::Srds];
@@ -226,7 +233,7 @@ fn owes_listeners(ctx: &RuleContext<'_>) -> bool {
         of_listeners.iter().any(|kind| !ctx.tracks_of(*kind).is_empty())
             || earlier.any(|track| track.kind == Some(Kind::Lds) && track.traffic.requests > 0)
     };
-    is_envoy == Some(ClientKind::Envoy) && is_wildcard && is_known && ctx.is_grpc() && !has_requested()
+    ctx.is_envoy() && is_wildcard && is_known && ctx.is_grpc() && !has_requested()
 }
 
 /// Returns `SDS default, SDS ROOTCA from cluster sds-grpc, not behind this tap`.

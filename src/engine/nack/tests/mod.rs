@@ -392,6 +392,7 @@ fn scope_is_the_resources_that_the_text_states() {
     );
     let core = "xDS response validation errors: [resource index 1: b: INVALID_ARGUMENT: why]";
     assert_eq!(read(core, None), of("b", RestUse::Used));
+    assert_eq!(read(&format!("INVALID_ARGUMENT: {core}"), None), of("b", RestUse::Used), "as logged");
     for text in ["", "no name in here", "Error adding/updating listener(s) other: why"] {
         assert_eq!(read(text, Some(ClientKind::Envoy)), of("a b c", RestUse::NotUsed), "{text}");
     }

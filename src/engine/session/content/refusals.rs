@@ -31,6 +31,8 @@ pub(crate) struct Refusal {
     pub(crate) is_certain: bool,
     /// Whether the client uses the resources that the NACK does not name.
     pub(crate) rest: RestUse,
+    /// Whether the response is of a delta stream: the server does not send the resource again.
+    pub(crate) is_delta: bool,
     /// The refused content; `None` for a removal, and if the source lacks the content.
     pub(crate) blob: Option<BlobId>,
     /// The version of the refused content.
@@ -110,6 +112,14 @@ impl Refusal {
         !self.is_named && self.rest != RestUse::Used
     }
 
+    /// Whether the refusal outlives an ACK of a later response that is not about the resource.
+    ///
+    /// A NACK rejects a response as a whole, so a delta client lacks also the resources that the
+    /// NACK does not name, unless the client is known to use them (docs/protocol.md#f-34).
+    pub(crate) fn stands(&self) -> bool {
+        self.is_named || (self.is_delta && self.rest == RestUse::NotUsed)
+    }
+
     /// Whether the refusal keeps the newest content, or the removal, out of use.
     pub(crate) fn is_unused(&self) -> bool {
         self.is_named || self.rest != RestUse::Used
@@ -167,6 +177,11 @@ impl Refusals {
     /// Returns the names that a refused response removes and that the client keeps.
     pub(crate) fn removed_names(&self) -> impl Iterator<Item = Sym> {
         self.removals.keys().copied()
+    }
+
+    /// Whether a refused response removes a name that the client keeps.
+    pub(crate) fn has_removals(&self) -> bool {
+        !self.removals.is_empty()
     }
 
     /// Returns the names in refused responses after `order`, sent or removed.
@@ -388,7 +403,8 @@ impl RefusedResponse<'_> {
     /// Returns the refusal of a resource by its content and version.
     fn refusal(&self, is_named: bool, rest: RestUse, (blob, version): (Option<BlobId>, Sym)) -> Refusal {
         let RefusedResponse { order, response, nack, .. } = *self;
-        Refusal { order, response, nack, is_named, is_certain: is_named, rest, blob, version }
+        let is_delta = self.body.version == Sym::EMPTY && !self.body.full;
+        Refusal { order, response, nack, is_named, is_certain: is_named, rest, is_delta, blob, version }
     }
 
     /// Returns the version of an entry: its own, else that of the response.

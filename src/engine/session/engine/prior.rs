@@ -147,7 +147,10 @@ impl Engine {
     /// Returns what the client had of a type at the end of a stream. `stated`: the version that the
     /// first SotW request of the next stream states.
     fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track, stated: &VersionInfo) -> Prior {
-        let accepted_version = found.version_in_force().filter(|_| !found.partial).cloned();
+        let is_delta = before.variant().is_some_and(Variant::is_delta);
+        // A first delta request says all that the client has.
+        let is_unknown = found.partial && (!is_delta || found.has_lost);
+        let accepted_version = found.version_in_force().filter(|_| !is_unknown).cloned();
         let claims_refused = found.is_refused_version(catalog, stated);
         let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
         let has_unseen = found.verdicts.has_unseen || found.may_have_unseen();
@@ -155,7 +158,6 @@ impl Engine {
             return Prior { has_unseen, claims_refused, accepted_version, nacks, ..Prior::default() };
         }
         let newest = found.responses.last();
-        let is_delta = before.variant().is_some_and(Variant::is_delta);
         let (owed, owes_all) = found.owed_at_other_versions(catalog, is_delta);
         let still_warms = before.closed.is_some() && !found.warming.is_empty();
         let before = self.index(before.id).filter(|_| still_warms);

@@ -145,6 +145,11 @@ impl EndSeries {
         self.count >= MIN_ALIKE as u64 && alike(ages.into_iter(), AGE_TOLERANCE).is_some()
     }
 
+    /// The age at which the streams ended, if it is about one.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.has_one_age().then_some(self.longest)
+    }
+
     /// The age beyond which a stream has outlived those of the series.
     pub(crate) fn outlived_at(&self) -> Duration {
         self.longest.saturating_mul(2)

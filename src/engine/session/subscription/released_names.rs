@@ -52,6 +52,11 @@ impl ReleasedNames {
         self.by_name.get(&name).copied().filter(|(released, _)| *released >= n)
     }
 
+    /// The names, with the newest request that gave each of them up, and its time.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, Seq, Time)> {
+        self.by_name.iter().map(|(name, (n, at))| (*name, *n, *at))
+    }
+
     /// Marks the names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         self.by_name.keys().for_each(|name| mark_key(used, *name));

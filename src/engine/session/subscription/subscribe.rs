@@ -58,7 +58,7 @@ impl Track {
                 // (docs/protocol.md#e-36). Else it may have wanted the name when the response came.
                 let was_ignored = self.responses.is_settled_before(slot.order, ctx.seq);
                 if was_ignored {
-                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                    self.request_released(ctx.catalog, canonical, slot);
                 }
                 let is_resend = !was_ignored && delta;
                 let request = NameRequest { has_resource: !was_ignored, is_resend, ..request };
@@ -72,9 +72,12 @@ impl Track {
                     self.wait_for(ctx, canonical, request);
                 }
             }
-            // The client has released the resource.
             Some(slot) => {
-                self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                if covered {
+                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                } else {
+                    self.request_released(ctx.catalog, canonical, slot);
+                }
                 self.wait_for(ctx, canonical, request);
             }
             // A wildcard from before the recording may have brought the resource.
@@ -84,6 +87,15 @@ impl Track {
                 let has_resource = is_unknown && !delta;
                 self.wait_for(ctx, name, NameRequest { has_resource, ..request });
             }
+        }
+    }
+
+    /// Records that the client requests a resource again that it has released, and so does not have
+    /// any more. `slot`: the entry of the server.
+    fn request_released(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
+        self.sent.put(catalog, name, ResourceEntry { state: Presence::Again, ..slot });
+        if let Some(accepted) = self.accepted.get(catalog, name).filter(ResourceEntry::is_present) {
+            self.accepted.put(catalog, name, ResourceEntry { state: Presence::Again, ..accepted });
         }
     }
 
@@ -186,12 +198,13 @@ impl Track {
             }
             self.unrequested.remove(&name);
             // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
-            let state = if self.is_of_full_state() { Presence::Again } else { Presence::Released };
-            self.sent.put(ctx.catalog, name, ResourceEntry { state, ..slot });
-            if state == Presence::Again {
+            if self.is_of_full_state() {
+                self.request_released(ctx.catalog, name, slot);
                 let request = NameRequest { is_member: true, ..self.name_request(ctx) };
                 self.wait_for(ctx, name, request);
                 self.subscription.awaits_members = true;
+            } else {
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
             }
         }
     }

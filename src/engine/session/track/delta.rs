@@ -35,6 +35,7 @@ impl Track {
             self.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
         }
         let prior = prior.filter(|prior| !prior.has_unseen);
+        self.take_version_of_claims(request, prior.as_ref());
         let starts = self.starts_with_delta(request);
         if starts {
             self.starts_here();
@@ -96,6 +97,16 @@ impl Track {
         let asked = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
         self.count_request(ctx, (news, &asked), outcome.kind);
         outcome
+    }
+
+    /// Takes over the version in force of the stream before, if the client states resources of that
+    /// stream.
+    fn take_version_of_claims(&mut self, request: &DeltaRequest, prior: Option<&Prior>) {
+        if let Some(prior) = prior
+            && !request.initial_resource_versions.is_empty()
+        {
+            self.verdicts.stated = prior.accepted_version.clone().filter(|version| !version.is_empty());
+        }
     }
 
     /// Whether a request is known to be the first of the track.

@@ -91,21 +91,25 @@ impl Track {
         newest.filter(ResourceEntry::is_present)
     }
 
-    /// Returns the refusals of names that the client wants, of NACKs that name them or name none,
-    /// oldest first.
+    /// Returns the refusals of names that the client wants, oldest first; of one NACK, those that
+    /// it names come first.
     pub(crate) fn standing_refusals(&self, catalog: &Catalog) -> Vec<(Refusal, Sym)> {
-        if self.refused.named() == 0 {
+        if self.refused.named() + self.refused.unnamed() == 0 && !self.refused.has_removals() {
             return Vec::new();
         }
         let is_wanted = |name: &Sym| self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref());
         let contents = self.refused.names().map(|name| (self.refused.get(name), name));
         let removals = self.refused.removed_names().map(|name| (self.refused.removal(name), name));
-        let named = contents.chain(removals).filter_map(|(refusal, name)| {
-            Some((refusal.filter(|refusal| refusal.is_named)?, name)).filter(|_| is_wanted(&name))
-        });
-        let mut named: Vec<_> = named.collect();
-        named.sort_unstable_by_key(|(refusal, name)| (refusal.nack, *name));
-        named
+        let mut standing: Vec<(Refusal, Sym)> = Vec::new();
+        for (refusal, name) in contents.chain(removals) {
+            if let Some(refusal) = refusal.filter(Refusal::stands)
+                && is_wanted(&name)
+            {
+                standing.push((refusal, name));
+            }
+        }
+        standing.sort_unstable_by_key(|(refusal, name)| (refusal.nack, !refusal.is_named, *name));
+        standing
     }
 
     /// Whether the newest content of a resource differs from the one that the client has refused,

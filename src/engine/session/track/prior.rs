@@ -32,7 +32,7 @@ pub(crate) struct Prior {
     pub(crate) refused: SymSet,
     /// Delta: the versions of resources that the client had refused, and does not use.
     pub(crate) refused_versions: SymMap<Sym>,
-    /// SotW: the version in force, unless newer messages of the stream may be missing.
+    /// The version in force, unless newer messages of the stream may be missing.
     pub(crate) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.
     pub(crate) newest_version: Option<VersionInfo>,

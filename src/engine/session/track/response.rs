@@ -90,10 +90,12 @@ impl Track {
             true => self.traffic.unanswered.take(),
             false => None,
         };
-        if is_full || !change.added.is_empty() {
+        let wildcard_asked = self.subscription.wildcard_asked.take();
+        // A delta server without resources answers a wildcard with nothing.
+        let says_nothing = push.resources.is_empty() && push.removed.is_empty();
+        if is_full || !change.added.is_empty() || (wildcard_asked.is_some() && says_nothing) {
             self.release_members(ctx.catalog);
         }
-        self.subscription.wildcard_asked = None;
         let wildcard_reading = if is_full { self.read_names_after_wildcard(ctx, push) } else { None };
         self.count_carried(kept, scope, change.removed.len());
         self.decide_claims(ctx.catalog, push.resources);

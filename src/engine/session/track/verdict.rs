@@ -23,7 +23,7 @@ const MAX_NACKS: usize = 1000;
 /// Resources of a refused delta response to keep with its NACK.
 const MAX_REFUSED_VERSIONS: usize = 3;
 /// Time from a response to its ACK from which on the client has withheld the ACK.
-const WITHHELD: Duration = Duration::from_secs(5);
+const WITHHELD: Duration = Duration::from_secs(1);
 /// Nonces of responses that were not recorded, and that the client has answered, to keep.
 const MAX_UNSEEN_NONCES: usize = 16;
 /// Newest latencies of a track, from which percentiles are computed.
@@ -33,8 +33,8 @@ const MAX_LATENCIES: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdicts {
     pub(crate) in_force: Option<InForce>,
-    /// SotW: the version that the client had before the first response that it has accepted on the
-    /// stream, as it states.
+    /// The version that the client had before the first response that it has accepted on the
+    /// stream: SotW clients state it, delta clients state resources of the stream before.
     pub(super) stated: Option<VersionInfo>,
     /// Whether the client has accepted a response from before the recording: a version is in force,
     /// but not known.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use xdscope_schema::links::SourceKind;
 use xdscope_wire::content::{BlobId, Catalog, UsedContent};
@@ -20,6 +21,8 @@ const MAX_CONTENTS: usize = 1 << 17;
 const ON_DEMAND: u32 = 4;
 /// The field `vhds` of a route configuration.
 const VHDS: u32 = 9;
+/// The `initial_fetch_timeout` of a config source that states none.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A resource, by type and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +37,8 @@ pub(crate) struct OtherNeed {
     pub(crate) key: ResourceKey,
     /// The cluster of the server; empty if the config source names none.
     pub(crate) cluster: Sym,
+    /// Time for which an Envoy waits for the resource. `None` for no limit.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// The resources that a content waits for.
@@ -44,6 +49,9 @@ struct ContentNeeds {
     on_ads: Arc<[ResourceKey]>,
     /// Those of the resources that the client gets from another server.
     of_others: Arc<[OtherNeed]>,
+    /// Time for which an Envoy waits for the resources, for those whose config source states one.
+    /// `None` for no limit.
+    timeouts: Arc<[(ResourceKey, Option<Duration>)]>,
     /// Whether the client gets the routes of scopes from that stream.
     has_scope_routes_on_ads: bool,
 }
@@ -133,6 +141,7 @@ impl Needs {
         let any = catalog.bytes(payload).unwrap_or_default();
         let (mut needs, mut on_ads): (Vec<ResourceKey>, Vec<ResourceKey>) = Default::default();
         let mut of_others: Vec<OtherNeed> = Vec::new();
+        let mut timeouts: Vec<(ResourceKey, Option<Duration>)> = Vec::new();
         let mut has_scope_routes_on_ads = false;
         let references = match kind {
             Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
@@ -152,10 +161,17 @@ impl Needs {
             if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
                 let name = catalog.intern(without_directives(&found.name));
                 let need = ResourceKey { kind: found.kind, name };
+                let timeout = match found.initial_fetch_timeout {
+                    None => Some(DEFAULT_TIMEOUT),
+                    stated => stated.filter(|stated| !stated.is_zero()),
+                };
+                if found.initial_fetch_timeout.is_some() {
+                    timeouts.push((need, timeout));
+                }
                 let is_other = !is_ads && found.source.is_some() && !needs.contains(&need);
                 if is_other {
                     let cluster = found.cluster.as_deref().map_or(Sym::EMPTY, |name| catalog.intern(name));
-                    of_others.push(OtherNeed { key: need, cluster });
+                    of_others.push(OtherNeed { key: need, cluster, timeout });
                 }
                 if is_ads && !on_ads.contains(&need) {
                     on_ads.push(need);
@@ -166,8 +182,13 @@ impl Needs {
             }
         }
         let keys: Arc<[ResourceKey]> = needs.into();
-        let (on_ads, of_others) = (on_ads.into(), of_others.into());
-        let needs = ContentNeeds { keys: keys.clone(), on_ads, of_others, has_scope_routes_on_ads };
+        let needs = ContentNeeds {
+            keys: keys.clone(),
+            on_ads: on_ads.into(),
+            of_others: of_others.into(),
+            timeouts: timeouts.into(),
+            has_scope_routes_on_ads,
+        };
         self.learn(payload, needs);
         keys
     }
@@ -203,6 +224,19 @@ impl Needs {
     /// Returns the needed resources that the client gets from another server.
     pub(crate) fn of_others(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[OtherNeed]> {
         self.of_entry(catalog, entry).of_others
+    }
+
+    /// Returns the time for which an Envoy waits for a resource that a content needs, from its
+    /// request on (docs/protocol.md#e-46). `None` for no limit.
+    pub(crate) fn timeout(
+        &self,
+        catalog: &Catalog,
+        entry: Option<BlobId>,
+        need: ResourceKey,
+    ) -> Option<Duration> {
+        let stated = self.of_entry(catalog, entry).timeouts;
+        let stated = stated.iter().find(|(of, _)| *of == need);
+        stated.map_or(Some(DEFAULT_TIMEOUT), |(_, timeout)| *timeout)
     }
 
     /// Returns the needed resources that the client gets from the stream of the content itself, and

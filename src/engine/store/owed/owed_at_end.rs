@@ -129,13 +129,24 @@ impl Store {
         later: Option<&'a Stream>,
     ) -> impl Iterator<Item = OwedAtEnd> + 'a {
         let is_open = move |track: &&Track| {
+            let Some(response) = track.responses.pending().next() else { return false };
             let is_over = self.is_settled_later(stream, track)
+                || self.has_left_to_another(stream, track, Some(response.at))
                 || later.is_some_and(|later| self.does_without(later, &track.type_url));
+            let is_crossed = || later.is_none() && self.has_crossed_end(stream, track, response);
             let is_withheld = || self.warming_owed(stream, track).is_some_and(|(_, withheld)| withheld);
-            track.responses.pending().next().is_some() && !is_over && !is_withheld()
+            !is_over && !is_crossed() && !is_withheld()
         };
         let tracks = stream.tracks_shown().filter(is_open);
         tracks.filter_map(move |track| self.verdict_owed(stream, track))
+    }
+
+    /// Whether a stream ended sooner after a response than its client usually answers one: the
+    /// response may have crossed the end.
+    fn has_crossed_end(&self, stream: &Stream, track: &Track, response: &Response) -> bool {
+        let Some((closed, _)) = &stream.closed else { return false };
+        let waited = closed.since(response.at).as_secs_f64() * 1000.0;
+        self.limits.timed && track.latencies().is_some_and(|(median, _)| waited < median)
     }
 
     /// Whether a stream has been answered for so long that its client does without a type for which
@@ -183,7 +194,7 @@ impl Store {
         let is_open = |(stream, track): &(&Stream, &Track)| {
             track.verdicts.refusal().is_some()
                 && !self.is_settled_later(stream, track)
-                && !self.has_left_to_another(stream, track)
+                && !self.has_left_to_another(stream, track, track.verdicts.last_at)
         };
         let tracks = streams.into_iter().filter(|stream| !is_replaced(stream));
         tracks
@@ -204,11 +215,10 @@ impl Store {
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the
-    /// one of a hot restart, has accepted a later response of the type.
-    fn has_left_to_another(&self, stream: &Stream, track: &Track) -> bool {
+    /// one of a hot restart, has accepted a response of the type since a time.
+    fn has_left_to_another(&self, stream: &Stream, track: &Track, since: Option<Time>) -> bool {
         let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
-        let refused_at = track.verdicts.last_at;
-        let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > refused_at;
+        let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > since;
         let mut others = self.engine.open_of_node(stream);
         has_left && others.any(|other| other.find(&track.type_url).is_some_and(accepts))
     }

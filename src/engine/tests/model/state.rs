@@ -134,7 +134,7 @@ impl Track {
         }
     }
 
-    /// SotW: the version that the client has accepted last, or that it had before.
+    /// The version that the client has accepted last, or that it had before.
     pub(super) fn version_in_force(&self) -> Option<Text> {
         let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
         let had = Some(self.had).filter(|had| !had.is_empty());

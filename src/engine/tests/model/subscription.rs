@@ -62,6 +62,7 @@ impl Track {
                 continue;
             }
             self.put(Known { fate: Fate::WantedAgain, ..known });
+            self.drop_accepted(known.name);
             let is_owed = self.owed.iter().any(|owed| owed.name == known.name);
             self.owe(stamp, known.name, false);
             let own = self.owed.iter_mut().filter(|owed| owed.name == known.name && !is_owed);
@@ -249,7 +250,8 @@ impl Track {
 
     /// The version in force at the end of a stream, if it is known.
     fn last_version(&self) -> Option<Text> {
-        self.version_in_force().filter(|_| self.nonces_known)
+        let is_known = self.nonces_known || self.frontier.is_some_and(|used| used >= self.gap);
+        self.version_in_force().filter(|_| is_known)
     }
 
     /// Whether the client has refused a version, and has it neither from this stream nor from
@@ -335,10 +337,20 @@ impl Track {
             // The client ignored the resource, or gave it up (docs/protocol.md#e-36).
             Some(known) => {
                 self.put(Known { fate: Fate::WantedAgain, ..known });
+                if !covered || known.is_present() {
+                    self.drop_accepted(name);
+                }
                 self.owe(stamp, name, false);
             }
             None => self.owe(stamp, name, unsure && !self.delta),
         }
+    }
+
+    /// The client has given up a resource that it had accepted.
+    fn drop_accepted(&mut self, name: Text) {
+        self.carried.retain(|known| known.name != name);
+        let accepted = self.responses.iter_mut().filter(|response| response.status == Status::Acked);
+        accepted.for_each(|response| response.dropped.push(name));
     }
 
     /// Whether the client answered the last response with the name before this request.
@@ -435,6 +447,7 @@ impl Track {
         if !ask.claims.is_empty() {
             self.wildcard_owed = None;
             self.is_unproved = prior.is_none() && self.stray.is_some();
+            self.had = prior.and_then(Track::last_version).unwrap_or_default();
         }
         let mut owed = Vec::new();
         for (name, version) in &ask.claims {

@@ -24,6 +24,8 @@ pub(super) struct Response {
     pub(super) is_given_up: bool,
     /// Names that the response removes.
     pub(super) removed: Vec<Text>,
+    /// Names that the client had accepted, and had given up when it wanted them again.
+    pub(super) dropped: Vec<Text>,
 }
 
 /// The verdict on a response, and the request that gave it (docs/protocol.md#e-04).
@@ -106,8 +108,8 @@ pub(super) struct Track {
     pub(super) names_known: bool,
     /// Messages are missing, and the client has not started anew since.
     pub(super) has_lost: bool,
-    /// SotW: the version that the client had before the first response that it accepts, as its
-    /// requests show. A version that it has only refused shows nothing.
+    /// The version that the client had before the first response that it accepts, as its requests
+    /// show, or the stream before. A version that it has only refused shows nothing.
     pub(super) had: Text,
     /// The version that the first request states although the client has refused it.
     pub(super) refused_claim: Option<Text>,

@@ -42,7 +42,8 @@ impl Track {
         };
         let entries = unique(push);
         let mut is_answer = self.mentions_asked(push, &entries);
-        self.wildcard_owed = None;
+        let says_nothing = push.entries.is_empty() && push.removed.is_empty();
+        let answers_wildcard = self.wildcard_owed.take().is_some() && says_nothing;
         for name in &push.removed {
             self.remove(name, &mut facts);
         }
@@ -72,7 +73,7 @@ impl Track {
         is_answer |= quiet;
         facts.answers = self.unanswered.filter(|_| is_answer).map(|asked| asked.seq);
         self.unanswered = self.unanswered.filter(|_| !is_answer);
-        if self.is_full_state() || !facts.added.is_empty() {
+        if self.is_full_state() || !facts.added.is_empty() || answers_wildcard {
             self.give_up_members();
         }
         self.responses.push(Response {
@@ -86,6 +87,7 @@ impl Track {
             has_refused_names: false,
             is_given_up: false,
             removed: facts.removed.iter().chain(&push.removed).copied().collect(),
+            dropped: Vec::new(),
         });
         facts
     }
@@ -170,6 +172,9 @@ impl Track {
             for entry in entries {
                 let version = self.version_of(&response.push, &entry);
                 have.retain(|known| known.name != entry.name);
+                if response.dropped.contains(&entry.name) {
+                    continue;
+                }
                 let content = Some(entry.content);
                 have.push(Known { name: entry.name, fate: Fate::Sent, version, content });
             }

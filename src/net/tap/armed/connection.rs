@@ -11,7 +11,7 @@ use xdscope_engine::filter::WireStream;
 use xdscope_sources::observe::{ConnId, TapEvent};
 use xdscope_sources::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use xdscope_wire::Interference;
-use xdscope_wire::event::{Code, Dir, Method, Rpc, Side};
+use xdscope_wire::event::{Code, Dir, Method, Side};
 use xdscope_wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
 use xdscope_wire::text;
 
@@ -162,8 +162,7 @@ impl<'a> ArmedConnection<'a> {
     }
 
     fn opened(&mut self, stream: u32, head: &Head) {
-        let method = Method::of_path(&head.path).filter(|method| method.rpc == Rpc::Stream);
-        let Some(method) = method.filter(|_| head.is_grpc()) else { return };
+        let Some(method) = Method::of_path(&head.path).filter(|_| head.is_grpc()) else { return };
         if self.may_match(&method, None)
             && let Some(splicer) = &mut self.splicer
         {

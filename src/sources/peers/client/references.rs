@@ -302,6 +302,7 @@ mod tests {
                 source: None,
                 cluster: None,
                 routes,
+                is_validated: false,
             };
             let source = |cluster: &str| {
                 let cluster = Some(Box::from(cluster));

@@ -56,8 +56,14 @@ fn following(variant: Variant) -> Config {
         let cluster = value.map(|field| field.bytes().to_vec()).unwrap_or_default();
         let name =
             xdscope_wire::pb::Fields::new(&cluster).map_while(Result::ok).find(|field| field.number == 1);
-        let to =
-            |name: String| Reference { kind: Kind::Eds, name, source: None, cluster: None, routes: None };
+        let to = |name: String| Reference {
+            kind: Kind::Eds,
+            name,
+            source: None,
+            cluster: None,
+            routes: None,
+            is_validated: false,
+        };
         name.map(|name| to(name.text().into_owned())).into_iter().collect()
     });
     Config { links: Some(links), ..config(variant) }

@@ -205,6 +205,7 @@ impl WireContents {
                 count: self.count(),
                 size: self.bytes.len() as u64,
                 error: self.error.clone(),
+                faults: None,
                 keeps: None,
                 partial: false,
                 stated: None,

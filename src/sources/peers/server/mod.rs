@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use xdscope_wire::event::{Code, Method, Rpc, Time, TypeUrl};
+use xdscope_wire::event::{Code, Method, Time, TypeUrl};
 
 pub use faults::Faults;
 use playing::ScriptPlayer;
@@ -209,7 +209,7 @@ enum StreamPlan {
 impl ServerStream {
     /// Opens a stream at `now`; `None` if the path is not a streaming method of xDS.
     pub fn open(path: &str, plan: Arc<Plan>, now: Time) -> Option<ServerStream> {
-        let method = Method::parse(path).filter(|method| method.rpc == Rpc::Stream)?;
+        let method = Method::parse(path)?;
         Some(ServerStream {
             method,
             plan,

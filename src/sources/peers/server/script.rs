@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use xdscope_wire::content::{Catalog, List, UsedContent};
-use xdscope_wire::event::{Code, Dir, Method, Nonce, Rpc, Side, StreamId, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Code, Dir, Method, Nonce, Side, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::pb::put_len_field;
 use xdscope_wire::text::{plural, type_label};
 use xdscope_wire::{End, Frame, FramePayload, Message, MessageBody, Segment};
@@ -113,9 +113,7 @@ impl ScriptsReader {
         let Frame { at, stream, what } = frame;
         match what {
             FramePayload::Open(opened) => {
-                let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
-                    return Ok(());
-                };
+                let Some(method) = Method::parse(&opened.method) else { return Ok(()) };
                 let mut reader = ScriptReader::new(*stream, method, *at);
                 reader.script.node =
                     opened.node_hint.as_deref().map(|node| xdscope_wire::NodeInfo::parse(node).id);

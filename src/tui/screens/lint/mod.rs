@@ -118,7 +118,7 @@ impl LintScreen {
         }
     }
 
-    /// Folds findings that have one cause into the most severe one that is shown.
+    /// Folds findings that have one cause into the first one that is shown.
     fn fold(&mut self, rows: &mut Vec<(usize, &Finding)>, common: &Common) {
         self.folded.clear();
         if self.is_unfolded {
@@ -169,11 +169,16 @@ impl LintScreen {
             .collect();
         self.findings = rows.len();
         self.fold(&mut rows, common);
-        self.counts = Severity::ALL
-            .map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
+        let severities: Vec<Severity> =
+            rows.iter().filter_map(|(at, _)| Some(self.of_group(data, *at)?.severity)).collect();
+        self.counts =
+            Severity::ALL.map(|severity| severities.iter().filter(|known| **known == severity).count());
         match common.sorts.of(ScreenId::Lint) {
+            // The order of the problems that the findings belong to.
             Sort::Worst => {
-                rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
+                let order: HashMap<usize, usize> =
+                    common.finding_groups.iter().flatten().copied().zip(0..).collect();
+                rows.sort_by_key(|(at, _)| (order.get(at).copied().unwrap_or(usize::MAX), *at));
             }
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),

@@ -7,6 +7,7 @@ use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{self, Column, Cut, column};
 use crate::widgets::theme;
+use xdscope_engine::lint::Finding;
 use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::SummaryFact;
 use xdscope_present::nack_card;
@@ -39,6 +40,8 @@ pub(super) struct AcceptedVersions {
     /// Number of refusals in all scopes.
     elsewhere: usize,
     newest: Option<NackGroup>,
+    /// The newest request in the scope that reports an error, but is no NACK.
+    stray: Option<Finding>,
 }
 
 impl AcceptedVersions {
@@ -61,12 +64,15 @@ impl AcceptedVersions {
             let accepted = view.and_then(|view| view.in_force_since());
             VersionInForce { version, accepted, fact }
         };
+        let strays = data.findings().iter().filter(|finding| finding.is_stray_refusal());
+        let strays = strays.filter(|finding| scope.has(finding.stream, &finding.type_url));
         let newest = all.iter().max_by_key(|group| group.last().map(|nack| nack.at)).cloned();
         AcceptedVersions {
             scope: scope.clone(),
             types: in_scope.take(MAX_LISTED_TYPES).map(in_force).collect(),
             elsewhere: all.len(),
             newest,
+            stray: strays.max_by_key(|finding| finding.last).cloned(),
         }
     }
 
@@ -82,6 +88,15 @@ impl AcceptedVersions {
 
     /// Whether something was refused, and where.
     fn words(&self, common: &Common) -> String {
+        if let Some(stray) = self.stray.as_ref().filter(|_| self.elsewhere == 0) {
+            let n = stray.at.map(|n| format!(" #{}", n.0)).unwrap_or_default();
+            return format!(
+                "no response was refused by a valid NACK; but {} {}{n}: {}",
+                common.client_name(stray.node.as_deref(), stray.stream),
+                type_label(stray.type_url.as_str()),
+                report::finding(stray, "×")
+            );
+        }
         if self.scope == Scope::default() {
             return "nothing was refused: every answer so far is an ACK".to_owned();
         }

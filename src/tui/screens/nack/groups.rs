@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::common::Scope;
 use crate::data::{AppliedFilter, Data};
-use xdscope_engine::nack::{NackGroup, NackSource, groups_of_states};
+use xdscope_engine::nack::{NackGroup, NackSource, StatedFaults, groups_of_states};
 use xdscope_engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
 use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
@@ -35,6 +35,12 @@ impl NackSource for ScreenFacts<'_> {
     }
     fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool {
         self.0.source().is_none_or(|(store, _)| NackSource::has_accepted_later(store, state, nack))
+    }
+    fn stated_faults(&self, nack: &NackFact) -> StatedFaults {
+        match self.0.source() {
+            Some((store, _)) => NackSource::stated_faults(store, nack),
+            None => StatedFaults::read(&nack.message, &[]),
+        }
     }
     fn closed(&self, stream: StreamId) -> Option<Time> {
         self.0.stream(stream)?.closed

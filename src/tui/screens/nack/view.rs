@@ -36,9 +36,8 @@ pub(super) fn columns(narrow: bool) -> [Column; 8] {
 pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
-    let (last, text) = group
-        .last()
-        .map_or_else(Default::default, |nack| (time(nack.at), report::error_reason(&nack.message)));
+    let last = group.last().map(|nack| time(nack.at)).unwrap_or_default();
+    let text = report::error_reason(&group.faults.to_string());
     let node = common.client_name(group.node.as_deref(), group.stream);
     let kept = nack_card::kept_version(group);
     let in_force = if kept.is_empty() { "-" } else { &kept };

@@ -5,11 +5,12 @@ use std::time::Duration;
 use crate::common::Common;
 use crate::widgets::canvas::{Span, marked, plain, span};
 use crate::widgets::theme;
+use xdscope_engine::problems::Problem;
 use xdscope_engine::store::{SummaryFact, TypeState};
 use xdscope_present::report::{self, Role, Row};
-use xdscope_present::text::pad;
+use xdscope_present::text::{Keep, cut, pad};
 use xdscope_wire::event::Variant;
-use xdscope_wire::text::{count, latency};
+use xdscope_wire::text::{count, display_safe, latency};
 
 /// Columns of an age in one unit, so that columns keep their widths while ages change.
 const AGE_WIDTH: usize = 4;
@@ -98,6 +99,22 @@ pub(super) fn stream(common: &Common, row: &Row) -> Span {
             span(format!("{} {}", variant.word(), pad(&age, AGE_WIDTH)), Role::Muted)
         }
     }
+}
+
+/// The defect of a node in at most `cells` cells.
+///
+/// A broken rule keeps the beginning of its sentence, which has the names, and the mark of a guess.
+pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
+    let reason = reason(common, row);
+    let text = display_safe(&reason.text);
+    let mark = common.theme.glyphs().cut;
+    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
+    let shown = match text.strip_suffix('?').filter(|_| is_rule && cells > 0) {
+        Some(sentence) => format!("{}?", cut(sentence, cells - 1, Keep::Head, mark)),
+        None => cut(&text, cells, if is_rule { Keep::Head } else { Keep::Reason }, mark).into_owned(),
+    };
+    Span { text: shown, ..reason }
 }
 
 /// The defect of a node in a few words.

@@ -126,9 +126,7 @@ fn row_cells(
         let shown = cut(&cell.text, plan.stream, Keep::Head, mark).into_owned();
         line.push(fit(Span { text: shown, ..cell }, plan.stream));
     }
-    let reason = cells::reason(common, row);
-    let shown = cut(&display_safe(&reason.text), plan.reason, Keep::Reason, mark).into_owned();
-    line.push(Span { text: shown, ..reason });
+    line.push(cells::short_reason(common, row, plan.reason));
     line
 }
 

@@ -98,8 +98,8 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
 /// The reason of a NACK, the note of a row, or the only name that was added or removed.
 fn note(fact: &LineFact, glyphs: &Glyphs) -> Span {
     match (fact.kind, &fact.error, &fact.note, &fact.one) {
-        (MessageKind::Nack, Some((_, message)), ..) => {
-            span(format!("{} {}", glyphs.bad, report::error_reason(message)), Role::Bad)
+        (MessageKind::Nack, Some(_), ..) => {
+            span(format!("{} {}", glyphs.bad, report::error_reason(fact.stated_faults())), Role::Bad)
         }
         (_, _, Some(note), _) => span(report::row_note(note), Role::Muted),
         (MessageKind::Nack, None, ..) => span(format!("{} by version alone", glyphs.bad), Role::Bad),

@@ -11,6 +11,6 @@ pub(crate) fn variant_words(variant: Option<Variant>) -> &'static str {
         Some(Variant::Rest) => "REST polling",
         Some(Variant::File) => "a file",
         Some(Variant::Dump) => "what a client has applied",
-        None => "not xDS",
+        None => "no xDS subscription",
     }
 }

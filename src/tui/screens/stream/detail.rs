@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::common::Common;
 use crate::widgets::canvas::StyledLine;
 use crate::widgets::text::field;
-use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::store::{StateFact, TypeState};
 use xdscope_present::applied::{applied_lines, applied_summary};
 use xdscope_present::report::{self, Role};
@@ -70,8 +69,8 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
     }
     if let Some(nack) = state.nacks.last() {
         let by = if nack.implied { " (by its version alone, without error_detail)" } else { "" };
-        let reason = StatedFaults::read(&nack.message, &[]);
-        fields.add("error", &format!("{}{by} {reason}", report::nack_code(nack)), Role::Bad);
+        let error = format!("{}{by} {}", report::nack_code(nack), screen.faults);
+        fields.add("error", &error, Role::Bad);
     }
     add_names(&mut fields, screen, state);
     add_traffic(&mut fields, state);

@@ -28,6 +28,7 @@ use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_lines, plain_row, texts};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::store::{LineFact, ReconnectFact, StateFact, Store, StreamFact, TypeState};
 use xdscope_present::node;
 use xdscope_present::report::{severity, type_order};
@@ -57,6 +58,8 @@ pub struct StreamScreen {
     applied: Vec<Option<AppliedDiff>>,
     /// Likely reasons why names of the selected type are missing.
     missing_answers: MissingAnswers,
+    /// The faults that the newest NACK of the selected type states.
+    faults: StatedFaults,
     /// Fates of the resources of the selected type that the client had before the stream.
     brought: Option<ReconnectFact>,
     /// The stream and those that it continues, newest first.
@@ -176,12 +179,18 @@ impl StreamScreen {
         }
     }
 
-    /// Looks up why names of the selected type are missing.
+    /// Looks up what the selected type is refused for, and why names of it are missing.
     fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
         let selected = self.state().map(|state| state.type_url.clone());
         let brought = |store: &Store| store.reconnect(stream?, selected.as_ref()?);
         self.brought = data.source().and_then(|(store, _)| brought(store));
+        let nack = self.state().and_then(|state| state.nacks.last());
+        let faults = nack.map(|nack| match data.source() {
+            Some((store, _)) => store.stated_nack_faults(&nack.message, nack.refused),
+            None => StatedFaults::read(&nack.message, &[]),
+        });
+        self.faults = faults.unwrap_or_default();
         self.missing_answers.load(data, stream, selected.as_ref());
     }
 

@@ -97,8 +97,8 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
 /// The remark beside the lanes.
 fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
     match (fact.kind, &fact.error) {
-        (MessageKind::Nack, Some((_, message))) => {
-            format!("{} {}", glyphs.bad, report::error_reason(message))
+        (MessageKind::Nack, Some(_)) => {
+            format!("{} {}", glyphs.bad, report::error_reason(fact.stated_faults()))
         }
         (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),
         (MessageKind::Ack, _) => glyphs.ok.to_owned(),

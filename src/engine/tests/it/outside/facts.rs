@@ -60,6 +60,9 @@ pub(super) struct Truth {
     pub(super) in_force: Option<Option<String>>,
     /// Refused responses; `None` if it is not clear which of them the client still refuses.
     pub(super) refusals: Option<u64>,
+    /// Whether the refusals are all: an earlier stream, or the time before the recording, may have
+    /// more of the same content.
+    pub(super) has_all_refusals: bool,
     pub(super) owed: BTreeSet<Name>,
     /// Delta: the versions of the resources in use.
     pub(super) accepted: BTreeMap<Name, String>,

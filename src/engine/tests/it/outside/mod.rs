@@ -73,7 +73,9 @@ fn differences(schema: &Arc<Schema>, session: &Session) -> Vec<String> {
         compare(&analysis, &truth, &mut out);
     }
     let problems = analysis.problems();
-    let is_wrong = problems.iter().any(ProblemFact::is_wrong);
+    // A client may have had before the recording what it refuses now.
+    let is_guess = |problem: &ProblemFact| session.is_partial() && problem.is_guess();
+    let is_wrong = problems.iter().any(|problem| problem.is_wrong() && !is_guess(problem));
     if is_wrong && !session.is_wrong() && session.is_judged() {
         let found: Vec<String> =
             analysis.findings().iter().map(|of| format!("{}: {}", of.rule.id, of.text)).collect();
@@ -104,8 +106,12 @@ fn compare(analysis: &Analysis, truth: &Truth, out: &mut Vec<String>) {
     if let Some(in_force) = &truth.in_force {
         check("version in force", format!("{in_force:?}"), format!("{:?}", state.in_force.as_deref()));
     }
-    if let Some(refusals) = truth.refusals {
-        check("open refusals", (refusals > 0).to_string(), (state.open_nacks > 0).to_string());
+    match truth.refusals {
+        Some(refusals) if truth.has_all_refusals => {
+            check("open refusals", refusals.to_string(), state.open_nacks.to_string());
+        }
+        Some(refusals) => check("a refusal", (refusals > 0).to_string(), (state.open_nacks > 0).to_string()),
+        None => {}
     }
     let owed: BTreeSet<&str> = truth.owed.iter().copied().collect();
     let missing = state.missing.iter().filter(|name| !state.absent.contains(name));

@@ -134,6 +134,7 @@ impl Session {
             is_partial: self.is_partial(),
             in_force,
             refusals: (!self.claims_refused).then_some(refusals),
+            has_all_refusals: self.stream == 1 && !self.is_partial(),
             owed: client.owed.keys().copied().collect(),
             accepted: accepted.filter(|_| knows_accepted).collect(),
         }]

@@ -274,14 +274,33 @@ fn wildcard_requested_again_owes_its_members() {
          > sub=[*]
          expect resource 1 cds a waiting
          expect state 1 cds wait resources=0
-         < n=2 []
-         > n=2
          advance 16s
          expect state 1 cds miss
          expect resource 1 cds b absent absent_by=timer
          < n=3 [b@1]
          > n=3
-         expect message 8 push added=[b]
+         expect message 6 push added=[b]
+         expect state 1 cds synced resources=1
+         expect resource 1 cds a released",
+    );
+}
+
+/// docs/protocol.md#f-23: a server without resources answers a wildcard with nothing.
+#[test]
+fn empty_response_to_a_wildcard_owes_no_members() {
+    holds(
+        "stream 1 delta cds
+         > sub=[*]
+         < n=1 [a@1]
+         > n=1
+         > sub=[b] unsub=[*]
+         < n=2 [b@1]
+         > n=2
+         > sub=[*]
+         expect resource 1 cds a waiting
+         < n=3 []
+         > n=3
+         advance 16s
          expect state 1 cds synced resources=1
          expect resource 1 cds a released",
     );

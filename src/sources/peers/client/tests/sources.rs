@@ -169,7 +169,7 @@ fn referring_to(main: Variant, to: Reference) -> Config {
 
 fn secret(cluster: &str) -> Reference {
     let (source, cluster) = (Some(SourceKind::Grpc), Some(cluster.into()));
-    Reference { kind: Kind::Sds, name: "cert".into(), source, cluster, routes: None }
+    Reference { kind: Kind::Sds, name: "cert".into(), source, cluster, routes: None, is_validated: false }
 }
 
 /// Returns the requests of a client that receives a cluster, and the names that it did not request.
@@ -218,8 +218,14 @@ fn does_not_request_names_from_files() {
 /// docs/protocol.md#f-33.
 #[test]
 fn follows_scoped_routes_and_virtual_hosts_like_envoy() {
-    let to =
-        |kind, name: &str| Reference { kind, name: name.into(), source: None, cluster: None, routes: None };
+    let to = |kind, name: &str| Reference {
+        kind,
+        name: name.into(),
+        source: None,
+        cluster: None,
+        routes: None,
+        is_validated: false,
+    };
     let scopes = to(Kind::Srds, "*");
     let (delta, _) = said(referring_to(Variant::DeltaAds, scopes.clone()));
     assert_eq!(delta, ["0 delta-ads ", "0 delta-ads *", "0 delta-ads *"]);

@@ -24,6 +24,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         streams: 1,
         others: Vec::new(),
         has_twin: false,
+        is_dump: false,
         mark: None,
         node: Some(Arc::from("edge-gw-1")),
         type_url: url(Kind::Cds),

@@ -40,6 +40,7 @@ fn message(spec: MessageSpec, more: impl FnOnce(&mut MessageFact)) -> MessageFac
             count: 0,
             size: spec.size,
             error: None,
+            faults: None,
             keeps: (spec.word == MessageKind::Nack).then(|| Arc::from(spec.version)),
             partial: false,
             stated: None,

@@ -1,0 +1,178 @@
+//! Resources that clusters and listeners in force refer to, and that the client requests no longer.
+//!
+//! A subscription ends with its stream, so a client gets no update of a resource that it does not
+//! request again (docs/protocol.md#f-18). Resources with structured names are left out: a client
+//! may request alternatives of them, on streams of their own.
+
+use std::collections::BTreeMap;
+
+use crate::session::{ResourceEntry, ResourceKey, Stream, SymSet, Track, can_warm};
+use crate::store::Store;
+use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::xdstp::is_structured;
+
+/// Types that a client requests by name for as long as a cluster or a listener refers to them.
+const NAMED_KINDS: [Kind; 4] = [Kind::Eds, Kind::Rds, Kind::Sds, Kind::Ecds];
+
+/// Ended streams of a client whose names are compared.
+const MAX_ENDED_STREAMS: usize = 4;
+
+/// Names that a client has requested and requests no longer, with the request of its stream that
+/// gave them up, and its time. `None` for names that it has not requested again on the stream.
+pub(crate) type UnsubscribedNames = BTreeMap<(Kind, Sym), Option<(Seq, Time)>>;
+
+/// A resource to which a cluster or a listener in force refers, and that the client requests no
+/// longer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnsubscribedNeed {
+    pub(crate) key: ResourceKey,
+    /// The cluster or the listener.
+    pub(crate) user: ResourceKey,
+    /// Since when the client owes the request.
+    pub(crate) since: Time,
+    /// The request that gave the resource up. `None` if the client has not requested the resource
+    /// again on a new stream.
+    pub(crate) given_up: Option<Seq>,
+}
+
+impl Store {
+    /// Returns the names that the client of an aggregated stream has requested on the stream or
+    /// before, and that no open stream of its node requests. Empty if a request may be unknown.
+    pub(crate) fn unsubscribed_names(&self, stream: &Stream) -> UnsubscribedNames {
+        let streams = self.open_with_node_of(stream);
+        let is_unknown = |stream: &&Stream| stream.open.partial || stream.lost.is_some();
+        let mut names = UnsubscribedNames::new();
+        if !stream.is_aggregated() || streams.iter().any(is_unknown) {
+            return names;
+        }
+        let is_left = |kind: Kind, name: Sym| {
+            !is_structured(self.catalog.text(name)) && !self.is_requested_on(&streams, kind, name)
+        };
+        let ended = self.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
+        for track in ended.take(MAX_ENDED_STREAMS).flat_map(Stream::known_tracks) {
+            let Some(kind) = named_kind(track).filter(|_| track.names_known) else { continue };
+            let released = track.subscription.released.iter().map(|(name, ..)| name);
+            for name in track.subscribed.names.iter().chain(released) {
+                if is_left(kind, name) {
+                    names.insert((kind, name), None);
+                }
+            }
+        }
+        for track in stream.known_tracks() {
+            let Some(kind) = named_kind(track) else { continue };
+            for (name, n, at) in track.subscription.released.iter() {
+                if is_left(kind, name) {
+                    names.insert((kind, name), Some((n, at)));
+                }
+            }
+        }
+        names
+    }
+
+    /// Returns those of the names that clusters and listeners in force on a stream refer to. A
+    /// resource that several of them use occurs several times.
+    ///
+    /// Clusters and listeners that warm wait for what they refer to: they are left out.
+    pub(crate) fn unsubscribed_needs(
+        &self,
+        stream: &Stream,
+        names: &UnsubscribedNames,
+    ) -> Vec<UnsubscribedNeed> {
+        let mut found = Vec::new();
+        if names.is_empty() {
+            return found;
+        }
+        for track in stream.known_tracks() {
+            let Some(kind) = track.kind.filter(|kind| can_warm(Some(*kind))) else { continue };
+            let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
+            let warming: SymSet = warming.collect();
+            for (name, slot) in track.sent.slots(&self.catalog) {
+                if warming.contains(&name) || !self.is_used_as_sent(track, name, &slot) {
+                    continue;
+                }
+                let (needs, _) = self.engine.needs().on_ads(&self.catalog, slot.blob);
+                for key in needs.iter() {
+                    let Some(given_up) = names.get(&(key.kind, key.name)) else { continue };
+                    // A client without versions may have restarted: its resources warm anew.
+                    if given_up.is_none() && !track.states_versions() {
+                        continue;
+                    }
+                    let since = given_up.map_or(stream.opened.max(track.traffic.began), |(_, at)| at);
+                    let given_up = given_up.map(|(n, _)| n);
+                    let user = ResourceKey { kind, name };
+                    found.push(UnsubscribedNeed { key: *key, user, since, given_up });
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns those of the named resources of a type that clusters and listeners in force on an
+    /// open stream still refer to, and that the client still does not request.
+    pub(crate) fn still_unsubscribed(&self, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
+        let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
+        let Some(stream) = open else { return SymSet::default() };
+        let mut known = self.unsubscribed_names(stream);
+        known.retain(|(of_kind, name), _| *of_kind == kind && names.contains(name));
+        self.unsubscribed_needs(stream, &known).iter().map(|need| need.key.name).collect()
+    }
+
+    /// Returns the names of a type to which the clusters or listeners of a client refer. `None` if
+    /// another resource may refer to the type, or their references are unknown.
+    pub(crate) fn names_referred_to(&self, stream: &Stream, kind: Kind) -> Option<SymSet> {
+        let (parent, users): (Kind, &[Kind]) = match kind {
+            Kind::Eds => (Kind::Cds, &[Kind::Cds]),
+            Kind::Rds => (Kind::Lds, &[Kind::Lds, Kind::Srds]),
+            _ => return None,
+        };
+        let mut own = stream.known_tracks().filter(|track| track.kind == Some(parent));
+        let is_known = own.any(|track| track.traffic.requests > 0 && stream.knows_in_force(track));
+        if !is_known || !stream.is_aggregated() || !self.engine.reads_needs() {
+            return None;
+        }
+        let streams = self.open_with_node_of(stream);
+        let tracks = streams.iter().flat_map(|stream| stream.known_tracks());
+        let mut names = SymSet::default();
+        for track in tracks.filter(|track| track.kind.is_some_and(|kind| users.contains(&kind))) {
+            let sent = track.sent.slots(&self.catalog).into_iter();
+            let all = sent.chain(track.accepted.slots(&self.catalog));
+            for (_, slot) in all.filter(|(_, slot)| slot.is_present()) {
+                let needs = self.engine.needs().of(&self.catalog, slot.blob);
+                names.extend(needs.iter().filter(|need| need.kind == kind).map(|need| need.name));
+            }
+        }
+        Some(names)
+    }
+
+    /// Returns a stream and the other open streams of its node.
+    fn open_with_node_of<'a>(&'a self, stream: &'a Stream) -> Vec<&'a Stream> {
+        std::iter::once(stream).chain(self.engine.open_of_node(stream)).collect()
+    }
+
+    fn is_requested_on(&self, streams: &[&Stream], kind: Kind, name: Sym) -> bool {
+        let mut tracks = streams.iter().flat_map(|stream| stream.known_tracks());
+        tracks.any(|track| {
+            let slot = track.sent.get(&self.catalog, name);
+            let is_requested = track.covers(&self.catalog, name, slot.as_ref());
+            track.kind == Some(kind) && (is_requested || track.aliases.contains_key(&name))
+        })
+    }
+
+    /// Whether the client certainly uses a resource of its subscription as it was sent last.
+    fn is_used_as_sent(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
+        let deadline = track.deadlines.get(name);
+        let is_expired = deadline.is_some_and(|deadline| *deadline <= track.ttl_clock(self.now()));
+        let in_force = track.in_force(&self.catalog, name);
+        let is_refused = track.refused.contains(name) || track.refused.removal(name).is_some();
+        slot.is_present()
+            && !is_expired
+            && !is_refused
+            && in_force.is_some_and(|used| used.blob == slot.blob)
+            && track.covers(&self.catalog, name, Some(slot))
+    }
+}
+
+/// The type of a track, if a client requests its resources by name.
+fn named_kind(track: &Track) -> Option<Kind> {
+    track.kind.filter(|kind| NAMED_KINDS.contains(kind))
+}
