@@ -210,12 +210,13 @@ impl Track {
         // client waits for it.
         let is_listed =
             |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
-        // The client drops a resource at the end of its time to live.
-        let is_expired = |name: &Sym| {
+        // The client drops a resource at the end of its time to live, and one that it has given up.
+        let is_dropped = |name: &Sym| {
             let slot = self.sent.get(catalog, *name);
-            self.resource_state(catalog, *name, slot.as_ref(), now, limits).0 == ResourceState::Expired
+            let (state, _) = self.resource_state(catalog, *name, slot.as_ref(), now, limits);
+            matches!(state, ResourceState::Expired | ResourceState::Released)
         };
-        let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_expired(name);
+        let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_dropped(name);
         // The client ignores a resource that was sent again after a refused removal, and not
         // requested.
         let is_ignored = |name: &Sym| {

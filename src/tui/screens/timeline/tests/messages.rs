@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::tests::story::{ERROR, at, cluster_names, texts, url};
+use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::store::{MessageFact, MessageKind, RowFact, RowNote};
 use xdscope_wire::Tls;
 use xdscope_wire::event::{Code, Dir, Kind, Seq, StreamId, TypeUrl};
@@ -53,6 +54,8 @@ fn message(spec: MessageSpec, more: impl FnOnce(&mut MessageFact)) -> MessageFac
         details: Default::default(),
     };
     more(&mut fact);
+    let faults = |text: &str| Arc::from(StatedFaults::read(text, &[]).to_string());
+    fact.row.faults = fact.row.error.as_ref().map(|(_, text)| faults(text));
     fact
 }
 
