@@ -31,8 +31,7 @@ pub(super) struct UnknownClusters {
 impl<'a> RuleContext<'a> {
     /// Whether the client is known to be an Envoy.
     pub(super) fn is_envoy(&self) -> bool {
-        let node = self.stream.node.as_ref();
-        node.and_then(|node| ClientKind::of_user_agent(&node.user_agent)) == Some(ClientKind::Envoy)
+        self.stream.client_kind() == Some(ClientKind::Envoy)
     }
 
     /// Returns the node id of the client. A stream without a node is a client of its own.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::lint::Blame;
-use crate::nack::{ClientKind, RestUse, is_name_in};
+use crate::nack::{RestUse, is_name_in};
 use crate::session::{NackFact, PushedVersion, Refusal, RefusedVersion, Response, Stream, Track};
 use crate::store::{RefusedBy, Store, TypeState};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
@@ -249,8 +249,7 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
     let refusals = track.standing_refusals(store.catalog());
     let nacks = track.verdicts.nacks.iter().filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
     let standing = Standing::new(store, track, None);
-    let agent = stream.node.as_ref().map(|node| &node.user_agent);
-    let is_unknown_client = agent.and_then(|agent| ClientKind::of_user_agent(agent)).is_none();
+    let is_unknown_client = stream.client_kind().is_none();
     let problem = |nacks: Vec<&NackFact>| {
         let is_own = |refusal: &Refusal| nacks.iter().any(|nack| nack.n == refusal.nack);
         let mut own = refusals.iter().filter(|(refusal, _)| is_own(refusal));

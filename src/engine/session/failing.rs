@@ -12,7 +12,6 @@ use xdscope_wire::{End, Open};
 
 use super::Track;
 use super::stream::Stream;
-use crate::nack::ClientKind;
 use crate::session::track::condition::Limits;
 use end_kind::{EndKind, is_bare, is_ended_by_client, is_left_by_client, is_reset_by_client};
 use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause};
@@ -384,14 +383,11 @@ fn has_debts(stream: &Stream) -> bool {
 /// stated no versions, got its answers, and ended the stream itself. Envoy and gRPC clients are no
 /// such tools.
 fn is_single_query(stream: &Stream, end: &End) -> bool {
-    let is_tool = || {
-        let agent = stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
-        ClientKind::of_user_agent(agent).is_none()
-    };
+    let is_tool = stream.client_kind().is_none();
     let is_query = |track: &Track| track.traffic.requests == 1 && !track.states_versions();
     let is_cut = stream.not_kept.cut_response().is_some();
     let is_whole = !stream.open.partial && !is_cut && stream.has_response && !stream.is_owed();
-    is_left_by_client(end) && is_whole && is_tool() && stream.tracks_shown().all(is_query)
+    is_left_by_client(end) && is_whole && is_tool && stream.tracks_shown().all(is_query)
 }
 
 /// Whether a verb of xdscope has ended its stream before the server was late with an answer.

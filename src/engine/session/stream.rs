@@ -18,6 +18,7 @@ use super::Wildcard;
 use super::outcome::{GapFact, SessionEvent};
 use super::track::Track;
 use super::words::PlaneFact;
+use crate::nack::ClientKind;
 use crate::session::engine::visits;
 use keepalive::{Keepalive, Pings};
 use not_kept::{NotKept, NotKeptPart};
@@ -386,6 +387,11 @@ impl Stream {
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(crate) fn client(&self) -> Arc<str> {
         self.node_id.clone().unwrap_or_else(|| Arc::from(format!("#{}", self.id.0)))
+    }
+
+    /// Returns the implementation of the client, if its node names a known one.
+    pub(crate) fn client_kind(&self) -> Option<ClientKind> {
+        ClientKind::of_user_agent(&self.node.as_ref()?.user_agent)
     }
 
     /// Returns the number of messages that were lost: at least one if anything was.

@@ -139,7 +139,5 @@ fn is_gone(track: &Track, slot: &ResourceEntry) -> bool {
 }
 
 fn is_grpc(stream: &Stream) -> bool {
-    let node = stream.node.as_ref();
-    let client = node.and_then(|node| ClientKind::of_user_agent(&node.user_agent));
-    client.is_some_and(|client| client != ClientKind::Envoy)
+    stream.client_kind().is_some_and(|client| client != ClientKind::Envoy)
 }
