@@ -18,27 +18,36 @@
 //!
 //! # Memory
 //!
-//! Messages that armed connections buffer are a part of `--memory`, of which the analysis has as
-//! much less: see `ArmedMemory`.
+//! Buffers of armed connections are a part of `--memory`, of which the analysis has as much less:
+//! see `ArmedMemory`.
+//!
+//! # Time
+//!
+//! All connections share a thread. An armed connection lets others go on after half a millisecond,
+//! and the cost of a frame does not depend on the number of streams.
+//!
+//! # Ends
+//!
+//! A connection ends once both of its sides have, whatever waits: nobody can answer. If only the
+//! sender of a message has ended, the message is sent while the receiver takes any. A connection
+//! without progress ends after ten seconds if its sender has gone, or if others lack its memory.
 
 mod connection;
 mod hold_desk;
 mod memory;
+mod outlet;
 mod shared_faults;
 
-use std::collections::VecDeque;
-use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
+use tokio::io::AsyncWriteExt;
 
 use super::relay::{Pump, read};
-use crate::net::transport::Leg;
 use connection::ArmedConnection;
 pub use hold_desk::{DeskWaker, HoldDesk};
+use outlet::{Outlet, Written};
 pub(super) use shared_faults::Armed;
 pub use shared_faults::{Arms, SharedFaults};
 use xdscope_sources::observe::TapEvent;
@@ -57,17 +66,6 @@ const QUIET_TIME: Duration = Duration::from_millis(200);
 /// The longest time that connections take to release what they hold when the tap stops.
 const MAX_RELEASE_TIME: Duration = Duration::from_secs(3);
 
-/// One side of a connection that is written to.
-#[derive(Default)]
-struct Outlet {
-    queue: VecDeque<Bytes>,
-    bytes: usize,
-    /// Written bytes may be held back, by TLS.
-    is_dirty: bool,
-    /// The sender has ended, and the receiver knows.
-    is_shut: bool,
-}
-
 /// Relays between both legs until either is gone or the tap stops.
 ///
 /// Returns whether the tap stops. An error names the side whose connection broke.
@@ -76,8 +74,7 @@ pub(super) async fn run(
     responses: &mut Pump,
     armed: &Armed,
 ) -> Result<bool, (Side, io::Error)> {
-    let changes = requests.shared.changes.clone();
-    let mut connection = ArmedConnection::new(&requests.shared.reporter, requests.conn, changes, armed);
+    let mut connection = ArmedConnection::new(&requests.shared, requests.conn, armed);
     let (mut to_server, mut to_client) = (Outlet::default(), Outlet::default());
     let (mut from_client, mut from_server) = (true, true);
     let (mut stopped, mut decided, mut freed) =
@@ -92,43 +89,43 @@ pub(super) async fn run(
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
-        let wake = [due, deadline].into_iter().flatten().min();
-        let (reads_client, reads_server) = sides_to_read(&mut connection, is_stopping);
+        let Reading { is_free: may_read, reads: [reads_client, reads_server], goes_on } =
+            Reading::new(&mut connection, [&to_server, &to_client], is_stopping);
+        let gone = gone_sender(&connection, from_client, from_server);
+        let stall = connection.stalls_at(gone, may_read);
+        let wake = [due, deadline, stall].into_iter().flatten().min();
         tokio::select! {
-            bytes = read(&mut requests.from, &requests.shared), if from_client && reads_client && to_server.bytes < MAX_QUEUED_BYTES => {
-                let bytes = bytes.map_err(|error| (Side::Client, error))?;
-                from_client = !bytes.is_empty();
-                requests.arrived(&bytes)?;
-                requests.copy(bytes.clone());
-                connection.arrived(Dir::Req, bytes)?;
+            () = std::future::ready(()), if !goes_on.is_empty() => {
+                goes_on.into_iter().try_for_each(|dir| connection.read_on(dir))?;
             }
-            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && reads_server && to_client.bytes < MAX_QUEUED_BYTES => {
-                let bytes = bytes.map_err(|error| (Side::Server, error))?;
-                from_server = !bytes.is_empty();
-                responses.arrived(&bytes)?;
-                connection.arrived(Dir::Resp, bytes)?;
+            bytes = read(&mut requests.from, &requests.shared), if from_client && reads_client => {
+                from_client = arrived(requests, &mut connection, (Dir::Req, Side::Client), bytes)?;
+            }
+            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && reads_server => {
+                from_server = arrived(responses, &mut connection, (Dir::Resp, Side::Server), bytes)?;
             }
             written = to_server.write(&mut requests.to), if to_server.wants_write() => {
                 let has_gone = !from_server && connection.has_waiting(Dir::Resp);
                 note_written(&mut to_server, written, (Side::Server, has_gone))?;
-                has_written = true;
+                (has_written, connection.progress) = (true, Instant::now());
             }
             written = to_client.write(&mut responses.to), if to_client.wants_write() => {
                 let has_gone = !from_client && connection.has_waiting(Dir::Req);
                 let bytes = note_written(&mut to_client, written, (Side::Client, has_gone))?;
                 bytes.into_iter().for_each(|bytes| responses.copy(bytes));
-                has_written = true;
+                (has_written, connection.progress) = (true, Instant::now());
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
             () = resets.changed() => {}
             Ok(()) = decided.changed() => connection.decide(),
             // The loop decides again which sides to read.
-            Ok(()) = freed.changed(), if !(reads_client && reads_server) => {}
+            Ok(()) = freed.changed(), if !may_read => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if has_stalled(&mut deadline, &mut has_written) {
                     return Ok(true);
                 }
                 connection.release_due();
+                connection.check_stall(stall, gone)?;
             }
         }
         resets.take().iter().for_each(|by| connection.reset_all(by));
@@ -144,11 +141,44 @@ pub(super) async fn run(
             return Ok(true);
         }
         has_released |= is_stopping;
-        end(requests, &mut to_server, ending(&connection, Dir::Req, from_client)).await?;
-        end(responses, &mut to_client, ending(&connection, Dir::Resp, from_server)).await?;
+        end(requests, &mut to_server, ending(&connection, Dir::Req, (from_client, from_server))).await?;
+        end(responses, &mut to_client, ending(&connection, Dir::Resp, (from_server, from_client))).await?;
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
+        connection.give_turn().await;
+    }
+}
+
+/// Handles bytes that were read from a side. Returns whether the side may send more.
+fn arrived(
+    pump: &mut Pump,
+    connection: &mut ArmedConnection,
+    (dir, side): (Dir, Side),
+    bytes: io::Result<Bytes>,
+) -> Result<bool, (Side, io::Error)> {
+    let bytes = bytes.map_err(|error| (side, error))?;
+    let is_open = !bytes.is_empty();
+    pump.arrived(&bytes)?;
+    if dir == Dir::Req {
+        pump.copy(bytes.clone());
+    }
+    connection.arrived(dir, bytes)?;
+    Ok(is_open)
+}
+
+/// Whether a side may be read: little waits to be written to the other one, and to itself not much
+/// more than that side may have sent.
+fn has_room(to_receiver: &Outlet, to_sender: &Outlet) -> bool {
+    to_receiver.bytes < MAX_QUEUED_BYTES && to_sender.bytes < 2 * MAX_QUEUED_BYTES
+}
+
+/// Returns the side that has ended while its messages wait for window updates of the other.
+fn gone_sender(connection: &ArmedConnection, from_client: bool, from_server: bool) -> Option<Side> {
+    match () {
+        () if !from_client && connection.awaits_window(Dir::Req) => Some(Side::Client),
+        () if !from_server && connection.awaits_window(Dir::Resp) => Some(Side::Server),
+        () => None,
     }
 }
 
@@ -158,15 +188,34 @@ fn is_written(connection: &ArmedConnection, outlets: [&Outlet; 2]) -> bool {
     outlets.iter().all(|outlet| outlet.is_idle()) && !awaits_window
 }
 
-/// Returns whether the client and the server are read.
-fn sides_to_read(connection: &mut ArmedConnection, is_stopping: bool) -> (bool, bool) {
-    let is_free = connection.may_read();
-    let is_read = |dir: Dir| match is_stopping {
-        // Nothing but the window updates that messages wait for.
-        true => connection.awaits_window(dir.opposite()),
-        false => is_free || connection.must_read(dir),
-    };
-    (is_read(Dir::Req), is_read(Dir::Resp))
+/// The sides of a connection that may be read now.
+struct Reading {
+    /// The memory allows to read both sides.
+    is_free: bool,
+    /// Whether the client and the server are read.
+    reads: [bool; 2],
+    /// Directions with bytes that have arrived and can be read on.
+    goes_on: Vec<Dir>,
+}
+
+impl Reading {
+    /// `outlets` are those to the server and to the client.
+    fn new(connection: &mut ArmedConnection, outlets: [&Outlet; 2], is_stopping: bool) -> Reading {
+        let is_free = connection.may_read(outlets.iter().map(|outlet| outlet.bytes).sum());
+        let may_go_on = |dir: Dir, receiver: usize| {
+            let is_wanted = match is_stopping {
+                // Nothing but the window updates that messages wait for.
+                true => connection.awaits_window(dir.opposite()),
+                false => is_free || connection.must_read(dir),
+            };
+            is_wanted && has_room(outlets[receiver], outlets[1 - receiver])
+        };
+        let may_go_on = [may_go_on(Dir::Req, 0), may_go_on(Dir::Resp, 1)];
+        let has_input = Dir::ALL.map(|dir| connection.has_input(dir));
+        let reads = [0, 1].map(|i| may_go_on[i] && !has_input[i]);
+        let goes_on = (0..2).filter(|i| may_go_on[*i] && has_input[*i]).map(|i| Dir::ALL[i]).collect();
+        Reading { is_free, reads, goes_on }
+    }
 }
 
 /// Ends both legs after messages were released, once their peers are quiet. Reads them until the
@@ -224,9 +273,11 @@ fn note_written(
 }
 
 /// Returns whether a direction ends: its sender has ended it, and none of its messages is held or
-/// delayed.
-fn ending(connection: &ArmedConnection, dir: Dir, is_open: bool) -> (Dir, bool) {
-    (dir, !is_open && !connection.has_waiting(dir))
+/// delayed, or its receiver has ended too. `is_open` says whether the sender and the receiver are.
+fn ending(connection: &ArmedConnection, dir: Dir, is_open: (bool, bool)) -> (Dir, bool) {
+    let has_ended = |is_open: bool, dir: Dir| !is_open && !connection.has_input(dir);
+    let is_over = has_ended(is_open.1, dir.opposite()) || !connection.has_waiting(dir);
+    (dir, has_ended(is_open.0, dir) && is_over)
 }
 
 /// Tells the receiver of a direction if its sender has ended, once everything is written.
@@ -247,61 +298,5 @@ async fn end(
 async fn sleep_until(at: Option<Instant>) {
     if let Some(at) = at {
         tokio::time::sleep_until(at.into()).await;
-    }
-}
-
-/// The result of [`Outlet::write`].
-enum Written {
-    Bytes(usize),
-    Flushed,
-}
-
-impl Outlet {
-    fn extend(&mut self, parts: Vec<Bytes>) {
-        for part in parts.into_iter().filter(|_| !self.is_shut) {
-            self.bytes += part.len();
-            self.queue.push_back(part);
-        }
-    }
-
-    fn wants_write(&self) -> bool {
-        !self.queue.is_empty() || self.is_dirty
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.wants_write()
-    }
-
-    /// Discards what a receiver that has gone cannot take, now and later.
-    fn give_up(&mut self) {
-        *self = Outlet { is_shut: true, ..Outlet::default() };
-    }
-
-    /// Writes bytes, or flushes after the last ones. Nothing is lost if this is cancelled.
-    async fn write(&self, to: &mut WriteHalf<Leg>) -> io::Result<Written> {
-        std::future::poll_fn(|cx| match self.queue.front() {
-            Some(first) => Pin::new(&mut *to).poll_write(cx, first).map_ok(Written::Bytes),
-            None => {
-                let flush = pin!(to.flush());
-                flush.poll(cx).map_ok(|()| Written::Flushed)
-            }
-        })
-        .await
-    }
-
-    /// Counts what was written. Returns the bytes.
-    fn wrote(&mut self, written: Written) -> Option<Bytes> {
-        let Written::Bytes(len) = written else {
-            self.is_dirty = false;
-            return None;
-        };
-        let first = self.queue.front_mut()?;
-        let bytes = first.split_to(len);
-        if first.is_empty() {
-            self.queue.pop_front();
-        }
-        self.bytes -= len;
-        self.is_dirty = true;
-        Some(bytes)
     }
 }

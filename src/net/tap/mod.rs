@@ -15,6 +15,7 @@ mod added_delay;
 mod armed;
 mod buffers;
 mod changes;
+mod context;
 mod copies;
 pub(crate) mod early;
 pub(crate) mod lane;
@@ -143,7 +144,7 @@ impl Tap {
                     }
                 };
                 let early = early::EarlyBudget::default();
-                let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes, armed, early };
+                let shared = context::RelayContext { reporter, buffers, timeout, tls, changes, armed, early };
                 let relay = move |accepted| {
                     counters.connections.fetch_add(1, Ordering::Relaxed);
                     relay::relay(accepted, shared.clone())
@@ -181,13 +182,23 @@ impl Tap {
             .name(name.into())
             .spawn(move || {
                 runtime.block_on(work(listeners, reporter.clone(), stopped));
-                drop(runtime);
+                // Do not wait for a name that is still being resolved.
+                runtime.shutdown_background();
                 if let Some(copies) = &reporter.copies {
                     copies.close();
                 }
             })
             .map_err(fail(&first))?;
         Ok(Tap { listening, counters, copies, stop, thread: Some(thread) })
+    }
+
+    /// Returns what closes the listeners and connections, from any thread.
+    pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
+        let stop = self.stop.clone();
+        move || {
+            // Fails only if the thread has ended.
+            let _ = stop.send(true);
+        }
     }
 
     /// Returns the number of connections so far.

@@ -3,18 +3,17 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
+use super::EventReporter;
 use super::added_delay::is_measured;
-use super::armed::{self, Armed};
-use super::buffers::Buffers;
-use super::early::{EarlyBudget, EarlyBytes};
+use super::armed;
+use super::context::RelayContext;
+use super::early::EarlyBytes;
 use super::lane::Lane;
 use super::secure::{self, Handshakes, Legs};
-use super::{EventReporter, Tls};
 use crate::net::tls;
 use crate::net::transport::Accepted;
 use crate::net::transport::ClientProtocol;
@@ -23,22 +22,7 @@ use crate::net::transport::answer;
 use xdscope_sources::observe::{ConnId, ConnectStep, TapEvent};
 use xdscope_wire::Secured;
 use xdscope_wire::event::{Dir, Side};
-use xdscope_wire::h2::{Changes, Rewrite, Unchanged};
-
-/// State that all connections of a tap share.
-#[derive(Clone)]
-pub(super) struct RelayContext {
-    pub(super) reporter: EventReporter,
-    pub(super) buffers: Buffers,
-    /// The timeout of each step of connecting to the upstream.
-    pub(super) timeout: Duration,
-    pub(super) tls: Tls,
-    /// Changes to the headers of requests; `None`: bytes pass unchanged.
-    pub(super) changes: Option<Arc<Changes>>,
-    /// The faults and held messages of armed connections.
-    pub(super) armed: Option<Arc<Armed>>,
-    pub(super) early: EarlyBudget,
-}
+use xdscope_wire::h2::{Rewrite, Unchanged};
 
 /// Relays between a client and its upstream until either is gone.
 ///

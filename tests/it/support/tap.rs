@@ -133,6 +133,19 @@ impl Tap {
         has_words(&self.log(), words)
     }
 
+    /// Returns the CPU time so far of the thread that relays, in clock ticks.
+    pub fn relay_ticks(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a process");
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        let relay = stats.filter_map(|stat| Some(stat.split_once("(tap) ")?.1.to_owned()));
+        // The state is the third field, the times in user and system mode are the 14th and 15th.
+        let ticks = |stat: String| {
+            let fields = stat.split_whitespace().skip(11).take(2);
+            fields.map(|ticks| ticks.parse::<u64>().expect("a number")).sum::<u64>()
+        };
+        relay.map(ticks).sum()
+    }
+
     /// Returns the highest memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> usize {
         peak_memory(self.child.id()).expect("a peak")

@@ -97,13 +97,14 @@ impl Armed {
     pub(in crate::net::tap) fn new(arms: Arms, stopped: Receiver<bool>) -> Armed {
         let Arms { faults, desk, schema, memory } = arms;
         let has_faults = !faults.lock().is_empty();
+        let buffered = ArmedMemory::new(memory);
         Armed {
             has_faults,
             faults,
             desk: desk.unwrap_or_else(|| HoldDesk::new(HoldOptions::default())),
             schema,
-            memory: ArmedMemory::new(memory),
-            clients: Arc::default(),
+            clients: Arc::new(ClientMemory::new(memory / 2, buffered.max_message())),
+            memory: buffered,
             stopped,
             resets: Sender::new(ResetAll::default()),
             connections: channel(0).0,

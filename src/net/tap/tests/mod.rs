@@ -1,3 +1,4 @@
+mod armed;
 mod headers;
 mod tls;
 

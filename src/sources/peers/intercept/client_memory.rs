@@ -6,12 +6,14 @@
 //! start no divergence. Streams of such clients are armed even if no fault can match them any more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
 use super::contents::{Alteration, AlteredNames, WireContents};
 use xdscope_engine::filter::WireStream;
+use xdscope_wire::MAX_MESSAGE_BYTES;
 use xdscope_wire::discovery::fields::DiscoveryField;
 use xdscope_wire::event::{Kind, TypeUrl};
 
@@ -42,8 +44,21 @@ pub(super) struct Correction {
 /// A client states on a new stream what it has. The server must not take an altered resource for
 /// its own, because it would not send the resource again. Clients with the same node id share an
 /// entry: at worst the server sends one of them a resource that it has.
-#[derive(Default)]
-pub struct ClientMemory(Mutex<AlteredTypes>);
+pub struct ClientMemory {
+    altered: Mutex<AlteredTypes>,
+    /// Bytes that the open streams of all clients remember of their messages, and the most.
+    tracked: AtomicUsize,
+    max_tracked: usize,
+    /// Longest message after decompression, in bytes.
+    pub(super) max_message: usize,
+}
+
+/// Has no limits.
+impl Default for ClientMemory {
+    fn default() -> ClientMemory {
+        ClientMemory::new(usize::MAX, MAX_MESSAGE_BYTES)
+    }
+}
 
 /// By node and type.
 type AlteredTypes = BTreeMap<(Arc<str>, TypeUrl), AlteredType>;
@@ -147,6 +162,23 @@ impl AlteredType {
 }
 
 impl ClientMemory {
+    /// Creates a memory for streams that may remember `max_tracked` bytes together, of messages
+    /// with up to `max_message` bytes after decompression.
+    pub fn new(max_tracked: usize, max_message: usize) -> ClientMemory {
+        ClientMemory { altered: Mutex::default(), tracked: AtomicUsize::new(0), max_tracked, max_message }
+    }
+
+    /// Whether a stream may remember this many bytes more.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.tracked.load(Ordering::Relaxed).saturating_add(bytes) <= self.max_tracked
+    }
+
+    /// Notes that a stream remembers `now` bytes instead of `before`.
+    pub(super) fn count(&self, before: usize, now: usize) {
+        self.tracked.fetch_add(now, Ordering::Relaxed);
+        self.tracked.fetch_sub(before, Ordering::Relaxed);
+    }
+
     /// Notes a push that a client gets.
     pub(super) fn delivered(
         &self,
@@ -218,7 +250,7 @@ impl ClientMemory {
 
     fn types(&self) -> MutexGuard<'_, AlteredTypes> {
         // A panic elsewhere leaves the memory as usable as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.altered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

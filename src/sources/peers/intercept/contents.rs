@@ -17,6 +17,9 @@ use xdscope_wire::event::{Code, Dir, Kind, Method, StreamId, Time, TypeUrl};
 use xdscope_wire::pb::{Fields, put_len_field, rebuild};
 use xdscope_wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
 
+/// Memory of a name, in bytes.
+const NAME_BYTES: usize = 64;
+
 /// Number of a field that no discovery message has.
 const PADDING: u32 = 1000;
 
@@ -98,6 +101,12 @@ impl WireContents {
             contents.resources = contents.names.len() as u64;
         }
         Some(contents)
+    }
+
+    /// Returns the memory of the message and of its names, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let texts = self.version.len() + self.nonce.len();
+        self.bytes.len() + texts + (self.names.len() + self.removed.len()) * NAME_BYTES
     }
 
     pub(super) fn is_delta(&self) -> bool {

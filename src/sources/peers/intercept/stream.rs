@@ -17,7 +17,7 @@ use xdscope_schema::Schema;
 use xdscope_wire::discovery::fields::DiscoveryField;
 use xdscope_wire::event::{Code, Dir, Kind, Method, Time, TypeUrl};
 use xdscope_wire::h2::SplicedMessage;
-use xdscope_wire::{Interference, Intervention, InterventionFacts, MAX_MESSAGE_BYTES, Messages, Piece};
+use xdscope_wire::{Interference, Intervention, InterventionFacts, Messages, Piece};
 
 /// A step to take on the connection of a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,15 @@ pub enum Step {
     Blackhole(Arc<str>),
 }
 
+/// Types of a stream that are intercepted.
+const MAX_TYPES: usize = 128;
+
+/// Messages with less memory are always intercepted.
+const MAX_FREE_BYTES: usize = 4 << 10;
+
+/// Memory of a message that waits, beside its bytes and names.
+const WAITING_BYTES: usize = 1 << 10;
+
 /// One xDS stream of an armed tap.
 ///
 /// Keeps the order of messages of each type and direction. Pure: time is an argument.
@@ -59,6 +68,10 @@ pub struct InterceptedStream {
     end: Option<(Time, Step)>,
     /// The number of the stream among those with held messages.
     hold_number: Option<u64>,
+    /// Memory of the messages that wait, beside their bytes on the wire.
+    waiting_bytes: usize,
+    /// Bytes that the tracks remember, as `memory` counts them.
+    tracked: usize,
 }
 
 /// The status of a stream that ends with its connection.
@@ -82,6 +95,22 @@ struct Waiting {
     by_hand: Option<by_hand::ByHand>,
 }
 
+impl Waiting {
+    /// Returns the memory of the message beside its bytes on the wire.
+    fn memory(&self) -> usize {
+        let is_plain =
+            self.message.encoding.is_none() && self.message.bytes.len() >= self.contents.bytes.len();
+        WAITING_BYTES + self.contents.memory() - if is_plain { self.contents.bytes.len() } else { 0 }
+    }
+}
+
+/// Forgets what the tracks remember.
+impl Drop for InterceptedStream {
+    fn drop(&mut self) {
+        self.memory.count(self.tracked, 0);
+    }
+}
+
 fn is_push(dir: Dir) -> bool {
     dir == Dir::Resp
 }
@@ -100,12 +129,20 @@ impl InterceptedStream {
             busy: BTreeMap::new(),
             end: None,
             hold_number: None,
+            waiting_bytes: 0,
+            tracked: 0,
         }
     }
 
-    /// Returns the node id in the first message of a stream.
-    pub fn node_of(method: &Method, message: &SplicedMessage) -> Option<Arc<str>> {
-        WireContents::read(method, message.dir, plain(message)?)?.node
+    /// Returns the memory of messages that wait, beside their bytes on the wire.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Returns the node id in the first message of a stream, of up to `max` bytes after
+    /// decompression.
+    pub fn node_of(method: &Method, message: &SplicedMessage, max: usize) -> Option<Arc<str>> {
+        WireContents::read(method, message.dir, plain(message, max)?)?.node
     }
 
     /// Decides about a message that has arrived. A message on which no fault acts may be held.
@@ -118,23 +155,27 @@ impl InterceptedStream {
     ) -> Vec<Step> {
         let mut steps = Vec::new();
         let dir = message.dir;
-        let contents = plain(&message).and_then(|bytes| WireContents::read(&self.method, dir, bytes));
+        let contents = plain(&message, self.memory.max_message)
+            .and_then(|bytes| WireContents::read(&self.method, dir, bytes))
+            .filter(|contents| self.may_track(contents));
         let Some(contents) = contents else {
-            // Nothing is known of the message: it passes.
+            // Nothing is known of the message, or there is no memory to follow it: it passes.
             return vec![Step::Send(message.clone()), Step::Settle(message)];
         };
         if let Some(node) = contents.node.clone().filter(|node| !node.is_empty()) {
             self.node = Some(node);
         }
-        let track = self.tracks.entry(contents.type_url.clone()).or_default();
+        let type_url = contents.type_url.clone();
+        let track = self.tracks.entry(type_url.clone()).or_default();
         let (push, kind) = match dir {
             Dir::Resp => (track.pushed(&contents), MessageKind::Push),
             Dir::Req => (0, track.requested(&contents)),
         };
         let fact = contents.fact(at, self.node.as_ref(), kind);
-        let (followers, others) =
+        let (followers, others): (Vec<Waiting>, Vec<Waiting>) =
             std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
         self.swapped = others;
+        self.waiting_bytes -= followers.iter().map(Waiting::memory).sum::<usize>();
         let fired = faults.fire(&fact, &contents, at);
         let original = Some(message.clone());
         let waiting = Waiting {
@@ -153,9 +194,25 @@ impl InterceptedStream {
             None => self.deliver(waiting, at, &mut steps),
             Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
         }
-        let followers: Vec<Waiting> = followers;
         followers.into_iter().for_each(|waiting| self.forward(waiting, &mut steps));
+        self.recount(&type_url);
         steps
+    }
+
+    /// Whether the memory allows to follow a message.
+    fn may_track(&self, contents: &WireContents) -> bool {
+        let is_known = self.tracks.contains_key(&contents.type_url) || self.tracks.len() < MAX_TYPES;
+        let bytes = contents.memory();
+        is_known && (bytes <= MAX_FREE_BYTES || self.memory.has_room(bytes))
+    }
+
+    /// Counts what the track of a type remembers.
+    fn recount(&mut self, type_url: &TypeUrl) {
+        let Some(track) = self.tracks.get_mut(type_url) else { return };
+        let now = track.memory();
+        let before = std::mem::replace(&mut track.counted, now);
+        self.memory.count(before, now);
+        self.tracked = self.tracked + now - before;
     }
 
     /// Applies a fault to a message.
@@ -184,7 +241,10 @@ impl InterceptedStream {
                 steps.push(report(&waiting, interference));
                 waiting.postponed_by = (!is_push(dir)).then(|| by.clone());
                 match action {
-                    Action::Reorder => self.swapped.push(waiting),
+                    Action::Reorder => {
+                        self.waiting_bytes += waiting.memory();
+                        self.swapped.push(waiting);
+                    }
                     _ => self.wait(waiting),
                 }
             }
@@ -411,12 +471,15 @@ impl InterceptedStream {
             while let Some(waiting) =
                 self.lanes.get_mut(&lane).and_then(|waiting| waiting.pop_front_if(|front| is_due(front)))
             {
+                self.waiting_bytes -= waiting.memory();
                 self.leave(waiting, hold, &mut steps);
             }
+            self.recount(&lane.1);
         }
         self.lanes.retain(|_, lane| !lane.is_empty());
         for waiting in std::mem::take(&mut self.swapped) {
             if is_due(&waiting) {
+                self.waiting_bytes -= waiting.memory();
                 self.forward(waiting, &mut steps);
             } else {
                 self.swapped.push(waiting);
@@ -426,6 +489,7 @@ impl InterceptedStream {
     }
 
     fn wait(&mut self, waiting: Waiting) {
+        self.waiting_bytes += waiting.memory();
         self.lanes.entry(lane_of(&waiting)).or_default().push_back(waiting);
     }
 
@@ -563,15 +627,16 @@ fn report_instead(
     Step::Report(Box::new(Intervention { facts, original, sent, sent_dir }))
 }
 
-/// Returns the decompressed bytes of a message; `None` if they cannot be decompressed.
-fn plain(message: &SplicedMessage) -> Option<Bytes> {
+/// Returns the decompressed bytes of a message; `None` if they cannot be decompressed, or are more
+/// than `max`.
+fn plain(message: &SplicedMessage, max: usize) -> Option<Bytes> {
     let Some(encoding) = &message.encoding else { return Some(message.bytes.clone()) };
     let mut messages = Messages::new(true, Some(encoding));
     let mut prefix = vec![1];
     prefix.extend_from_slice(&u32::try_from(message.bytes.len()).ok()?.to_be_bytes());
     let (mut out, mut is_whole) = (Vec::new(), false);
     for part in [&prefix[..], &message.bytes] {
-        messages.push(part, MAX_MESSAGE_BYTES as u64, &mut |piece| match piece {
+        messages.push(part, max as u64, &mut |piece| match piece {
             Piece::Bytes(bytes) => out.extend_from_slice(bytes),
             Piece::End => is_whole = true,
             Piece::Lost { .. } => {}

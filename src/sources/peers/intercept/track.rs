@@ -37,6 +37,8 @@ pub(super) struct Track {
     pub(super) left_out: BTreeSet<Arc<str>>,
     /// Delta: resources of the client that the server has never sent, and the fault.
     foreign: Option<(BTreeSet<Arc<str>>, Arc<str>)>,
+    /// Bytes of the track that [`ClientMemory`](super::client_memory::ClientMemory) counts.
+    pub(super) counted: usize,
 }
 
 /// The fate of a request.
@@ -69,6 +71,14 @@ fn original<'a>(aliases: &'a VecDeque<(String, String)>, text: &'a str) -> &'a s
 }
 
 impl Track {
+    /// Returns the memory of the texts and the newest request, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let nonces: usize = self.nonces.iter().chain(&self.answered).map(String::len).sum();
+        let aliases = self.nonce_aliases.iter().chain(&self.version_aliases);
+        let aliases: usize = aliases.map(|(told, original)| told.len() + original.len()).sum();
+        nonces + aliases + self.last_request.as_ref().map_or(0, WireContents::memory)
+    }
+
     /// Notes a push that has arrived. Returns its number.
     pub(super) fn pushed(&mut self, push: &WireContents) -> u64 {
         self.pushes += 1;

@@ -21,7 +21,7 @@ impl Splicer {
             half.resize(self.halves[index(dir)].initial_window);
         }
         halves[index(Dir::Req)].has_headers = true;
-        let held = match self.streams.remove(&stream) {
+        let held = match self.streams.remove(stream) {
             Some(StreamState::Undecided(undecided)) => {
                 let Undecided { held, encodings, has_response_headers, .. } = *undecided;
                 halves[index(Dir::Resp)].has_headers = has_response_headers;
@@ -59,7 +59,7 @@ impl Splicer {
 
     /// Lets a watched stream pass.
     pub fn pass(&mut self, stream: u32) {
-        match self.streams.remove(&stream) {
+        match self.streams.remove(stream) {
             Some(StreamState::Undecided(undecided)) => self.replay_unchanged(*undecided),
             Some(other) => {
                 self.streams.insert(stream, other);
@@ -68,13 +68,21 @@ impl Splicer {
         }
     }
 
+    /// Lets a watched stream pass on which no first request comes.
+    pub(super) fn leave(&mut self, stream: u32) {
+        self.pass(stream);
+        self.events.push_back(SpliceEvent::Ended { stream });
+    }
+
     /// Counts a message that was handed over as decided about, after what was sent in its place.
     ///
     /// The end of the direction waits for the last message.
     pub fn settle(&mut self, message: &SplicedMessage) {
         let SplicedMessage { stream, dir, bytes, .. } = message;
-        if let Some(StreamState::Armed(halves)) = self.streams.get_mut(stream) {
+        let mut state = self.streams.change(*stream);
+        if let Some(StreamState::Armed(halves)) = state.as_deref_mut() {
             halves[index(*dir)].settle(bytes.len());
+            drop(state);
             self.send_pending_of(*dir, *stream);
         }
     }
@@ -82,7 +90,8 @@ impl Splicer {
     /// Sends a message. Returns false if the stream has ended.
     pub fn send(&mut self, message: &SplicedMessage) -> bool {
         let SplicedMessage { stream, dir, encoding, bytes } = message;
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(stream) else { return false };
+        let mut state = self.streams.change(*stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return false };
         let half = &mut halves[index(*dir)];
         if half.is_ended {
             return false;
@@ -91,6 +100,7 @@ impl Splicer {
         prefix.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
         half.queue(prefix.into());
         half.queue(bytes.clone());
+        drop(state);
         self.send_pending_of(*dir, *stream);
         true
     }
@@ -99,7 +109,7 @@ impl Splicer {
     ///
     /// Returns false if the stream has ended.
     pub fn end_with_status(&mut self, stream: u32, code: u32, message: &str) -> bool {
-        let Some(StreamState::Armed(halves)) = self.streams.get(&stream) else { return false };
+        let Some(StreamState::Armed(halves)) = self.streams.get(stream) else { return false };
         let is_begun = halves[index(Dir::Resp)].has_headers;
         let is_over = halves[index(Dir::Req)].end.is_some();
         let mut fields = Vec::new();
@@ -125,7 +135,7 @@ impl Splicer {
     ///
     /// Returns false if the stream has ended.
     pub fn reset(&mut self, stream: u32, code: u32) -> bool {
-        let is_armed = matches!(self.streams.get(&stream), Some(StreamState::Armed(_)));
+        let is_armed = matches!(self.streams.get(stream), Some(StreamState::Armed(_)));
         if is_armed {
             self.halves[index(Dir::Resp)].push_frame(short_frame(RST_STREAM, stream, code));
             self.halves[index(Dir::Req)].push_frame(short_frame(RST_STREAM, stream, CANCEL));
@@ -151,15 +161,18 @@ impl Splicer {
 
     /// Adds a window update to an armed stream, and sends the messages that wait for it.
     pub(super) fn widen(&mut self, towards: Dir, stream: u32, bytes: u32) {
-        if let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) {
+        let mut state = self.streams.change(stream);
+        if let Some(StreamState::Armed(halves)) = state.as_deref_mut() {
             halves[index(towards)].widen(bytes);
+            drop(state);
             self.send_pending_of(towards, stream);
         }
     }
 
     /// Reads payload of an armed stream. The sender was charged for `charged` bytes.
     pub(super) fn data(&mut self, dir: Dir, stream: u32, mut bytes: &[u8], charged: usize) {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
+        let mut state = self.streams.change(stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return };
         let half = &mut halves[index(dir)];
         while !bytes.is_empty() {
             let message = match half.incoming.next(&mut bytes, self.max_message_bytes) {
@@ -175,6 +188,7 @@ impl Splicer {
             self.events.push_back(SpliceEvent::Message { message });
         }
         half.owe(charged);
+        drop(state);
         self.return_stream_credit(dir, stream);
     }
 
@@ -182,12 +196,14 @@ impl Splicer {
     ///
     /// `frame` is the last frame of trailers that were just read.
     pub(super) fn end_half(&mut self, dir: Dir, stream: u32, end: HalfEnd, frame: Option<&Bytes>) -> Verdict {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return Verdict::Taken };
+        let mut state = self.streams.change(stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return Verdict::Taken };
         let half = &mut halves[index(dir)];
         let rest = half.incoming.take_rest();
         half.queue(rest);
         match (end, frame) {
             (HalfEnd::Trailers(block), Some(frame)) if half.is_drained() => {
+                drop(state);
                 let verdict = self.send_block(dir, block, frame);
                 self.half_ended(dir, stream);
                 verdict
@@ -197,6 +213,7 @@ impl Splicer {
                     self.halves[index(dir)].blocks.recode();
                 }
                 half.end = Some(end);
+                drop(state);
                 self.send_pending_of(dir, stream);
                 Verdict::Taken
             }
@@ -205,20 +222,23 @@ impl Splicer {
 
     /// Notes that the receiver of a direction knows its end.
     fn half_ended(&mut self, dir: Dir, stream: u32) {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
+        let mut state = self.streams.change(stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return };
         halves[index(dir)].is_ended = true;
         halves[index(dir)].end.get_or_insert(HalfEnd::Data);
         let reset = halves[index(dir)].reset.take();
         let request = &halves[index(Dir::Req)];
         let (is_told, is_over) = (request.is_ended, request.end.is_some());
-        if halves[index(Dir::Resp)].is_ended {
+        let is_answered = halves[index(Dir::Resp)].is_ended;
+        drop(state);
+        if is_answered {
             // Requests that wait are of no use to a server that has answered.
             self.streams.insert(stream, StreamState::Ending);
             if let Some(reset) = reset {
-                self.streams.remove(&stream);
+                self.streams.remove(stream);
                 self.halves[index(Dir::Resp)].push_frame(reset);
             } else if is_told {
-                self.streams.remove(&stream);
+                self.streams.remove(stream);
             } else if is_over {
                 self.end_of_ending(stream);
             }
@@ -228,18 +248,15 @@ impl Splicer {
 
     /// Sends what waits in a direction, as far as the windows allow.
     pub(super) fn send_pending(&mut self, dir: Dir) {
-        let waiting = self.streams.iter().filter_map(|(stream, state)| match state {
-            StreamState::Armed(halves) if halves[index(dir)].has_pending() => Some(*stream),
-            _ => None,
-        });
-        for stream in waiting.collect::<Vec<_>>() {
+        for stream in self.streams.pending(dir) {
             self.send_pending_of(dir, stream);
         }
     }
 
     /// Sends what waits in a direction of a stream, as far as the windows allow.
     pub(super) fn send_pending_of(&mut self, dir: Dir, stream: u32) {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
+        let mut state = self.streams.change(stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return };
         let (half, connection) = (&mut halves[index(dir)], &mut self.halves[index(dir)]);
         let mut has_sent_end = false;
         while half.has_pending() {
@@ -261,14 +278,18 @@ impl Splicer {
                 _ if has_sent_end => {}
                 _ => connection.push_data(stream, END_STREAM, Bytes::new()),
             }
+            drop(state);
             self.half_ended(dir, stream);
+        } else {
+            drop(state);
         }
         self.return_stream_credit(dir, stream);
     }
 
     /// Returns window of a stream to the sender of a direction.
     fn return_stream_credit(&mut self, dir: Dir, stream: u32) {
-        let Some(StreamState::Armed(halves)) = self.streams.get_mut(&stream) else { return };
+        let mut state = self.streams.change(stream);
+        let Some(StreamState::Armed(halves)) = state.as_deref_mut() else { return };
         let credit = halves[index(dir)].take_credit();
         if credit > 0 {
             self.halves[index(dir.opposite())].push_frame(window_update(stream, credit));

@@ -74,6 +74,11 @@ impl Blocks {
         self.open.is_some()
     }
 
+    /// Returns the memory of an incomplete header block, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.block.capacity() + open.raw.capacity())
+    }
+
     /// Reads a frame of a header block. Returns the block once it is complete.
     pub(super) fn read(&mut self, head: FrameHead, frame: &[u8]) -> Result<Option<ReadBlock>, &'static str> {
         let payload = &frame[9..];
@@ -102,7 +107,8 @@ impl Blocks {
             }
             None => return Err("continued a header block that never began"),
         };
-        if open.block.len() > MAX_BLOCK_BYTES {
+        // A block may come in many frames without any bytes of it.
+        if open.block.len() > MAX_BLOCK_BYTES || open.raw.len() > 2 * MAX_BLOCK_BYTES {
             return Err("sent a header block of more than 64 KiB");
         }
         if head.flags & END_HEADERS == 0 {

@@ -11,7 +11,7 @@ use super::super::{
 use super::blocks::{BlockForm, ReadBlock};
 use super::half::{DEFAULT_WINDOW, DataFrame, ParseState};
 use super::stream::{Assembled, HalfEnd, StreamState, TooLong, Undecided};
-use super::{SpliceEvent, SplicedMessage, Splicer, Verdict};
+use super::{MAX_UNDECIDED_REQUEST_BYTES, SpliceEvent, SplicedMessage, Splicer, Verdict};
 use crate::event::Dir;
 
 /// `SETTINGS_INITIAL_WINDOW_SIZE`.
@@ -62,7 +62,7 @@ impl Splicer {
             self.last_stream = stream;
         }
         let encoding = block.text(b"grpc-encoding");
-        match self.streams.get_mut(&stream) {
+        match self.streams.get(stream) {
             None if is_new && !ends => {
                 let fields = block.fields.iter().map(|(name, value)| {
                     (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
@@ -71,13 +71,10 @@ impl Splicer {
                 self.events.push_back(SpliceEvent::Opened { stream, head });
             }
             None => {}
-            Some(StreamState::Undecided(undecided)) if !ends => {
-                undecided.encodings[index(dir)] = encoding;
-                undecided.has_response_headers |= dir == Dir::Resp;
-            }
+            Some(StreamState::Undecided(_)) if !ends => self.streams.note_headers(stream, dir, encoding),
             // No message of this direction can match.
             Some(StreamState::Undecided(undecided)) if undecided.held[index(dir)].is_empty() => {
-                self.pass(stream);
+                self.leave(stream);
             }
             Some(StreamState::Undecided(_)) => {
                 self.arm(stream);
@@ -86,10 +83,7 @@ impl Splicer {
             Some(StreamState::Armed(_)) if ends => {
                 return self.end_half(dir, stream, HalfEnd::Trailers(block), Some(frame));
             }
-            Some(StreamState::Armed(halves)) => {
-                let half = &mut halves[index(dir)];
-                (half.encoding, half.has_headers) = (encoding, true);
-            }
+            Some(StreamState::Armed(_)) => self.streams.note_headers(stream, dir, encoding),
             Some(StreamState::Ending | StreamState::Closed) => {
                 self.halves[index(dir)].blocks.recode();
                 if ends && dir == Dir::Req {
@@ -135,42 +129,38 @@ impl Splicer {
         let size = half.windows.in_force();
         let change = size - std::mem::replace(&mut half.initial_window, size);
         if change != 0 {
-            for stream in self.streams.values_mut() {
-                if let StreamState::Armed(halves) = stream {
-                    halves[index(towards)].resize(change);
-                }
-            }
+            self.streams.resize(towards, change);
             self.send_pending(towards);
         }
         self.arm_long_requests();
     }
 
-    /// Arms undecided streams whose first requests may never be complete otherwise.
+    /// Arms undecided streams until the first requests of all others can be complete.
     ///
     /// Their senders get no window back, and connections begin with little window.
     pub(super) fn arm_long_requests(&mut self) {
         let window = self.halves[index(Dir::Req)].initial_window.min(DEFAULT_WINDOW);
-        let mut room = usize::try_from(window).unwrap_or(0);
-        let mut long = Vec::new();
-        for (stream, state) in &self.streams {
-            let StreamState::Undecided(undecided) = state else { continue };
-            match room.checked_sub(undecided.first.expected()) {
-                Some(left) => room = left,
-                None => long.push(*stream),
-            }
+        let room = usize::try_from(window).unwrap_or(0);
+        while self.streams.totals().expected > room
+            && let Some(longest) = self.streams.longest_request()
+        {
+            self.arm(longest);
         }
-        long.into_iter().for_each(|stream| self.arm(stream));
     }
 
     fn reset_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Verdict {
         let half = &mut self.halves[index(dir)];
-        match self.streams.remove(&head.stream) {
+        if matches!(self.streams.get(head.stream), Some(StreamState::Closed)) {
+            return Verdict::Taken;
+        }
+        match self.streams.remove(head.stream) {
             None if !half.is_stalled() => Verdict::Pass,
             None => {
                 half.send_reset(head.stream, frame.clone());
                 Verdict::Taken
             }
             Some(StreamState::Undecided(undecided)) => {
+                self.events.push_back(SpliceEvent::Ended { stream: head.stream });
                 // The frames would have passed before the reset.
                 self.replay_unchanged(*undecided);
                 let half = &mut self.halves[index(dir)];
@@ -192,11 +182,7 @@ impl Splicer {
                 self.events.push_back(SpliceEvent::Ended { stream: head.stream });
                 Verdict::Pass
             }
-            Some(StreamState::Ending) => Verdict::Pass,
-            Some(StreamState::Closed) => {
-                self.streams.insert(head.stream, StreamState::Closed);
-                Verdict::Taken
-            }
+            Some(StreamState::Ending | StreamState::Closed) => Verdict::Pass,
         }
     }
 
@@ -230,14 +216,19 @@ impl Splicer {
             }
             return Ok(Verdict::Taken);
         }
-        match self.streams.get_mut(&head.stream) {
+        let mut state = self.streams.change(head.stream);
+        match state.as_deref_mut() {
             None => Ok(Verdict::Pass),
             Some(StreamState::Undecided(undecided)) => {
-                undecided.bytes += frame.len();
-                undecided.held[index(dir)].push((head, frame.clone()));
+                undecided.hold(dir, head, frame);
+                if undecided.bytes > MAX_UNDECIDED_REQUEST_BYTES {
+                    drop(state);
+                    self.arm(head.stream);
+                }
                 Ok(Verdict::Taken)
             }
             Some(StreamState::Armed(_)) => {
+                drop(state);
                 self.widen(towards, head.stream, size);
                 Ok(Verdict::Taken)
             }
@@ -247,7 +238,8 @@ impl Splicer {
 
     /// Handles a DATA frame that was read completely: of an undecided stream, or without window.
     fn held_data(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
-        let undecided = match self.streams.get_mut(&head.stream) {
+        let mut state = self.streams.change(head.stream);
+        let undecided = match state.as_deref_mut() {
             Some(StreamState::Undecided(undecided)) => undecided,
             None => {
                 self.halves[index(dir)].send_data(head, frame);
@@ -255,23 +247,25 @@ impl Splicer {
             }
             // The stream was decided about while the frame arrived.
             Some(_) => {
+                drop(state);
                 self.whole_data(dir, head, frame)?;
                 return Ok(Verdict::Taken);
             }
         };
-        undecided.bytes += frame.len();
-        undecided.held[index(dir)].push((head, frame.clone()));
+        undecided.hold(dir, head, frame);
         if dir == Dir::Req {
             let payload =
                 unpadded(&frame[9..], head.flags).ok_or("sent DATA with more padding than frame")?;
             let mut payload = payload;
-            match undecided.first.next(&mut payload, self.max_message_bytes) {
+            let first = undecided.first.next(&mut payload, self.max_message_bytes);
+            let encoding = undecided.encodings[index(dir)].clone();
+            drop(state);
+            match first {
                 Ok(Some(first)) => {
-                    let encoding = undecided.encodings[index(dir)].clone();
                     let message = spliced(head.stream, dir, encoding, first);
                     self.events.push_back(SpliceEvent::FirstRequest { message });
                 }
-                Ok(None) if head.flags & END_STREAM != 0 => self.pass(head.stream),
+                Ok(None) if head.flags & END_STREAM != 0 => self.leave(head.stream),
                 // A message that is too long is reported by the armed stream.
                 Ok(None) | Err(TooLong { .. }) => self.arm_long_requests(),
             }
@@ -298,7 +292,7 @@ impl Splicer {
 
     /// The sender has ended a direction with DATA.
     fn data_ended(&mut self, dir: Dir, stream: u32) {
-        match self.streams.get(&stream) {
+        match self.streams.get(stream) {
             Some(StreamState::Armed(_)) => {
                 self.end_half(dir, stream, HalfEnd::Data, None);
             }
@@ -358,8 +352,8 @@ impl Splicer {
 
     /// The client has ended its direction after the response was complete.
     pub(super) fn end_of_ending(&mut self, stream: u32) {
-        if matches!(self.streams.get(&stream), Some(StreamState::Ending)) {
-            self.streams.remove(&stream);
+        if matches!(self.streams.get(stream), Some(StreamState::Ending)) {
+            self.streams.remove(stream);
             self.halves[index(Dir::Req)].push_data(stream, END_STREAM, Bytes::new());
         }
     }

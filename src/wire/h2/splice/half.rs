@@ -6,6 +6,7 @@ use super::super::frames::FrameHead;
 use super::super::literal::{MAX_FRAME_BYTES, put_head};
 use super::super::{DATA, END_STREAM, PADDED};
 use super::blocks::Blocks;
+use super::stream::HELD_FRAME_BYTES;
 use super::windows::StreamWindows;
 
 /// Window of a connection or stream before any frame changes it, in bytes (RFC 9113, "Initial
@@ -25,10 +26,12 @@ pub(super) struct Half {
     pub(super) have: usize,
     pub(super) blocks: Blocks,
     output: Vec<Bytes>,
+    output_bytes: usize,
     /// The first frame, SETTINGS, has passed.
     has_begun: bool,
     /// Frames that wait for the end of the frame that is passing, or for the first frame.
     waiting: Vec<Bytes>,
+    waiting_bytes: usize,
     /// Bytes of DATA that the receiver accepts on the connection.
     window: i64,
     /// Bytes sent to the receiver for which the sender has its window back already.
@@ -39,6 +42,8 @@ pub(super) struct Half {
     ///
     /// The sender may have more window than the receiver, by `debt`.
     stalled: VecDeque<Stalled>,
+    /// Memory of these frames.
+    stalled_bytes: usize,
     /// Window of the connection to return to the sender, in bytes.
     pub(super) credit: u32,
     /// Window of a new stream in bytes, by the receiver's settings.
@@ -77,6 +82,13 @@ enum Stalled {
     Other { stream: u32, is_block: bool, frame: Bytes },
 }
 
+impl Stalled {
+    fn memory(&self) -> usize {
+        let (Stalled::Data { payload: bytes, .. } | Stalled::Other { frame: bytes, .. }) = self;
+        bytes.len() + HELD_FRAME_BYTES
+    }
+}
+
 impl Half {
     pub(super) fn new(state: ParseState, blocks: Blocks) -> Half {
         Half {
@@ -88,11 +100,14 @@ impl Half {
             have: 0,
             blocks,
             output: Vec::new(),
+            output_bytes: 0,
             has_begun: false,
             waiting: Vec::new(),
+            waiting_bytes: 0,
             window: DEFAULT_WINDOW,
             debt: 0,
             stalled: VecDeque::new(),
+            stalled_bytes: 0,
             credit: 0,
             initial_window: DEFAULT_WINDOW,
             windows: StreamWindows::default(),
@@ -121,6 +136,7 @@ impl Half {
     /// Moves passing bytes to the output.
     pub(super) fn flush(&mut self) {
         if self.from < self.at {
+            self.output_bytes += self.at - self.from;
             self.output.push(self.input.slice(self.from..self.at));
             self.from = self.at;
         }
@@ -142,6 +158,7 @@ impl Half {
     pub(super) fn push_part(&mut self, bytes: Bytes) {
         self.flush();
         if !bytes.is_empty() {
+            self.output_bytes += bytes.len();
             self.output.push(bytes);
         }
     }
@@ -149,6 +166,7 @@ impl Half {
     /// Appends a complete frame, after the end of the frame that is passing.
     pub(super) fn push_frame(&mut self, frame: Bytes) {
         if !self.has_begun || matches!(self.state, ParseState::Passing(_)) {
+            self.waiting_bytes += frame.len() + HELD_FRAME_BYTES;
             self.waiting.push(frame);
         } else {
             self.push_part(frame);
@@ -161,12 +179,34 @@ impl Half {
         self.has_begun = true;
         if !self.waiting.is_empty() {
             self.flush();
+            self.output_bytes += self.waiting.iter().map(Bytes::len).sum::<usize>();
             self.output.append(&mut self.waiting);
+            self.waiting_bytes = 0;
         }
     }
 
     pub(super) fn take_output(&mut self) -> Vec<Bytes> {
+        self.output_bytes = 0;
         std::mem::take(&mut self.output)
+    }
+
+    /// Returns the bytes to write to the receiver, which are not taken yet.
+    pub(super) fn output_bytes(&self) -> usize {
+        self.output_bytes + (self.at - self.from)
+    }
+
+    /// Returns the memory of frames that are read or wait, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let frame = match &self.state {
+            ParseState::Whole { raw, .. } => raw.capacity(),
+            _ => 0,
+        };
+        frame + self.waiting_bytes + self.stalled_bytes + self.blocks.memory()
+    }
+
+    fn stall(&mut self, item: Stalled) {
+        self.stalled_bytes += item.memory();
+        self.stalled.push_back(item);
     }
 
     /// Returns how many bytes the receiver accepts on the connection.
@@ -205,7 +245,9 @@ impl Half {
         if self.can_pass(head.len) {
             self.push_frame(raw.clone());
         } else {
-            self.stalled.push_back(Stalled::Data { head, payload: raw.slice(9..) });
+            // A slice would keep the buffer of a whole read.
+            let payload = Bytes::copy_from_slice(&raw[9..]);
+            self.stall(Stalled::Data { head, payload });
         }
     }
 
@@ -214,7 +256,8 @@ impl Half {
         if self.stalled.is_empty() {
             self.push_frame(frame);
         } else {
-            self.stalled.push_back(Stalled::Other { stream, is_block, frame });
+            let frame = Bytes::copy_from_slice(&frame);
+            self.stall(Stalled::Other { stream, is_block, frame });
         }
     }
 
@@ -229,13 +272,15 @@ impl Half {
     pub(super) fn send_reset(&mut self, stream: u32, frame: Bytes) {
         let is_trailers = |item: &Stalled| matches!(item, Stalled::Other { stream: of, is_block: true, .. } if *of == stream);
         if self.stalled.iter().any(is_trailers) {
-            self.stalled.push_back(Stalled::Other { stream, is_block: false, frame });
+            let frame = Bytes::copy_from_slice(&frame);
+            self.stall(Stalled::Other { stream, is_block: false, frame });
             return;
         }
-        let credit = &mut self.credit;
+        let (credit, bytes) = (&mut self.credit, &mut self.stalled_bytes);
         self.stalled.retain(|item| match item {
             Stalled::Data { head, .. } if head.stream == stream => {
                 *credit += head.len as u32;
+                *bytes -= item.memory();
                 false
             }
             _ => true,
@@ -244,9 +289,15 @@ impl Half {
         self.send_stalled();
     }
 
+    fn stall_first(&mut self, item: Stalled) {
+        self.stalled_bytes += item.memory();
+        self.stalled.push_front(item);
+    }
+
     /// Sends stalled frames as far as the window allows.
     pub(super) fn send_stalled(&mut self) {
         while let Some(item) = self.stalled.pop_front() {
+            self.stalled_bytes -= item.memory();
             match item {
                 Stalled::Other { frame, .. } => self.push_frame(frame),
                 Stalled::Data { head, payload } => {
@@ -255,7 +306,7 @@ impl Half {
                     let room = usize::try_from(self.window).unwrap_or(0);
                     let len = if is_whole { head.len } else { head.len.min(room).min(MAX_FRAME_BYTES) };
                     if len > room || len == 0 && head.len > 0 {
-                        self.stalled.push_front(Stalled::Data { head, payload });
+                        self.stall_first(Stalled::Data { head, payload });
                         return;
                     }
                     self.window -= len as i64;
@@ -264,7 +315,7 @@ impl Half {
                     self.push_data(head.stream, flags, payload.slice(..len));
                     if !is_last {
                         let head = FrameHead { len: head.len - len, ..head };
-                        self.stalled.push_front(Stalled::Data { head, payload: payload.slice(len..) });
+                        self.stall_first(Stalled::Data { head, payload: payload.slice(len..) });
                     }
                 }
             }

@@ -51,25 +51,38 @@ mod blocks;
 mod frames;
 mod half;
 mod stream;
+mod table;
 mod windows;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::frames::FrameHead;
+use super::rewrite::MAX_BLOCK_BYTES;
 use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
 use crate::event::{Dir, Side};
 use blocks::Blocks;
 use half::{DataFrame, Half, ParseState};
-use stream::StreamState;
+use stream::{HELD_FRAME_BYTES, StreamState};
+use table::StreamTable;
 
-/// Longest frame that is read completely, in bytes. DATA of armed streams is not.
-const MAX_WHOLE_BYTES: usize = 17 << 20;
+/// Longest frame of another kind than DATA that is read completely, in bytes.
+const MAX_WHOLE_BYTES: usize = 2 * MAX_BLOCK_BYTES;
 
-/// Bytes of responses that are kept until the first request of their stream is complete.
-const MAX_UNDECIDED_BYTES: usize = 32 << 10;
+/// Memory of a stream with which responses are kept until its first request is complete.
+const MAX_UNDECIDED_BYTES: usize = 40 << 10;
+
+/// Memory of a stream with which other frames are kept until its first request is complete. More
+/// than the window of a connection: only many short frames take as much.
+const MAX_UNDECIDED_REQUEST_BYTES: usize = 128 << 10;
+
+/// Frames, or parts of them, that are read before the caller may pause.
+const MAX_STEPS: usize = 256;
+
+/// Bytes of output after which the caller may pause.
+const MAX_OUTPUT_BYTES: usize = 256 << 10;
 
 /// An event on a spliced connection. `stream` is the HTTP/2 stream number.
 #[derive(Debug)]
@@ -102,11 +115,15 @@ pub enum SpliceEvent {
         /// Length of the message on the wire, without the gRPC prefix.
         bytes: usize,
     },
-    /// An armed stream has ended. Its messages cannot be sent any more.
+    /// An armed stream has ended: its messages cannot be sent any more. Or a watched stream has
+    /// ended, or passes because it has no first request.
     Ended {
         /// HTTP/2 stream number.
         stream: u32,
     },
+    /// Many frames were read, or there is much output. The caller may do other things before it
+    /// reads on.
+    Paused,
 }
 
 /// A gRPC message on the wire.
@@ -150,12 +167,14 @@ enum Route {
 pub struct Splicer {
     halves: [Half; 2],
     /// Streams that do not simply pass.
-    streams: BTreeMap<u32, StreamState>,
+    streams: StreamTable,
     /// The highest stream number of a request.
     last_stream: u32,
     /// The last stream that the client may expect an answer on, after [`Splicer::go_away`].
     going_away: Option<u32>,
     events: VecDeque<SpliceEvent>,
+    /// Parts of the input that were read since the last pause.
+    steps: usize,
     max_message_bytes: usize,
 }
 
@@ -169,10 +188,11 @@ impl Splicer {
         let responses = Half::new(ParseState::Head, Blocks::new(None));
         Splicer {
             halves: [requests, responses],
-            streams: BTreeMap::new(),
+            streams: StreamTable::default(),
             last_stream: 0,
             going_away: None,
             events: VecDeque::new(),
+            steps: 0,
             max_message_bytes,
         }
     }
@@ -199,7 +219,22 @@ impl Splicer {
                 return Ok(None);
             }
             self.step(dir).map_err(|what| SpliceError { by: sender(dir), what })?;
+            self.steps += 1;
+            if self.steps >= MAX_STEPS || self.has_much_output(dir) {
+                self.steps = 0;
+                self.events.push_back(SpliceEvent::Paused);
+            }
         }
+    }
+
+    /// Whether bytes of a direction were given and not read yet.
+    pub fn has_input(&self, dir: Dir) -> bool {
+        !self.halves[index(dir)].rest().is_empty()
+    }
+
+    /// Whether the output of a direction should be taken before more is read.
+    pub fn has_much_output(&self, dir: Dir) -> bool {
+        self.halves[index(dir)].output_bytes() >= MAX_OUTPUT_BYTES
     }
 
     /// Takes the bytes to write to the receiver of this direction, in order.
@@ -209,31 +244,23 @@ impl Splicer {
 
     /// Whether messages of a direction wait for window updates of the receiver.
     pub fn awaits_window(&self, dir: Dir) -> bool {
-        let awaits = |stream: &StreamState| match stream {
-            StreamState::Armed(halves) => halves[index(dir)].has_pending(),
-            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => false,
-        };
-        self.halves[index(dir)].is_stalled() || self.streams.values().any(awaits)
+        self.halves[index(dir)].is_stalled() || self.streams.totals().halves[index(dir)].pending > 0
     }
 
     /// Whether messages of a direction wait for the caller or for window updates of the receiver.
     pub fn has_waiting(&self, dir: Dir) -> bool {
-        let waits = |stream: &StreamState| match stream {
-            StreamState::Armed(halves) => !halves[index(dir)].is_drained(),
-            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => false,
-        };
-        self.halves[index(dir)].is_stalled() || self.streams.values().any(waits)
+        self.halves[index(dir)].is_stalled() || self.streams.totals().halves[index(dir)].waiting > 0
     }
 
     /// Returns the bytes of messages of a direction in memory. Those of undecided streams count in
     /// the direction of requests.
     pub fn buffered(&self, dir: Dir) -> usize {
-        let armed = self.streams.values().map(|stream| match stream {
-            StreamState::Armed(halves) => halves[index(dir)].held_bytes(),
-            StreamState::Undecided(undecided) if dir == Dir::Req => undecided.bytes,
-            StreamState::Undecided(_) | StreamState::Ending | StreamState::Closed => 0,
-        });
-        armed.sum()
+        self.streams.totals().halves[index(dir)].bytes
+    }
+
+    /// Returns the bytes in memory, with those of streams, and without those of input and output.
+    pub fn memory(&self) -> usize {
+        self.streams.memory() + self.halves.iter().map(Half::memory).sum::<usize>()
     }
 
     /// Reads one part of the input.
@@ -329,7 +356,9 @@ impl Splicer {
                     return self.data_part(dir, frame);
                 }
             }
-            Route::Whole if head.len > MAX_WHOLE_BYTES => return Err("sent a frame that is too long"),
+            Route::Whole if head.kind != DATA && head.len > MAX_WHOLE_BYTES => {
+                return Err("sent a frame that is too long");
+            }
             Route::Whole => {
                 let half = &mut self.halves[index(dir)];
                 let len = 9 + head.len;
@@ -370,12 +399,14 @@ impl Splicer {
             return Err("interrupted a header block");
         }
         Ok(match head.kind {
-            DATA => match self.streams.get(&head.stream) {
+            DATA => match self.streams.get(head.stream) {
                 None if half.can_pass(head.len) => Route::Pass,
                 None => Route::Whole,
                 Some(StreamState::Undecided(undecided)) => {
+                    let len = head.len + 9 + HELD_FRAME_BYTES;
                     let is_response = dir == Dir::Resp;
-                    if is_response && undecided.bytes + head.len + 9 > MAX_UNDECIDED_BYTES {
+                    let max = if is_response { MAX_UNDECIDED_BYTES } else { MAX_UNDECIDED_REQUEST_BYTES };
+                    if undecided.bytes + len > max {
                         self.arm(head.stream);
                         return Ok(Route::Data);
                     }

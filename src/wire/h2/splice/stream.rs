@@ -3,10 +3,15 @@ use std::collections::VecDeque;
 use bytes::{Buf, Bytes};
 
 use super::super::frames::FrameHead;
+use super::super::index;
 use super::blocks::ReadBlock;
+use crate::event::Dir;
 
 /// Bytes of a stream and direction that are buffered before its sender must wait.
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
+
+/// Memory of a frame that is kept, beside its bytes.
+pub(super) const HELD_FRAME_BYTES: usize = 64;
 
 /// Bytes of the gRPC prefix of a message.
 pub(super) const PREFIX_BYTES: usize = 5;
@@ -22,6 +27,13 @@ pub(super) enum StreamState {
     Closed,
 }
 
+impl StreamState {
+    /// Whether only late frames of the stream may follow.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, StreamState::Ending | StreamState::Closed)
+    }
+}
+
 /// Frames of an undecided stream, in both directions.
 #[derive(Default)]
 pub(super) struct Undecided {
@@ -30,6 +42,14 @@ pub(super) struct Undecided {
     pub(super) first: GrpcAssembler,
     pub(super) encodings: [Option<String>; 2],
     pub(super) has_response_headers: bool,
+}
+
+impl Undecided {
+    /// Keeps a frame. Copies the frame, because a slice would keep the buffer of a whole read.
+    pub(super) fn hold(&mut self, dir: Dir, head: FrameHead, frame: &[u8]) {
+        self.bytes += frame.len() + HELD_FRAME_BYTES;
+        self.held[index(dir)].push((head, Bytes::copy_from_slice(frame)));
+    }
 }
 
 /// One direction of an armed stream.
@@ -197,7 +217,10 @@ impl GrpcAssembler {
             return Ok(None);
         }
         self.have = 0;
-        Ok(Some(Assembled { is_compressed: self.prefix[0] & 1 != 0, bytes: std::mem::take(&mut self.body) }))
+        let mut bytes = std::mem::take(&mut self.body);
+        // The message may wait for long, with twice its bytes allocated.
+        bytes.shrink_to_fit();
+        Ok(Some(Assembled { is_compressed: self.prefix[0] & 1 != 0, bytes }))
     }
 
     /// Returns the least length of the current message with its prefix, before it is complete.

@@ -2,6 +2,8 @@
 
 mod world;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use world::{Fate, Plan, Stance, World};
 

@@ -1,5 +1,6 @@
 //! Input that attacks: floods, bombs, damaged files, secrets.
 
+pub mod armed;
 pub mod bombs;
 pub mod corpora;
 pub mod held_large;

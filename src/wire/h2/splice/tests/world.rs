@@ -347,6 +347,7 @@ impl Caller {
             }
             SpliceEvent::TooLong { stream, bytes } => panic!("{bytes} bytes are allowed on stream {stream}"),
             SpliceEvent::Ended { stream } => self.lanes.retain(|(of, _), _| *of != stream),
+            SpliceEvent::Paused => {}
         }
     }
 
@@ -434,6 +435,7 @@ async fn splice(
             caller.splicer.push(dir, Bytes::copy_from_slice(bytes));
             while let Some(event) = caller.splicer.next_event(dir).expect("HTTP/2") {
                 caller.event(event);
+                caller.splicer.streams.check_totals();
             }
         }
         let lanes: Vec<_> =
