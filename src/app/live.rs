@@ -247,6 +247,11 @@ impl Live {
         Ok(Live { shared, handover, deadline, threads })
     }
 
+    /// Returns the time until which copies are recorded and analysed after the tap has stopped.
+    pub(super) fn deadline(&self) -> Arc<OnceLock<Instant>> {
+        self.deadline.clone()
+    }
+
     /// Waits until everything is recorded and analysed, or until `deadline`. Call after the tap has
     /// stopped.
     ///

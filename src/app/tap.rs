@@ -345,9 +345,9 @@ pub struct Running {
     pub source: String,
 }
 
-/// Returns the bytes that the facts of recorder and analysis may take together, of `memory`.
+/// Returns the bytes that facts may take of `memory`: those of recorder and analysis together.
 /// `copies` is the part of copies that are not analysed yet.
-fn counted_bytes(memory: usize, copies: usize) -> usize {
+pub(crate) fn counted_bytes(memory: usize, copies: usize) -> usize {
     let growing = memory - FIXED_BYTES.min(memory / 8 * 3);
     let counted = (growing - growing / ALLOCATOR_DIVISOR).saturating_sub(copies);
     counted - counted / GROWTH_DIVISOR
@@ -460,6 +460,19 @@ impl Running {
     /// Returns the memory that facts may take.
     pub fn budgets(&self) -> Budgets {
         self.budgets
+    }
+
+    /// Returns what stops the tap and has the recorder complete the session file at once, for a
+    /// run that hangs elsewhere.
+    pub fn finisher(&self) -> impl FnOnce() + Send + 'static {
+        let (stop, deadline) = (self.tap.stopper(), self.live.as_ref().map(Live::deadline));
+        move || {
+            if let Some(deadline) = deadline {
+                // A run that does not hang has set a deadline.
+                let _ = deadline.set(Instant::now());
+            }
+            stop();
+        }
     }
 
     /// Stops the tap and completes the session file, within [`CopyLimits::drain`]. Returns its path

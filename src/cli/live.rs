@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
 use crate::app::process::limits;
+use crate::app::process::open;
 use crate::app::process::signals;
 use crate::app::process::signals::Signal;
 use crate::app::recording::recording_file;
@@ -156,7 +157,7 @@ pub(super) fn for_clients(listen: &Address, tls: bool) -> Vec<String> {
 /// Prints the bootstrap of `--rewrite-bootstrap` with its servers replaced by the tap.
 fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
+    let text = open::bootstrap(file).map_err(|error| failed().because(error))?;
     let redirect = |(listen, upstream): &(Address, Address)| bootstrap::Redirect {
         listen: listen.to_string(),
         upstream: upstream.to_string(),
@@ -246,12 +247,13 @@ impl Run<'_> {
             verb: self.verb,
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
-        let signals = signals::watch(screens)
+        let signals = signals::watch(screens, self.copies.drain)
             .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
         limits::raise_descriptors();
         let session = options.record.as_ref().map(|session| session.path.clone());
         let running = Running::start(options, sink)
             .inspect_err(|_| session.iter().for_each(|path| recording_file::remove_empty(path)))?;
+        signals::on_hang(running.finisher());
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
         }
@@ -453,7 +455,7 @@ impl Run<'_> {
         use xdscope_tui::Decoded;
         let screen = crate::cli::live::screens::wanted("--view", self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
-        let reopen = self.reopen(&shown, &schema, io);
+        let replay = self.rewind_options(&shown, &schema, io);
         let about = RunInfo {
             source: shown.source,
             recording: shown.recording,
@@ -467,7 +469,7 @@ impl Run<'_> {
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
         let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), &schema)?;
-        let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
+        let feed = LiveFeed::new(shown.shared, Decoded(schema), about, replay).of_client(shown.client);
         let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
         let result = crate::cli::live::screens::run(
             &feed,
@@ -486,28 +488,26 @@ impl Run<'_> {
         result
     }
 
-    /// Returns how to read the session file while it is written, to step back in it.
-    fn reopen(&self, shown: &Shown<'_>, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
-        let timers = self.flags.timers;
-        let (schema, source) = (schema.clone(), shown.source.clone());
-        let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
-        Box::new(move |files| {
-            let loaded = xdscope_sources::open_session(files)?;
-            let options = crate::app::replay::Options {
-                store: offline::options(&timers),
-                meaning: crate::app::tap::meaning(schema.clone()),
-                rules: xdscope_engine::analysis::bounded(&schema),
-                idle: REWIND_IDLE_LIMIT,
-                speed: xdscope_tui::Speed::new(1.0),
-                source: source.clone(),
-                rerun: files.first().map(|path| path.display().to_string()).unwrap_or_default(),
-                notices: Vec::new(),
-                copies: copies.clone(),
-                file: None,
-                rewound: true,
-            };
-            Ok((loaded, options))
-        })
+    /// Returns the settings with which the session so far is read, to step back in it.
+    fn rewind_options(
+        &self,
+        shown: &Shown<'_>,
+        schema: &Arc<Schema>,
+        io: &Io<'_>,
+    ) -> crate::app::replay::Options {
+        crate::app::replay::Options {
+            store: offline::options(&self.flags.timers),
+            meaning: crate::app::tap::meaning(schema.clone()),
+            rules: xdscope_engine::analysis::bounded(schema),
+            idle: REWIND_IDLE_LIMIT,
+            speed: xdscope_tui::Speed::new(1.0),
+            source: shown.source.clone(),
+            rerun: shown.recording.iter().map(|path| path.display().to_string()).collect(),
+            notices: Vec::new(),
+            copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
+            file: None,
+            rewound: true,
+        }
     }
 
     /// Stops the run, and says where the session is.

@@ -1,7 +1,7 @@
 //! Edits a text in the user's editor, in a private temporary file.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -9,8 +9,13 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::open::open_without_waiting;
+
 /// Interval at which a running editor is looked at.
 const CHECK_INTERVAL: Duration = Duration::from_millis(30);
+
+/// Bytes of an edited text, which is read as a whole.
+const MAX_EDITED_BYTES: u64 = 256 << 20;
 
 /// The editor without `VISUAL` and `EDITOR`.
 const DEFAULT_EDITOR: &str = "vi";
@@ -18,9 +23,16 @@ const DEFAULT_EDITOR: &str = "vi";
 /// An editor that did not return a text.
 #[derive(Debug, thiserror::Error)]
 pub enum EditorError {
-    /// The file for the editor cannot be written or read.
+    /// The file for the editor cannot be written.
     #[error("cannot write a file for the editor: {0}")]
     File(#[source] io::Error),
+    /// The editor left something that cannot be read.
+    #[error("cannot read what {editor} left: {source}; nothing is sent")]
+    Left {
+        editor: String,
+        #[source]
+        source: io::Error,
+    },
     /// The editor cannot be started.
     #[error("cannot start {editor}: {source}; EDITOR names another one")]
     Start {
@@ -65,7 +77,10 @@ pub fn edit(
     let mut child = command.spawn().map_err(failed)?;
     match wait(&mut child, is_over).map_err(failed)? {
         None => Ok(None),
-        Some(status) if status.success() => fs::read_to_string(&path).map(Some).map_err(EditorError::File),
+        Some(status) if status.success() => {
+            let left = |source| EditorError::Left { editor: editor.to_owned(), source };
+            read_edited(&path).map(Some).map_err(left)
+        }
         Some(status) => Err(EditorError::Failed { editor: editor.to_owned(), status }),
     }
 }
@@ -78,6 +93,16 @@ pub fn private_folder() -> io::Result<TempDir> {
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
+}
+
+/// Reads what an editor left in place of the file.
+fn read_edited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let read = open_without_waiting(path)?.take(MAX_EDITED_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_EDITED_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 256 MiB"));
+    }
+    Ok(text)
 }
 
 /// Waits for an editor; `None` if it had to be ended.
@@ -97,6 +122,8 @@ fn wait(child: &mut Child, is_over: &mut dyn FnMut() -> bool) -> io::Result<Opti
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn script(folder: &Path, text: &str) -> String {
@@ -130,6 +157,19 @@ mod tests {
         assert!(error.to_string().contains("127"), "{error}");
         let ended = edit("sleep 60; :", "h1.yaml", "", &mut || true).expect("it runs");
         assert_eq!(ended, None);
+    }
+
+    #[test]
+    fn pipes_and_huge_files_of_editors_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (left, why) in [
+            ("rm \"$1\"; mkfifo \"$1\"\n", "a named pipe"),
+            ("truncate -s 1T \"$1\"\n", "larger than 256 MiB"),
+        ] {
+            let error =
+                edit(&script(folder.path(), left), "h1.yaml", "", &mut || false).expect_err("refused");
+            assert!(error.to_string().contains(why), "{error}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The process: signals, limits, memory, output and the editor of the user.
+//! The process: signals, limits, memory, files that may be anything, and the editor of the user.
 
 pub mod allocator;
 pub mod editor;
 pub mod limits;
-pub mod output;
+pub mod open;
 pub(super) mod saved_copy;
 pub mod signals;

@@ -1,11 +1,17 @@
 //! Signals as messages, so that every exit completes the session file and restores the terminal.
+//!
+//! A thread of its own handles them. The thread takes no lock that another one holds while it waits
+//! for a terminal, a pipe or a file, so that a signal ends the process in any case.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -19,6 +25,27 @@ pub enum Signal {
 
 /// The first signal that ended the process; 0 before.
 static ENDED: AtomicI32 = AtomicI32::new(0);
+
+/// The least time that a run has to end by itself.
+const MIN_END_TIME: Duration = Duration::from_secs(2);
+
+/// The part of the time to end that is left to complete the session file and to restore the
+/// terminal of a run that hangs.
+const FINISH_DIVISOR: u32 = 5;
+
+/// The exit code that shells expect of a program that a signal has ended, less the number of the
+/// signal.
+const SIGNAL_EXIT_CODE: i32 = 128;
+
+/// Stops traffic and completes the session file of a run that hangs.
+type Finish = Box<dyn FnOnce() + Send>;
+
+static FINISH: Mutex<Option<Finish>> = Mutex::new(None);
+
+/// Sets what completes the session file if the run does not end by itself. Must not block.
+pub fn on_hang(finish: impl FnOnce() + Send + 'static) {
+    *FINISH.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(finish));
+}
 
 /// A signal that ends a run from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +81,13 @@ pub fn is_interrupted() -> bool {
 }
 
 /// Catches the signals that end a run from now on, and with `screens` those about the terminal.
-pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
-    let mut caught = vec![SIGINT, SIGTERM, SIGHUP];
+///
+/// `limit` after a signal that ends the run, the process ends whatever other threads wait for.
+/// SIGUSR1, SIGUSR2 and SIGALRM, which end other programs, do nothing.
+pub fn watch(screens: bool, limit: Duration) -> io::Result<Receiver<Signal>> {
+    let mut caught = vec![SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM];
     if screens {
-        caught.extend([SIGTSTP, SIGWINCH]);
+        caught.extend([SIGTSTP, SIGWINCH, SIGQUIT]);
     }
     let mut signals = Signals::new(caught)?;
     let (send, receive) = channel();
@@ -66,15 +96,41 @@ pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
             let signal = match signal {
                 SIGTSTP => Signal::Suspend,
                 SIGWINCH => Signal::Resize,
+                SIGUSR1 | SIGUSR2 | SIGALRM => continue,
+                SIGQUIT => {
+                    xdscope_tui::restore_terminal();
+                    // Ends the process, with a core dump where the system keeps one.
+                    let _ = low_level::emulate_default_handler(SIGQUIT);
+                    continue;
+                }
                 signal => {
-                    let _ = ENDED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+                    if ENDED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                        end_after(limit.max(MIN_END_TIME), signal);
+                    }
                     Signal::Stop
                 }
             };
-            if send.send(signal).is_err() {
-                return;
-            }
+            // The run may be ending already.
+            let _ = send.send(signal);
         }
     })?;
     Ok(receive)
+}
+
+/// Ends the process after `limit`, unless the run ends by itself before.
+fn end_after(limit: Duration, signal: i32) {
+    let end = move || {
+        let rest = limit / FINISH_DIVISOR;
+        std::thread::sleep(limit - rest);
+        let finish = FINISH.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(finish) = finish {
+            finish();
+        }
+        std::thread::sleep(rest);
+        xdscope_tui::restore_terminal();
+        // Handlers at the exit would flush stdout, which may be blocked.
+        low_level::exit(SIGNAL_EXIT_CODE + signal);
+    };
+    // Without a thread, the run ends by itself if it does.
+    let _ = std::thread::Builder::new().name("end".into()).spawn(end);
 }

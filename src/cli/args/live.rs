@@ -35,7 +35,8 @@ pub struct LiveFlags {
     /// Show times of day, or seconds since the start or since the row before
     #[arg(long, value_name = "FORMAT", default_value = "local")]
     pub time: TimeFormat,
-    /// Session file, or directory for it [default: a new one among the kept sessions]
+    /// Session file, or directory for a file of each run, as a supervisor needs [default: a new one
+    /// among the kept sessions]
     #[arg(long, value_name = "FILE", conflicts_with = "no_record")]
     pub record: Option<PathBuf>,
     /// Overwrite the recording that --record names
@@ -74,7 +75,7 @@ pub struct CopyFlags {
     /// instead
     #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = bytes)]
     pub spool: u64,
-    /// Time at the end for traffic that is not recorded or analysed yet
+    /// Time at the end for traffic that is not recorded or analysed yet; a run that hangs ends then
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
     pub drain: Duration,
 }

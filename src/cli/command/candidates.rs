@@ -232,7 +232,8 @@ fn fields(path: &str) -> Vec<String> {
 
 /// Reads the names of a file, and the versions of a resource.
 fn read(path: &Path, resource: Option<&GetTarget>) -> Option<SourceNames> {
-    let source = xdscope_sources::open(&Spec::new(path), &Default::default()).ok()?;
+    let spec = Spec { memory: Some(Options::default().history), ..Spec::new(path) };
+    let source = xdscope_sources::open(&spec, &Default::default()).ok()?;
     let (store, _) = xdscope_sources::replay(source, Options::default(), &Limit::All);
     let mut names = SourceNames::default();
     for stream in store.streams() {

@@ -1,7 +1,7 @@
 //! Settings, in order of precedence: flag, environment (`XDSCOPE_STALE_AFTER` for `--stale-after`),
 //! `config.toml`, default.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
@@ -12,6 +12,7 @@ use xdscope_present::text::shell_word;
 use xdscope_schema::redact::{NameError, SecretNames};
 
 use super::command_line;
+use crate::app::process::open;
 use crate::cli::error::CliError;
 use crate::cli::live::themes;
 use crate::cli::terminal::io::Io;
@@ -71,7 +72,7 @@ pub(crate) fn read(io: &Io<'_>) -> Result<Config, CliError> {
         Err(error) => {
             let next = match error.kind() {
                 ErrorKind::InvalidData => "text in UTF-8 (`xdscope help config`)".to_owned(),
-                ErrorKind::IsADirectory | ErrorKind::FileTooLarge => {
+                ErrorKind::IsADirectory | ErrorKind::FileTooLarge | ErrorKind::InvalidInput => {
                     "a file of settings (`xdscope help config`)".to_owned()
                 }
                 _ => format!("chmod u+r {}", shell_word(&path.display().to_string())),
@@ -84,12 +85,7 @@ pub(crate) fn read(io: &Io<'_>) -> Result<Config, CliError> {
 
 /// Reads the text of a file of settings.
 fn read_text(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(MAX_CONFIG_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_CONFIG_BYTES {
-        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is larger than 1 MiB"));
-    }
-    Ok(text)
+    open::read_text(open::open_without_waiting(path)?, MAX_CONFIG_BYTES)
 }
 
 struct File<'a> {

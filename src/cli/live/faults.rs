@@ -1,7 +1,10 @@
 //! `--fault` of `tap`.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::app::process::open;
 use crate::cli::args::{FaultFlags, Global, ServeArgs};
 use crate::cli::error::CliError;
 use crate::cli::source::{offline, select};
@@ -129,11 +132,11 @@ pub(crate) fn of_script_file(path: &Path, source: &str) -> Vec<Written> {
 /// Reads a file with faults.
 fn read_text(file: &Path) -> Result<String, CliError> {
     let failed = || CliError::unreadable(format!("cannot read the faults in {}", file.display()));
-    let size = std::fs::metadata(file).map_err(|error| failed().because(error))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(failed().next("at most 1 MB"));
-    }
-    std::fs::read_to_string(file).map_err(|error| failed().because(error))
+    let read = File::open(file).and_then(|file| open::read_text(file, MAX_FILE_BYTES));
+    read.map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => failed().because(error).next("at most 1 MB"),
+        _ => failed().because(error),
+    })
 }
 
 /// Reads a file of faults: one a line, with empty lines and comments after `#`.

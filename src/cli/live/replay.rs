@@ -3,12 +3,14 @@
 mod screens;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
 use crate::app::recording::recording_file;
-use crate::app::replay::Cursor;
+use crate::app::replay::{Cursor, Options};
+use xdscope_schema::Schema;
 use xdscope_sources::{
     self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _,
 };
@@ -43,6 +45,16 @@ pub(crate) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let log = as_log(args);
     if args.follow { follow_log(&log, &args.at, global, io) } else { log::print(&log, &args.at, global, io) }
+}
+
+/// Reads a file into a cursor, as the screens do: within `--memory`. Returns its notices, too.
+pub(crate) fn read_file(
+    args: &SourceArgs,
+    schema: &Arc<Schema>,
+    options: &Options,
+    io: &Io<'_>,
+) -> Result<screens::ReadSource, CliError> {
+    screens::read_file(args, schema_flags::seed()?, schema, options, io)
 }
 
 /// Finds a position of the time cursor.

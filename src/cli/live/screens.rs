@@ -10,6 +10,7 @@ use super::themes;
 use crate::cli::args::{Global, NotifyWord, ScreenFlags, TimeFormat};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::terminal::diagnostics;
 use crate::cli::terminal::io::Io;
 
 /// Shows a source until the user quits.
@@ -22,6 +23,8 @@ pub(crate) fn run(
     io: &Io<'_>,
     signals: Receiver<Signal>,
 ) -> Result<(), CliError> {
+    // Messages at the end must not wait for a terminal that nobody reads.
+    diagnostics::detach_stderr();
     let style = io.style(global);
     let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
     let (messages, wake) = messages(signals).map_err(failed)?;

@@ -3,6 +3,7 @@
 
 use crate::app::client::{Options, Running};
 use crate::app::process::signals;
+use crate::app::tap::DRAIN_TIME;
 
 use super::{replay, watch_files};
 use crate::cli::args::{Format, Global, LiveFlags, LogArgs, NotifyWord, ScreenFlags, WatchArgs};
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
-    let signals = signals::watch(screens)
+    let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
     let result = if screens {

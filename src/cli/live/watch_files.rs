@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::app::files::{Options, Running};
 use crate::app::process::signals;
+use crate::app::tap::DRAIN_TIME;
 use xdscope_present::text::shell_word;
 use xdscope_schema::Schema;
 use xdscope_sources::SourceFormat;
@@ -28,9 +29,8 @@ pub(crate) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
     if offline::is_server(server) || !path.exists() {
         return Ok(None);
     }
-    let holds = if path.is_dir() { None } else { xdscope_sources::format_of(path) };
-    match holds {
-        None | Some(SourceFormat::Response) => Ok(Some(path.to_owned())),
+    match xdscope_sources::format_of(path) {
+        None | Some(SourceFormat::Response | SourceFormat::Folder) => Ok(Some(path.to_owned())),
         Some(form) => {
             let error = CliError::usage(format!("{server} is a {}, which does not change", form.word()));
             Err(error.next(format!("xdscope replay {}", shell_word(server))))
@@ -78,7 +78,7 @@ pub(crate) fn run(
         source: source.clone(),
     };
     let sink = if screens { None } else { Some(run.sink(io)?) };
-    let signals = signals::watch(screens)
+    let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
     let result = if screens {

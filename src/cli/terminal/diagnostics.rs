@@ -12,8 +12,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
-use crate::app::process::output::{OutputQueue, Pushed};
 use crate::app::recording::recording_file;
+use xdscope_tui::{OutputQueue, Pushed};
 use xdscope_wire::text::display_safe;
 
 use crate::cli::args::Global;

@@ -2,9 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use h2::server::Builder;
+use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 
 use super::gather::Gather;
@@ -24,8 +27,12 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The flow-control window for requests: a request with 100,000 names takes megabytes.
 const WINDOW_BYTES: u32 = 4 << 20;
 
-/// Serves a client until it disconnects.
-pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: ServeContext) {
+/// Serves a client until it disconnects, or until `ending` changes.
+pub(super) async fn serve(
+    Accepted { conn, client, peer, server: own }: Accepted,
+    shared: ServeContext,
+    mut ending: Receiver<()>,
+) {
     shared.reporter.report(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
     let error = match protocol(leg).await {
@@ -35,7 +42,11 @@ pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted
             error.map(|error| error.to_string())
         }
         Ok(Some((_, leg))) => {
-            let result = streams(conn, leg, &shared).await;
+            let result = streams(conn, leg, &shared, &mut ending).await;
+            if matches!(result, Ok(Served::Stopped)) {
+                // The end of a run is no end of its streams.
+                return;
+            }
             result.err().filter(|error| !is_disconnect(error)).map(|error| error.to_string())
         }
         Ok(None) => None,
@@ -63,7 +74,21 @@ const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
 /// Open streams of a connection.
 const MAX_STREAMS: u32 = 1024;
 
-async fn streams(conn: ConnId, client: Leg, shared: &ServeContext) -> Result<(), h2::Error> {
+/// The end of a connection in HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// The client has closed the connection.
+    Closed,
+    /// The run ends, and the client has been told.
+    Stopped,
+}
+
+async fn streams(
+    conn: ConnId,
+    client: Leg,
+    shared: &ServeContext,
+    ending: &mut Receiver<()>,
+) -> Result<Served, h2::Error> {
     let mut builder = Builder::new();
     builder
         .initial_window_size(WINDOW_BYTES)
@@ -80,8 +105,12 @@ async fn streams(conn: ConnId, client: Leg, shared: &ServeContext) -> Result<(),
                     streams.spawn(stream::serve(conn, request, respond, shared.clone()));
                 }
                 Some(Err(error)) => break Err(error),
-                None => break Ok(()),
+                None => break Ok(Served::Closed),
             },
+            Ok(()) = ending.changed() => {
+                say_goodbye(&mut connection).await;
+                return Ok(Served::Stopped);
+            }
             _ = streams.join_next(), if !streams.is_empty() => {}
         }
     };
@@ -90,6 +119,24 @@ async fn streams(conn: ConnId, client: Leg, shared: &ServeContext) -> Result<(),
     let ended = async { while streams.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
     result
+}
+
+/// Polls of a connection after which a GOAWAY is in the socket, if the client reads: HTTP/2 writes
+/// in one, and [`Gather`] in the next.
+const GOAWAY_POLLS: usize = 4;
+
+/// Sends a GOAWAY, so that the client knows that the server ends.
+async fn say_goodbye(connection: &mut h2::server::Connection<Gather<Leg>, Bytes>) {
+    connection.graceful_shutdown();
+    for _ in 0..GOAWAY_POLLS {
+        std::future::poll_fn(|cx| {
+            // New streams end with the connection.
+            let _ = connection.poll_accept(cx);
+            Poll::Ready(())
+        })
+        .await;
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Performs the TLS handshake, if any.
@@ -118,7 +165,10 @@ async fn secure(conn: ConnId, client: Leg, shared: &ServeContext) -> Option<Leg>
             return None;
         }
     };
-    match (&shared.tls, client_protocol(&first)) {
+    let protocol = client_protocol(&first);
+    // Kept otherwise for as long as the handshake takes.
+    drop(first);
+    match (&shared.tls, protocol) {
         (None, ClientProtocol::Http2 | ClientProtocol::Http1) => Some(client),
         (None, ClientProtocol::Tls) => {
             let what = "the client spoke TLS, and this listener is plaintext";

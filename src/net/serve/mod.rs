@@ -26,6 +26,9 @@ use xdscope_wire::event::{Method, Time};
 /// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long connections may take to send a GOAWAY at the end.
+const GOAWAY_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// Bytes of messages that may wait for the analysis. The memory is shared with the sender, so the
 /// limit is higher than a tap's.
 pub const MAX_QUEUED_BYTES: usize = 384 << 20;
@@ -88,19 +91,29 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
         &listen,
         queue.map(|bytes| (bytes, BATCH_POLICY)),
         move |listeners, reporter, stopped| {
+            let ending = watch::Sender::new(());
+            let connections = ending.clone();
+            let release = move || {
+                let ending = ending.clone();
+                async move {
+                    ending.send_replace(());
+                    // A client that reads nothing gets no GOAWAY.
+                    let _ = tokio::time::timeout(GOAWAY_TIMEOUT, ending.closed()).await;
+                }
+            };
             let counters = reporter.counters.clone();
             let clock = RunClock(Instant::now());
             let (bodies, polls) = (Arc::new(RestCodec::new(schema)), Arc::default());
             let shared = ServeContext { reporter, tls, control, say, clock, bodies, polls };
             let serve = move |accepted| {
                 counters.connections.fetch_add(1, Ordering::Relaxed);
-                connection::serve(accepted, shared.clone())
+                connection::serve(accepted, shared.clone(), connections.subscribe())
             };
             let own = |listener: Listener| {
                 let address = listener.address();
                 (listener, address)
             };
-            accept(listeners.into_iter().map(own), (stopped, || std::future::ready(())), serve)
+            accept(listeners.into_iter().map(own), (stopped, release), serve)
         },
     )
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::relay::RelayContext;
+use super::context::RelayContext;
 use crate::net::tls::{self, Failure};
 use crate::net::transport::ClientProtocol;
 use crate::net::transport::answer;
@@ -122,6 +122,8 @@ impl Handshakes<'_> {
             Err(error) => return self.client_left(Some(error)),
         };
         let protocol = answer::client_protocol(&first);
+        // Kept otherwise for as long as the handshakes take.
+        drop(first);
         let Some(listen) = listen else { return self.plaintext(client, protocol, dial).await };
         if protocol != ClientProtocol::Tls {
             let what = "the client spoke plaintext, and this listener requires TLS".to_owned();
@@ -130,7 +132,8 @@ impl Handshakes<'_> {
             answer::refuse(client, &why).await;
             return None;
         }
-        let hello = self.with_timeout(Side::Client, listen.hello(client)).await;
+        // Each step is boxed: a client that waits in one takes no memory for the others.
+        let hello = self.with_timeout(Side::Client, Box::pin(listen.hello(client))).await;
         let hello = match hello {
             Ok(hello) => hello,
             Err(failure) => {
@@ -143,7 +146,8 @@ impl Handshakes<'_> {
         let client_hello = ClientHello { sni: sni.as_deref(), alpn: &offered };
         let found = self.dial(server, dial, client_hello).await;
         let agreed = agreed_protocol(found.as_ref().ok().and_then(|(_, facts)| facts.as_deref()), &offered);
-        let client = match self.with_timeout(Side::Client, listen.accept(hello, agreed)).await {
+        let accepting = Box::pin(listen.accept(hello, agreed));
+        let client = match self.with_timeout(Side::Client, accepting).await {
             Ok((client, facts)) => {
                 self.report_tls(Side::Client, facts);
                 Leg::Tls(Box::new(client))
@@ -189,7 +193,8 @@ impl Handshakes<'_> {
         let host = self.upstream.host();
         // A client that dials the tap as `localhost` does not mean a server elsewhere by that name.
         let sni = hello.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
-        match self.with_timeout(Side::Server, dial.connect(server, host, sni, hello.alpn)).await {
+        let dialing = Box::pin(dial.connect(server, host, sni, hello.alpn));
+        match self.with_timeout(Side::Server, dialing).await {
             Ok((server, facts)) => {
                 let facts = self.report_tls(Side::Server, facts);
                 Ok((Leg::Tls(Box::new(server)), Some(facts)))

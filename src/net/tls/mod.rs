@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
@@ -117,6 +118,8 @@ impl ClientTls {
             Err(error) => return Err(fail(error.to_string(), seen)),
         };
         config.alpn_protocols = alpn.to_vec();
+        // Each connection has a configuration of its own, whose store would never be used.
+        config.resumption = Resumption::disabled();
         let result = TlsConnector::from(Arc::new(config)).connect(server, io).await;
         seen.server = verifier.seen();
         seen.is_client_certificate_requested = presents.is_requested();

@@ -26,7 +26,8 @@ pub(in crate::net) async fn refuse(client: Leg, why: &str) {
     let answered = tokio::time::timeout(ANSWER_TIMEOUT, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
         match client_protocol(&first) {
-            ClientProtocol::Http2 => http2(client, why).await.map_err(io::Error::other),
+            // Large, and rare.
+            ClientProtocol::Http2 => Box::pin(http2(client, why)).await.map_err(io::Error::other),
             ClientProtocol::Http1 => http1(client, why).await,
             ClientProtocol::Tls | ClientProtocol::Other => Ok(()),
         }

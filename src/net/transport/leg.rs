@@ -1,11 +1,13 @@
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsStream;
 
@@ -61,11 +63,17 @@ impl Leg {
     /// Nothing may have been written yet. `None`: the peer closed the connection without sending
     /// any.
     pub(in crate::net) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
-        let mut first = BytesMut::with_capacity(FIRST_READ_BYTES);
-        if self.read_buf(&mut first).await? == 0 {
+        // A buffer of its own would stay with each connection until its handshakes are over.
+        let first = poll_fn(|cx| {
+            let mut room = [const { MaybeUninit::uninit() }; FIRST_READ_BYTES];
+            let mut read = ReadBuf::uninit(&mut room);
+            ready!(Pin::new(&mut self).poll_read(cx, &mut read))?;
+            Poll::Ready(io::Result::Ok(Bytes::copy_from_slice(read.filled())))
+        })
+        .await?;
+        if first.is_empty() {
             return Ok(None);
         }
-        let first = first.freeze();
         Ok(Some((first.clone(), Leg::Again(first, Box::new(self)))))
     }
 
@@ -219,5 +227,23 @@ impl Drop for Listener {
             // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_take_no_more_memory_than_they_have() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (mut client, own) = UnixStream::pair().expect("a pair of sockets");
+            tokio::io::AsyncWriteExt::write_all(&mut client, b"hello").await.expect("a reader");
+            let (first, leg) = Leg::Unix(own).first().await.expect("a read").expect("bytes");
+            drop(leg);
+            let buffer = first.try_into_mut().expect("no other owner");
+            assert_eq!((&buffer[..], buffer.capacity()), (&b"hello"[..], 5));
+        });
     }
 }

@@ -2,11 +2,12 @@
 
 pub(crate) mod alerts;
 pub(crate) mod clipboard;
+pub(crate) mod output;
 pub(crate) mod painter;
 pub(crate) mod terminal;
 pub(crate) mod turn;
 pub(crate) mod wake;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::data::{Feed, HeldMessage, Seek};
+use crate::data::{ClientAction, Feed, HeldMessage, Seek};
 use crate::input::rebind::Keymap;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::theme::{Palette, Theme};
@@ -82,16 +83,20 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     model.keys = options.keys;
     model.marks = feed.marks();
     if options.mouse {
-        use_mouse(&terminal, &mut model, true)?;
+        use_mouse(&terminal, &mut model, true);
     }
-    let out = BufWriter::with_capacity(1 << 16, io::stdout());
-    let mut screens = Screens::new(model, out, options.slow_link);
+    let mut screens = Screens::new(model, terminal.output().writer(), options.slow_link);
     let (waker, changes) = wake_pair()?;
     feed.set_waker(waker);
     let input = Input { stdin: Stdin::of_process(), messages: options.wake, changes };
     let mut are_keys_left = false;
     loop {
-        let wait = if are_keys_left { Wait::NONE } else { screens.wait(feed) };
+        let wait = match (are_keys_left, terminal.is_written()) {
+            (true, _) => Wait::NONE,
+            // Nothing can be drawn. The end of the write is a message.
+            (false, false) => Wait::FOR_MESSAGE,
+            (false, true) => screens.wait(feed),
+        };
         let Some(mut messages) = input.keys(wait)? else { return Ok(()) };
         are_keys_left = messages.len() >= MAX_KEYS_PER_FRAME;
         loop {
@@ -102,12 +107,12 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
         }
-        if terminal.is_lost() {
-            return Err(io::Error::other("a crash on another thread ended the screens"));
-        }
+        terminal.check()?;
         let effects = screens.turn(feed, messages);
         let Screens { model, painter, .. } = &mut screens;
-        if let Some((words, notify)) = model.alerts.take().zip(options.notify) {
+        if terminal.is_written()
+            && let Some((words, notify)) = model.alerts.take().zip(options.notify)
+        {
             painter.send(&alerts::sequence(notify, &words, options.multiplexer))?;
         }
         for effect in effects {
@@ -119,16 +124,10 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     model.common.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
-                Effect::Mouse(is_on) => use_mouse(&terminal, model, is_on)?,
+                Effect::Mouse(is_on) => use_mouse(&terminal, model, is_on),
                 Effect::SaveMarks => save_marks(feed, model),
                 Effect::Replay(seek) => replay(feed, model, seek),
-                Effect::SendAction(action) => {
-                    let words = action.words();
-                    model.say(match feed.tell(action) {
-                        Ok(()) => format!("sent: {words}"),
-                        Err(why) => why.to_string(),
-                    });
-                }
+                Effect::SendAction(action) => send_action(feed, model, action),
                 Effect::Hold(command) => hold_command(feed, model, command),
                 Effect::Edit { fact, text } => {
                     if !edit(feed, &terminal, model, &options.messages, &fact, text.as_deref())? {
@@ -148,7 +147,9 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 }
             }
         }
-        screens.paint()?;
+        if terminal.is_written() {
+            screens.paint()?;
+        }
     }
 }
 
@@ -158,11 +159,19 @@ pub fn terminal_size() -> Option<(u16, u16)> {
 }
 
 /// Uses the mouse, or leaves it to the terminal, and says how to select text.
-fn use_mouse(terminal: &Terminal, model: &mut Model, is_on: bool) -> io::Result<()> {
-    terminal.use_mouse(is_on)?;
+fn use_mouse(terminal: &Terminal, model: &mut Model, is_on: bool) {
+    terminal.use_mouse(is_on);
     model.has_mouse = is_on;
     model.say(if is_on { MOUSE_ON_NOTICE } else { "mouse off: drag selects text" });
-    Ok(())
+}
+
+/// Sends what the user has confirmed to the server.
+fn send_action(feed: &dyn Feed, model: &mut Model, action: ClientAction) {
+    let words = action.words();
+    model.say(match feed.tell(action) {
+        Ok(()) => format!("sent: {words}"),
+        Err(why) => why.to_string(),
+    });
 }
 
 /// Saves the marks.

@@ -12,6 +12,7 @@ use jiff::tz::TimeZone;
 use crate::app::applied::AppliedFile;
 use crate::app::process::signals;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
+use crate::app::tap::DRAIN_TIME;
 use crate::cli::args::{Global, ReplayArgs, SourceArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live::screens;
@@ -31,12 +32,12 @@ use super::Growth;
 const PROGRESS_SCREEN_AFTER: Duration = Duration::from_millis(80);
 
 /// A source that was read, with its notices.
-type ReadSource = (Opened, Vec<String>);
+pub(crate) type ReadSource = (Opened, Vec<String>);
 
 pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let screen = screens::wanted("--view", args.view.as_deref())?;
     let failed = |error| CliError::new(Exit::Defect, "cannot handle signals").because(error);
-    let signals = signals::watch(true).map_err(failed)?;
+    let signals = signals::watch(true, DRAIN_TIME).map_err(failed)?;
     let show = |feed: &dyn Feed, io: &Io<'_>| {
         screens::run(feed, screen, &args.screens, args.time, global, io, signals)
     };
@@ -56,7 +57,7 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let bytes = file.map_or(0, |file| file.len());
     let mut setup = ScreenSetup::new(args, &schema, Some(path.clone()), io)?;
     let options = setup.options.clone();
-    let reading = Arc::new(Reading::new(options.store, options.meaning.clone(), options.rules.clone()));
+    let reading = Arc::new(options.reading());
     let file = SourceFile { args: args.source.clone(), follow: args.follow, seed, path: path.clone() };
     setup.reload = args.follow.then(|| file.clone().read_again(&schema, &options)).transpose()?;
     let result = read_in_background(file, &schema, options, reading.clone())?;
@@ -69,6 +70,19 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let feed = OpeningFeed::new(opening, bodies, |read| setup.feed(read));
     show(&feed, io)?;
     feed.failure().map_or(Ok(Exit::Yes), Err)
+}
+
+/// Reads a file into a cursor, as the screens do: within `--memory`.
+pub(super) fn read_file(
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+    options: &Options,
+    io: &Io<'_>,
+) -> Result<ReadSource, CliError> {
+    let path = offline::find(&args.source, io)?;
+    let reading = options.reading();
+    SourceFile { args: args.clone(), follow: false, seed, path }.read(schema, options, &reading)
 }
 
 /// A file to read.
@@ -101,7 +115,7 @@ impl SourceFile {
         };
         let format = started.format;
         // Such a source is read into checkpoints, never as a whole.
-        let (opened, notices) = Cursor::read(started, reading)?;
+        let (opened, notices) = Cursor::read(started, reading, None)?;
         reading.report(u64::MAX);
         if opened.0.messages() == 0 && !follow {
             xdscope_sources::check_frames(&args.source, format, opened.0.other_frames())
@@ -123,7 +137,7 @@ impl SourceFile {
             loop {
                 growth.wait_for_change(spent);
                 let begun = Instant::now();
-                let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+                let reading = options.reading();
                 // A file that cannot be read may be half written: try again later.
                 if let Ok((opened, _)) = self.read(&schema, &options, &reading)
                     && send.send(opened).is_err()

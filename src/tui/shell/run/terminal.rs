@@ -1,23 +1,25 @@
 //! Takes over the terminal, and restores it on return, error, panic and suspension.
 
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::queue;
 use crossterm::terminal::{
     EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use crossterm::{execute, queue};
 
+use super::output::OutputQueue;
 use super::wake::Waker;
 
 /// The terminal is taken over. Static, because the panic hook reads it too.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Wakes the event loop after a panic on another thread.
-static WAKER: Mutex<Option<Waker>> = Mutex::new(None);
+/// The handle of the terminal, for the panic hook and the thread of signals.
+static HANDLE: Mutex<Option<Handle>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 /// The mouse is reported to the program.
 static MOUSE: AtomicBool = AtomicBool::new(false);
@@ -26,44 +28,76 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 
+/// The ways to the terminal. Nobody waits for a terminal that nobody reads.
+#[derive(Clone)]
+struct Handle {
+    output: OutputQueue,
+    /// Wakes the event loop after a panic on another thread, and once frames are written.
+    waker: Waker,
+}
+
+impl Handle {
+    /// Returns the handle of the terminal that was taken over last.
+    fn last() -> Option<Handle> {
+        HANDLE.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// The terminal, taken over until dropped.
-#[derive(Debug)]
-pub(crate) struct Terminal(());
+pub(crate) struct Terminal(Handle);
 
 impl Terminal {
     /// Takes over the terminal: alternate screen, raw mode, bracketed paste. `waker` wakes the
     /// event loop once the terminal is lost.
     pub(crate) fn take(waker: Waker) -> io::Result<Terminal> {
-        *WAKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        let handle = Handle { output: OutputQueue::start("terminal", io::stdout().as_fd())?, waker };
+        *HANDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 // The message is printed on the restored screen.
                 restore();
                 before(info);
-                if let Some(waker) = WAKER.try_lock().ok().and_then(|waker| waker.clone()) {
-                    waker.wake();
+                if let Some(handle) = Handle::last() {
+                    handle.waker.wake();
                 }
             }));
         });
         // Set first, so that a failure in the middle is undone too.
         TAKEN.store(true, Ordering::SeqCst);
-        let terminal = Terminal(());
-        enter()?;
+        let terminal = Terminal(handle);
+        terminal.enter()?;
         Ok(terminal)
     }
 
-    /// A panic on another thread restored the terminal, so nothing may be drawn any more.
-    pub(crate) fn is_lost(&self) -> bool {
-        !TAKEN.load(Ordering::SeqCst)
+    /// Returns the queue in front of the terminal.
+    pub(crate) fn output(&self) -> &OutputQueue {
+        &self.0.output
+    }
+
+    /// Returns whether everything is written. Otherwise the event loop is woken once it is.
+    pub(crate) fn is_written(&self) -> bool {
+        self.0.output.is_idle_or_wakes(&self.0.waker)
+    }
+
+    /// Checks that the terminal can be drawn on.
+    ///
+    /// # Errors
+    /// The terminal cannot be written, or a panic on another thread restored it.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if let Some((_, error)) = self.0.output.take_lost() {
+            return Err(error.into());
+        }
+        match TAKEN.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(io::Error::other("a crash on another thread ended the screens")),
+        }
     }
 
     /// Uses the mouse, or leaves it to the terminal.
-    pub(crate) fn use_mouse(&self, is_on: bool) -> io::Result<()> {
+    pub(crate) fn use_mouse(&self, is_on: bool) {
         MOUSE.store(is_on, Ordering::SeqCst);
-        let mut out = io::stdout();
-        out.write_all(if is_on { MOUSE_ON } else { MOUSE_OFF }.as_bytes())?;
-        out.flush()
+        self.0.output.push(if is_on { MOUSE_ON } else { MOUSE_OFF }.as_bytes());
     }
 
     /// Restores the terminal and suspends the process until it is continued. Without job control,
@@ -72,18 +106,27 @@ impl Terminal {
         restore();
         stop()?;
         TAKEN.store(true, Ordering::SeqCst);
-        enter()
+        self.enter()
     }
-}
 
-impl Terminal {
     /// Restores the terminal, runs `with`, and takes the terminal over again.
     pub(crate) fn lend<T>(&self, with: impl FnOnce() -> T) -> io::Result<T> {
         restore();
         let result = with();
         TAKEN.store(true, Ordering::SeqCst);
-        enter()?;
+        self.enter()?;
         Ok(result)
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        enable_raw_mode()?;
+        let mut bytes = Vec::new();
+        queue!(bytes, EnterAlternateScreen, EnableBracketedPaste)?;
+        if MOUSE.load(Ordering::SeqCst) {
+            bytes.extend_from_slice(MOUSE_ON.as_bytes());
+        }
+        self.0.output.push(&bytes);
+        Ok(())
     }
 }
 
@@ -99,27 +142,24 @@ impl Drop for Terminal {
     }
 }
 
-fn enter() -> io::Result<()> {
-    enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
-    if MOUSE.load(Ordering::SeqCst) {
-        io::stdout().write_all(MOUSE_ON.as_bytes())?;
-    }
-    io::stdout().flush()
-}
-
-/// Undoes [`enter`]. Does nothing the second time.
-fn restore() {
+/// Gives the terminal back, from any thread: leaves the alternate screen and raw mode.
+///
+/// Does nothing the second time. If nobody reads the terminal, waits for a moment only; the modes
+/// are restored in any case.
+pub fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
-    let mut out = io::stdout();
-    // Ignore errors: a terminal that is gone cannot be restored.
+    let mut bytes = Vec::new();
     if MOUSE.load(Ordering::SeqCst) {
-        let _ = out.write_all(MOUSE_OFF.as_bytes());
+        bytes.extend_from_slice(MOUSE_OFF.as_bytes());
     }
-    let _ = queue!(out, EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
-    let _ = out.flush();
+    // Ignore errors: memory takes all bytes, and a terminal that is gone cannot be restored.
+    let _ = queue!(bytes, EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    if let Some(Handle { output, .. }) = Handle::last() {
+        output.push(&bytes);
+        output.drain();
+    }
     let _ = disable_raw_mode();
 }
 

@@ -37,6 +37,8 @@ pub struct Wait {
 impl Wait {
     /// Takes the keys that are there.
     pub(crate) const NONE: Wait = Wait { timeout: Some(Duration::ZERO), for_changes: false };
+    /// Waits for a key or a message.
+    pub(crate) const FOR_MESSAGE: Wait = Wait { timeout: None, for_changes: false };
 }
 
 /// The screens of a feed, painted on `W`.
@@ -78,7 +80,7 @@ impl<W: Write> Screens<W> {
         } else if self.is_dirty || self.model.is_searching() {
             Wait { timeout: Some(Duration::from_millis(2)), for_changes: false }
         } else if self.model.common.paused.is_some() && !self.model.common.info.is_holding() {
-            Wait { timeout: None, for_changes: false }
+            Wait::FOR_MESSAGE
         } else if self.revision != Some(feed.revision()) {
             let passed = self.painted.map_or(self.frame, |painted| painted.elapsed());
             Wait { timeout: Some(self.frame.saturating_sub(passed)), for_changes: false }

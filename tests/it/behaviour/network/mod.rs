@@ -8,6 +8,7 @@ pub mod faults;
 pub mod headers;
 pub mod reflection;
 pub mod rest_client;
+pub mod restart;
 pub mod scripted;
 pub mod serve;
 pub mod serve_rest;

@@ -431,6 +431,19 @@ fn keeps_polling_after_invalid_responses() {
     assert_eq!((code, err.contains("403"), err.contains("not you")), (Some(3), true, true), "{err}");
 }
 
+/// A body that would not be decoded is not read to its end.
+#[test]
+fn bodies_have_a_limited_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let large = Scripted::start(|_, _| Answer::Say(200, " ".repeat((16 << 20) + 1)));
+    let mut get = xdscope(folder.path());
+    get.args(["get", &large.address.to_string(), "cds", "--variant", "rest"]);
+    let output = get.output().expect("xdscope runs");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("the answer broke off, or has more than 16777216 bytes"), "{err}");
+}
+
 /// A server with v2 services and types.
 #[test]
 fn polls_v2_services() {

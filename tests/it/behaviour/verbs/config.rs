@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::support::process::Child;
+
 const TOUR: &str = "tests/fixtures/cli/tour.xds";
 
 /// Returns the program with this `config.toml`.
@@ -41,6 +43,19 @@ fn prefers_flag_then_environment_then_file_then_default() {
     assert_eq!(status("stale-after = \"1m\"", Some("5s"), &[]), Some(1));
     assert_eq!(status("stale-after = \"5s\"", Some("1m"), &[]), Some(0));
     assert_eq!(status("stale-after = \"1m\"", Some("1m"), &["--stale-after", "5s"]), Some(1));
+}
+
+#[test]
+fn a_pipe_in_place_of_the_file_is_refused() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut command = xdscope(home.path(), "");
+    let file = home.path().join("xdscope/config.toml");
+    fs::remove_file(&file).expect("the file");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, mode).expect("a pipe");
+    let mut child = Child::start(command.args(["status", TOUR]), &home.path().join("log"));
+    assert_eq!(child.finish(), Some(2));
+    assert!(child.log().contains("a named pipe, not a file"), "{}", child.log());
 }
 
 #[test]

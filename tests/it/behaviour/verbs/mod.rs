@@ -7,6 +7,7 @@ pub mod output;
 pub mod readers;
 pub mod screen;
 pub mod session_files;
+pub mod signals;
 pub mod sources;
 pub mod views;
 pub mod watch_files;

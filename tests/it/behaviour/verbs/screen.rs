@@ -43,6 +43,8 @@ pub struct Terminal {
     screen: Arc<Mutex<vt100::Parser>>,
     /// Everything that the program has written.
     written: Arc<Mutex<Vec<u8>>>,
+    /// Held while nobody reads the terminal.
+    gate: Arc<Mutex<()>>,
     /// The terminal modes before the program started, as text.
     modes: String,
     _home: tempfile::TempDir,
@@ -79,19 +81,27 @@ impl Terminal {
         let shown = screen.clone();
         let written = Arc::new(Mutex::new(Vec::new()));
         let kept = written.clone();
+        let gate: Arc<Mutex<()>> = Arc::default();
+        let passed = gate.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                drop(passed.lock().unwrap_or_else(PoisonError::into_inner));
                 // What is written is shown.
                 shown.lock().unwrap_or_else(PoisonError::into_inner).process(&buffer[..n]);
                 kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..n]);
             }
         });
         let keys = pair.master.take_writer().expect("a writer");
-        Terminal { child, master: pair.master, keys, screen, written, modes, _home: home }
+        Terminal { child, master: pair.master, keys, screen, written, gate, modes, _home: home }
     }
 
-    fn demo() -> Terminal {
+    /// Returns what nobody reads the terminal while it is locked.
+    pub fn gate(&self) -> Arc<Mutex<()>> {
+        self.gate.clone()
+    }
+
+    pub fn demo() -> Terminal {
         let terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["demo"]);
         terminal.until("edge-gw-1");
         terminal
@@ -152,7 +162,7 @@ impl Terminal {
     }
 
     /// Resizes the terminal as a window manager does.
-    fn resize(&self, columns: u16, rows: u16) {
+    pub fn resize(&self, columns: u16, rows: u16) {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(rows, columns);
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         self.master.resize(size).expect("another size");
@@ -222,6 +232,11 @@ impl Terminal {
         self.wait("the shell's screen", |screen| {
             !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor()
         });
+        self.assert_modes_restored();
+    }
+
+    /// Asserts that the modes are restored, of a terminal that nobody reads.
+    pub fn assert_modes_restored(&self) {
         assert_eq!(modes(&*self.master), self.modes);
     }
 }

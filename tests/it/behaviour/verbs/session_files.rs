@@ -378,6 +378,36 @@ fn session_goes_on_in_further_files() {
 }
 
 #[test]
+fn followed_session_goes_on_in_further_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sessions = folder.path().join("sessions");
+    std::fs::create_dir(&sessions).expect("a folder");
+    let mut run = Run::start(folder.path(), ":", &sessions, &["--record-max", "100kB"]);
+    run.large_request("request-0");
+    run.wait_for("request-0/");
+    let mut follow = xdscope(folder.path());
+    follow.args(["log", "--follow", "-o", "jsonl"]).arg(&sessions);
+    let follow = Child::start(&mut follow, &folder.path().join("follow.log"));
+    for n in 1..10 {
+        run.large_request(&format!("request-{n}"));
+        run.wait_for(&format!("request-{n}/"));
+    }
+    let requested = || {
+        let rows = follow.log().lines().filter_map(|row| serde_json::from_str::<Value>(row).ok()).collect();
+        let name = |row: Value| Some(row["names"].get(0)?.as_str()?.split('/').next()?.to_owned());
+        Vec::<Value>::into_iter(rows).filter_map(name).collect::<Vec<_>>()
+    };
+    let names = wait_for("the last row", || Some(requested()).filter(|names| names.len() >= 10));
+    run.child.interrupt();
+    assert!(std::fs::read_dir(&sessions).expect("a folder").count() > 1, "further files");
+    let wanted: Vec<String> = (0..10).map(|n| format!("request-{n}")).collect();
+    assert_eq!(names, wanted, "each row once, in order");
+    let watch = output(folder.path(), &["watch"], &sessions);
+    let said = String::from_utf8_lossy(&watch.stderr).into_owned();
+    assert!(said.contains("is a recording (.xdsrec), which does not change"), "{said}");
+}
+
+#[test]
 fn soft_descriptor_limit_is_raised() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = Run::start(folder.path(), "ulimit -S -n 40", &folder.path().join("session.xdsrec"), &[]);

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::wake::Waker;
+
 /// Bytes that may wait for a reader.
 const MAX_QUEUED_BYTES: usize = 16 << 20;
 
@@ -35,13 +37,13 @@ pub enum Pushed {
 pub struct OutputQueue(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
     limit: usize,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: Vec<u8>,
     /// Bytes that the thread has taken and not written yet.
     in_flight: usize,
@@ -53,6 +55,14 @@ struct State {
     lost: u64,
     /// The last write error.
     error: Option<io::ErrorKind>,
+    /// Woken once everything is written.
+    waker: Option<Waker>,
+}
+
+impl QueueState {
+    fn is_idle(&self) -> bool {
+        self.waiting.len() + self.in_flight == 0
+    }
 }
 
 impl OutputQueue {
@@ -64,8 +74,14 @@ impl OutputQueue {
         OutputQueue::over(name, File::from(out.try_clone_to_owned()?), MAX_QUEUED_BYTES)
     }
 
+    /// Returns a writer of whole screens, which are queued when it is flushed.
+    pub(crate) fn writer(&self) -> QueueWriter {
+        QueueWriter { queue: self.clone(), bytes: Vec::new() }
+    }
+
     fn over(name: &str, out: impl Write + AsFd + Send + 'static, limit: usize) -> io::Result<OutputQueue> {
-        let shared = Arc::new(Shared { state: Mutex::new(State::default()), changed: Condvar::new(), limit });
+        let shared =
+            Arc::new(Shared { state: Mutex::new(QueueState::default()), changed: Condvar::new(), limit });
         let queue = OutputQueue(shared.clone());
         std::thread::Builder::new().name(name.into()).spawn(move || shared.write_to(out))?;
         Ok(queue)
@@ -99,6 +115,16 @@ impl OutputQueue {
         Pushed::Queued
     }
 
+    /// Returns whether everything is written. Otherwise wakes `waker` once it is.
+    pub(crate) fn is_idle_or_wakes(&self, waker: &Waker) -> bool {
+        let mut state = self.0.lock();
+        let is_idle = state.is_idle();
+        if !is_idle {
+            state.waker = Some(waker.clone());
+        }
+        is_idle
+    }
+
     /// Takes the number of lines that were lost to write errors, and the last error.
     pub fn take_lost(&self) -> Option<(u64, io::ErrorKind)> {
         let mut state = self.0.lock();
@@ -110,7 +136,7 @@ impl OutputQueue {
     pub fn drain(&self) -> u64 {
         let end = Instant::now() + MAX_DRAIN_TIME;
         let mut state = self.0.lock();
-        while !state.is_closed && state.waiting.len() + state.in_flight > 0 {
+        while !state.is_closed && !state.is_idle() {
             let before = state.in_flight;
             let limit = MAX_STALL_TIME.min(end.saturating_duration_since(Instant::now()));
             let (next, waited) =
@@ -125,7 +151,7 @@ impl OutputQueue {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,14 +196,41 @@ impl Shared {
                 state.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
             }
             let is_closed = state.is_closed;
+            let waker = if state.is_idle() { state.waker.take() } else { None };
             drop(state);
             // A burst must not keep its memory.
             taken.clear();
             taken.shrink_to(BYTES_PER_WRITE);
             self.changed.notify_all();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
             if is_closed {
                 return;
             }
+        }
+    }
+}
+
+/// A writer that gathers bytes until a flush queues them.
+pub(crate) struct QueueWriter {
+    queue: OutputQueue,
+    bytes: Vec<u8>,
+}
+
+impl Write for QueueWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let pushed = self.queue.push(&self.bytes);
+        self.bytes.clear();
+        match pushed {
+            Pushed::Queued => Ok(()),
+            Pushed::Full => Err(io::Error::other("nobody reads the terminal")),
+            Pushed::Closed => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 }
@@ -265,6 +318,24 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(reading.join().expect("a reader"), pushed);
+    }
+
+    #[test]
+    fn queue_wakes_once_everything_is_written() {
+        let (queue, mut reader) = queue();
+        let (waker, wake) = crate::shell::run::wake::wake_pair().expect("a pipe");
+        assert!(queue.is_idle_or_wakes(&waker));
+        let mut writer = queue.writer();
+        // More than the socket holds.
+        writer.write_all(&vec![b'x'; 4 << 20]).expect("memory");
+        writer.flush().expect("an empty queue takes any frame");
+        assert!(!queue.is_idle_or_wakes(&waker));
+        writer.write_all(b"more").expect("memory");
+        assert!(writer.flush().is_err(), "the queue is full");
+        io::copy(&mut io::Read::take(&mut reader, 4 << 20), &mut io::sink()).expect("bytes");
+        let woken = &mut [rustix::event::PollFd::new(&wake, rustix::event::PollFlags::IN)];
+        rustix::event::poll(woken, None).expect("a wake");
+        assert!(queue.is_idle_or_wakes(&waker));
     }
 
     #[test]
