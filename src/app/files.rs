@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use xdscope_schema::Schema;
 use xdscope_sources::peers::client;
 use xdscope_sources::record::ResponseFile;
-use xdscope_wire::event::StreamId;
+use xdscope_wire::event::{StreamId, Time};
 use xdscope_wire::{Frame, FramePayload};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
@@ -57,7 +57,7 @@ impl Running {
             keep,
             schema,
             start,
-            folder: Folder::new(path),
+            folder: Folder::new(path, store.history),
             files: BTreeMap::new(),
             bad: BTreeMap::new(),
         };
@@ -106,55 +106,63 @@ struct WatchWorker {
 
 impl WatchWorker {
     fn look(&mut self) {
-        let news = self.folder.look();
-        let (schema, files, bad, now) = (&self.schema, &mut self.files, &mut self.bad, since(self.start));
-        let changed = !news.is_empty();
-        self.keep.batch(|into| {
-            for (name, seen) in news {
-                let what = match seen {
-                    FileChange::Content(content) => {
-                        let number =
-                            StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
-                        let file = files
-                            .entry(name.clone())
-                            .or_insert_with(|| ResponseFile::new(number, name.clone()));
-                        let mut frames = Vec::new();
-                        let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
-                        let wrong = match read {
-                            Ok(_) => rejected(&frames, into, schema),
-                            Err(error) => Some(error.attempts.first().map_or_else(
-                                || error.to_string(),
-                                |attempt| format!("not a DiscoveryResponse: {attempt}"),
-                            )),
-                        };
-                        frames.into_iter().for_each(|frame| into.take(frame));
-                        wrong.map(|wrong| format!("rejected: {wrong}"))
+        let WatchWorker { keep, schema, start, folder, files, bad } = self;
+        let mut changed = false;
+        for (name, seen) in folder.look() {
+            changed = true;
+            keep.batch(|into| {
+                let now = since(*start);
+                match trouble(&name, seen, now, files, schema, into) {
+                    Some(what) if files.contains_key(&name) => {
+                        bad.insert(name, format!("{what}; what was in force stays so"))
                     }
-                    FileChange::Gone if files.contains_key(&name) => Some("is gone".into()),
-                    FileChange::Gone => Some("the file does not exist yet".into()),
-                    FileChange::Failed(error) => Some(format!("cannot be read: {error}")),
+                    Some(what) => bad.insert(name, what),
+                    None => bad.remove(&name),
                 };
-                let before = files.contains_key(&name);
-                match what {
-                    Some(what) if before => {
-                        bad.insert(name, format!("{what}; what was in force stays so"));
-                    }
-                    Some(what) => {
-                        bad.insert(name, what);
-                    }
-                    None => {
-                        bad.remove(&name);
-                    }
-                }
-            }
-            now
-        });
-        self.keep.drop_old(|_| {});
+                now
+            });
+            keep.drop_old(|_| {});
+        }
         if changed {
-            let words: Vec<String> = self.bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
-            self.keep.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
+            let words: Vec<String> = bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+            keep.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
+        } else {
+            keep.batch(|_| since(*start));
+            keep.drop_old(|_| {});
         }
     }
+}
+
+/// Takes the change of a file. Returns what is wrong with the file now.
+fn trouble(
+    name: &str,
+    seen: FileChange,
+    now: Time,
+    files: &mut BTreeMap<String, ResponseFile>,
+    schema: &Schema,
+    into: &mut Ingest<'_>,
+) -> Option<String> {
+    let content = match seen {
+        FileChange::Content(content) => content,
+        FileChange::Gone if files.contains_key(name) => return Some("is gone".into()),
+        FileChange::Gone => return Some("the file does not exist yet".into()),
+        FileChange::Failed(error) => return Some(format!("cannot be read: {error}")),
+    };
+    let number = StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
+    let file = files.entry(name.to_owned()).or_insert_with(|| ResponseFile::new(number, name.to_owned()));
+    let mut frames = Vec::new();
+    let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
+    let wrong = match read {
+        Ok(_) => rejected(&frames, into, schema),
+        Err(error) => Some(
+            error
+                .attempts
+                .first()
+                .map_or_else(|| error.to_string(), |attempt| format!("not a DiscoveryResponse: {attempt}")),
+        ),
+    };
+    frames.into_iter().for_each(|frame| into.take(frame));
+    wrong.map(|wrong| format!("rejected: {wrong}"))
 }
 
 /// Returns why a client would reject the response: a generic error, or a constraint of its type.

@@ -206,6 +206,13 @@ impl From<SourceError> for CliError {
                 "xdscope tap SERVER --record session.xdsrec   records the streams of clients".to_owned(),
                 "xdscope demo   records a session to look at".to_owned(),
             ],
+            SourceError::TooLarge { needed, .. } => {
+                vec![format!("--memory {}", size(needed.saturating_add(needed / 10)).replace(' ', ""))]
+            }
+            SourceError::Utf16 { name } => {
+                let file = if name == "-" { "FILE".into() } else { shell_word(name) };
+                vec![format!("iconv -f UTF-16 -t UTF-8 {file} > COPY, and read the copy")]
+            }
             SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
             SourceError::NoMessages { name, .. } => vec![
                 format!("xdscope get {}", shell_word(name)),

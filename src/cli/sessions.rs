@@ -25,6 +25,9 @@ use crate::cli::terminal::io::Io;
 /// The word for the session that was written last.
 pub(super) const LAST: &str = "last";
 
+/// The character of a word that stands for several sessions.
+const GLOB: char = '*';
+
 /// Number of sessions that a question names.
 const MAX_NAMED: usize = 10;
 
@@ -195,7 +198,9 @@ fn name_session(session: &str, name: &str, global: &Global, io: &mut Io<'_>) -> 
     let bare = name.strip_suffix(".xdsrec").unwrap_or(name);
     let mut parts = Path::new(bare).components();
     let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-    if !is_name || bare.starts_with(['-', '.']) || bare.contains('/') || bare == LAST {
+    // A name with `*` would be a glob for `remove`.
+    let has_other = bare.contains(['/', GLOB]) || bare.contains(char::is_control);
+    if !is_name || bare.starts_with(['-', '.']) || has_other || bare == LAST {
         let error = CliError::usage(format!("not a name of a session: `{name}`"));
         return Err(error.next(format!("xdscope sessions name {} before-upgrade", shell_word(&session.name))));
     }
@@ -221,8 +226,8 @@ fn remove(wanted: &[String], yes: bool, global: &Global, io: &mut Io<'_>) -> Res
     let sessions = kept(io)?;
     let mut chosen: Vec<&KeptSession> = Vec::new();
     for word in wanted {
-        let found: Vec<&KeptSession> = match word.contains('*') {
-            true => sessions.iter().filter(|session| suggest::is_match(word, &session.name)).collect(),
+        let found: Vec<&KeptSession> = match word.contains(GLOB) {
+            true => matching(word, yes, &sessions)?,
             false => vec![find(word, &sessions)?],
         };
         if found.is_empty() {
@@ -253,6 +258,26 @@ fn remove(wanted: &[String], yes: bool, global: &Global, io: &mut Io<'_>) -> Res
         io.say(&format!("{} removed, {}", plural(chosen.len() as u64, "session"), size(bytes)));
     }
     Ok(Exit::Yes)
+}
+
+/// Returns the session with the name `word`, or those that match it as a glob.
+///
+/// A shell leaves an unquoted `*` as it is where no file matches. Without a question such a word
+/// must not stand for every session.
+fn matching<'a>(
+    word: &str,
+    yes: bool,
+    sessions: &'a [KeptSession],
+) -> Result<Vec<&'a KeptSession>, CliError> {
+    let named: Vec<_> = sessions.iter().filter(|session| session.name == word).collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    if yes && word.chars().all(|letter| letter == GLOB) {
+        let error = CliError::usage(format!("`{word}` stands for every session, also for named ones"));
+        return Err(error.next("xdscope sessions remove 'session-*' --yes"));
+    }
+    Ok(sessions.iter().filter(|session| suggest::is_match(word, &session.name)).collect())
 }
 
 /// Asks on the terminal whether to remove sessions.

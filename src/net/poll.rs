@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use super::client::{Answer, DialError, Event, EventSender, Server};
 use xdscope_wire::event::Side;
 use xdscope_wire::http1::end_of_status;
+use xdscope_wire::limits::MAX_BODY_BYTES;
 use xdscope_wire::{End, Secured};
 
 const JSON: &str = "application/json";
@@ -145,16 +146,17 @@ impl Server {
 
     async fn answer(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
         let (head, body) = response.into_parts();
-        let body =
-            Limited::new(body, usize::try_from(self.max_message).unwrap_or(usize::MAX)).collect().await;
-        let body = body.map(|body| body.to_bytes());
+        // A longer body would not be decoded.
+        let limit = usize::try_from(self.max_message).unwrap_or(usize::MAX).min(MAX_BODY_BYTES);
+        let body = Limited::new(body, limit).collect().await.map(|body| body.to_bytes());
         match head.status {
             StatusCode::NOT_MODIFIED => Ok(Answer::Unchanged),
             StatusCode::OK => {
                 let coding = head.headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
                 let coding = coding.map(str::to_owned);
-                body.map(|bytes| Answer::Body { coding, bytes })
-                    .map_err(|error| Failure::Poll(format!("the answer broke off: {error}")))
+                body.map(|bytes| Answer::Body { coding, bytes }).map_err(|error| {
+                    Failure::Poll(format!("the answer broke off, or has more than {limit} bytes: {error}"))
+                })
             }
             status => {
                 let end = end_of_status(status.as_u16(), &body.unwrap_or_default());

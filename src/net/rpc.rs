@@ -15,6 +15,9 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
+/// The largest response in bytes. tonic reserves the length that a server announces at once.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
 /// A codec that passes messages on unchanged.
 #[derive(Clone, Copy, Default)]
 pub struct Raw;
@@ -82,7 +85,7 @@ pub async fn open_with(
     requests: mpsc::Receiver<Bytes>,
 ) -> Result<Streaming<Bytes>, Status> {
     let path = http::uri::PathAndQuery::try_from(path).map_err(|e| Status::internal(e.to_string()))?;
-    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
+    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(MAX_RESPONSE_BYTES);
     grpc.ready().await.map_err(|e| Status::unavailable(e.to_string()))?;
     let mut request = Request::new(ReceiverStream::new(requests));
     *request.metadata_mut() = metadata;
@@ -150,5 +153,34 @@ where
             let mut grpc = tonic::server::Grpc::new(Raw);
             Ok(grpc.streaming(method, request).await)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Announces a message of 4 GB on each stream, and ends it.
+    async fn announce(listener: tokio::net::TcpListener) {
+        let (socket, _) = listener.accept().await.expect("a connection");
+        let mut connection = h2::server::handshake(socket).await.expect("HTTP/2");
+        while let Some(Ok((_, mut respond))) = connection.accept().await {
+            let head = http::Response::builder().header("content-type", "application/grpc").body(());
+            let mut body = respond.send_response(head.expect("a head"), false).expect("an open stream");
+            body.send_data(Bytes::from_static(&[0, 255, 255, 255, 255]), true).expect("an open stream");
+        }
+    }
+
+    #[tokio::test]
+    async fn refuses_lengths_that_a_server_only_announces() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(announce(listener));
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{address}"));
+        let channel = endpoint.expect("an address").connect().await.expect("a server");
+        let (_requests, ready) = mpsc::channel(1);
+        let mut responses = open(channel, "/a.B/C", ready).await.expect("a stream");
+        let status = responses.message().await.expect_err("too large");
+        assert_eq!(status.code(), tonic::Code::OutOfRange, "{status}");
     }
 }

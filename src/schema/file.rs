@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::encode::EncodeError;
 use super::parse_error::without_values;
 use super::{Fault, FaultAt, MAX_DEPTH, Schema, from_yaml, read_json};
+use xdscope_wire::text::{has_utf16_mark, without_mark};
 
 /// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +75,9 @@ pub enum ReadError {
     /// The file is empty.
     #[error("empty")]
     Empty,
+    /// The text begins with a byte order mark of UTF-16.
+    #[error("the text is in UTF-16, and must be in UTF-8")]
+    Utf16,
     /// The JSON or YAML value is not an object.
     #[error("not an object")]
     NotAnObject,
@@ -135,6 +139,10 @@ impl Schema {
         format: MessageFormat,
         content: &[u8],
     ) -> Result<Vec<u8>, ReadError> {
+        if has_utf16_mark(content) {
+            return Err(ReadError::Utf16);
+        }
+        let content = without_mark(content);
         let text = || std::str::from_utf8(content).map_err(ReadError::syntax);
         let encode_object = |value: Value| {
             if value.is_object() { Ok(self.encode(message, &value)?) } else { Err(ReadError::NotAnObject) }
@@ -217,6 +225,12 @@ mod tests {
         assert_eq!(read("x.json", yaml).unwrap(), (MessageFormat::Yaml, bytes.clone()));
         assert_eq!(read("x", &bytes).unwrap(), (MessageFormat::Binary, bytes.clone()));
         assert_eq!(read("x.pb", text).unwrap().0, MessageFormat::Text);
+        // A byte order mark.
+        for (name, content) in [("x.json", &json[..]), ("x.yaml", yaml), ("x.pb_text", text)] {
+            assert_eq!(read(name, &[b"\xef\xbb\xbf", content].concat()).unwrap().1, bytes, "{name}");
+        }
+        let utf16 = read("x.json", b"\xff\xfe{\0}\0").unwrap_err();
+        assert!(utf16.to_string().contains("the text is in UTF-16, and must be in UTF-8"), "{utf16}");
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! scope that defines the component, and looks no further. The Envoy API depends on protoc's rule.
 //! The build script includes this file, so the file must not use the rest of the crate.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use prost_types::uninterpreted_option::NamePart;
@@ -17,10 +18,24 @@ use prost_types::{
 use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
+/// Most bytes of .proto files and their imports. The Envoy API has 3 MB.
+pub const MAX_PROTO_BYTES: u64 = 16 << 20;
+
+/// Most declarations in .proto files and their imports. The compiler needs 6 to 9 kB for each; the
+/// Envoy API has 17,000.
+pub const MAX_PROTO_DECLARATIONS: usize = 50_000;
+
+/// Items of a list, such as reserved numbers, that count as one declaration.
+const ITEMS_PER_DECLARATION: usize = 8;
+
 /// The folders to search for imports. The first folder that contains a file wins.
 pub(crate) struct ProtoFiles {
     roots: Vec<PathBuf>,
     parsed: RefCell<HashMap<String, Rc<FileDescriptorProto>>>,
+    /// Bytes of the files so far.
+    bytes: Cell<u64>,
+    /// Declarations of the files so far, each as [`ITEMS_PER_DECLARATION`] items.
+    items: Cell<usize>,
 }
 
 /// An error in a .proto file, with its position.
@@ -47,7 +62,7 @@ impl std::error::Error for ProtoError {}
 
 impl ProtoFiles {
     pub(crate) fn new(roots: Vec<PathBuf>) -> Self {
-        ProtoFiles { roots, parsed: RefCell::default() }
+        ProtoFiles { roots, parsed: RefCell::default(), bytes: Cell::new(0), items: Cell::new(0) }
     }
 
     /// Parses a file. Names are as written, options are uninterpreted.
@@ -61,7 +76,7 @@ impl ProtoFiles {
         let path = self.roots.iter().map(|root| root.join(name)).find(|path| path.is_file());
         let file = match path {
             Some(path) => {
-                let source = std::fs::read_to_string(&path).map_err(|error| {
+                let source = self.read(&path).map_err(|error| {
                     Error::new(ProtoError::new(path.display().to_string(), error.to_string()))
                 })?;
                 protox_parse::parse(name, &source).map_err(|error| {
@@ -80,6 +95,39 @@ impl ProtoFiles {
         let file = Rc::new(file);
         self.parsed.borrow_mut().insert(name.to_owned(), file.clone());
         Ok(file)
+    }
+
+    /// Reads a file without a byte order mark, as far as the limits of all files allow.
+    #[allow(clippy::disallowed_methods)]
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let refused = |text: String| {
+            let set = "protoc --include_imports --descriptor_set_out makes a set for --protoset";
+            io::Error::new(io::ErrorKind::InvalidData, format!("{text}; {set}"))
+        };
+        let mut source = Vec::new();
+        let left = MAX_PROTO_BYTES.saturating_sub(self.bytes.get());
+        std::fs::File::open(path)?.take(left + 1).read_to_end(&mut source)?;
+        self.bytes.set(self.bytes.get() + source.len() as u64);
+        if self.bytes.get() > MAX_PROTO_BYTES {
+            return Err(refused(format!("the .proto files are longer than {} MB", MAX_PROTO_BYTES >> 20)));
+        }
+        let count = |marks: &[u8]| source.iter().filter(|byte| marks.contains(byte)).count();
+        let items = count(b";{") * ITEMS_PER_DECLARATION + count(b",");
+        self.items.set(self.items.get() + items);
+        if self.items.get() > MAX_PROTO_DECLARATIONS * ITEMS_PER_DECLARATION {
+            let most = MAX_PROTO_DECLARATIONS;
+            return Err(refused(format!("the .proto files have more than {most} declarations")));
+        }
+        if source.starts_with(b"\xff\xfe") || source.starts_with(b"\xfe\xff") {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the text is in UTF-16, and must be in UTF-8",
+            ));
+        }
+        let text = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&source);
+        let text =
+            std::str::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(text.to_owned())
     }
 
     /// Returns the symbols that `file` can use: its own, those of its imports and of their public

@@ -1,6 +1,7 @@
 //! Sources that are read piece by piece, so that they need not fit into memory.
 
 use std::io::{BufRead, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::SchemaCodec;
@@ -75,6 +76,19 @@ pub fn start<'a>(spec: &Spec, codec: &'a SchemaCodec) -> Result<Option<StartedSo
     let (catalog, reading) = started.map_err(|source| SourceError::Io { name: name.clone(), source })?;
     let frames = Box::new(NamedLines { name, reading });
     Ok(Some(StartedSource { catalog, format: SourceFormat::Raw, frames }))
+}
+
+/// Starts reading the files of one session, in order.
+///
+/// # Errors
+/// The first file can't be read, or is not a recording.
+pub fn start_session(files: &[PathBuf]) -> Result<StartedSource<'static>, SourceError> {
+    let spec = Spec::new(files.first().cloned().unwrap_or_default());
+    let failed = |error| SourceError::recording(&spec.name, error);
+    let started = open::start_session(files.iter().cloned().collect()).map_err(failed)?;
+    let (catalog, reading) = started.ok_or_else(|| failed(RecordReadError::Unknown))?;
+    let frames = Box::new(NamedRecording { spec, reading });
+    Ok(StartedSource { catalog, format: SourceFormat::Recording, frames })
 }
 
 /// Whether [`start`] reads a source.

@@ -12,6 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use xdscope_schema::MessageFormat;
+use xdscope_schema::limits::MIN_TREE_LIMIT;
+use xdscope_sources::limits::RESPONSE_MEMORY_PER_BYTE;
+use xdscope_wire::text::size;
 
 /// The largest file, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -30,6 +33,8 @@ pub(super) enum FileChange {
 /// A file, or the files of a directory with the extensions of responses, links followed.
 pub(super) struct Folder {
     path: PathBuf,
+    /// The largest file to read, in bytes.
+    max_bytes: u64,
     known: BTreeMap<PathBuf, WatchedFile>,
     has_scanned: bool,
 }
@@ -68,31 +73,32 @@ struct WatchedFile {
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf) -> Folder {
-        Folder { path, known: BTreeMap::new(), has_scanned: false }
+    /// Watches files of which each may take `memory` bytes.
+    pub(super) fn new(path: PathBuf, memory: usize) -> Folder {
+        let memory = memory.max(MIN_TREE_LIMIT) as u64;
+        let max_bytes = MAX_FILE_BYTES.min(memory / RESPONSE_MEMORY_PER_BYTE);
+        Folder { path, max_bytes, known: BTreeMap::new(), has_scanned: false }
     }
 
-    /// Returns files that have changed and been stable since the last check, by name.
+    /// Returns files that have changed and been stable since the last check, by name. Each is read
+    /// when the iterator reaches it, since all of them may not fit into memory.
     ///
     /// The first call returns all files. A file that is written again with the same content has not
     /// changed.
-    pub(super) fn look(&mut self) -> Vec<(String, FileChange)> {
+    pub(super) fn look(&mut self) -> impl Iterator<Item = (String, FileChange)> {
         let first = !std::mem::replace(&mut self.has_scanned, true);
         let mut paths: BTreeSet<PathBuf> = self.known.keys().cloned().collect();
         paths.extend(listed(&self.path));
-        let mut out = Vec::new();
-        for path in paths {
-            let known = self.known.entry(path.clone()).or_default();
-            if let Some(seen) = known.look(&path, first) {
-                out.push((path.display().to_string(), seen));
-            }
-        }
-        out
+        let (known, max_bytes) = (&mut self.known, self.max_bytes);
+        paths.into_iter().filter_map(move |path| {
+            let seen = known.entry(path.clone()).or_default().look(&path, max_bytes, first)?;
+            Some((path.display().to_string(), seen))
+        })
     }
 }
 
 impl WatchedFile {
-    fn look(&mut self, path: &Path, first: bool) -> Option<FileChange> {
+    fn look(&mut self, path: &Path, max_bytes: u64, first: bool) -> Option<FileChange> {
         let stamp = fs::metadata(path).ok().filter(Metadata::is_file).map(|found| Stamp::of(&found));
         let settled = std::mem::replace(&mut self.seen, stamp) == stamp || first;
         if !settled || self.reported == Some(stamp) {
@@ -103,7 +109,7 @@ impl WatchedFile {
             return Some(FileChange::Gone);
         }
         let was_gone = self.reported == Some(None);
-        let (stamp, content) = match read(path) {
+        let (stamp, content) = match read(path, max_bytes) {
             Ok(read) => read,
             Err(error) => {
                 self.reported = Some(stamp);
@@ -123,11 +129,18 @@ impl WatchedFile {
     }
 }
 
-/// Returns the file's content, and its stamp after reading.
-fn read(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
+/// Returns the content of a file of at most `max_bytes`, and its stamp after reading.
+fn read(path: &Path, max_bytes: u64) -> io::Result<(Stamp, Vec<u8>)> {
     let file = File::open(path)?;
     let mut content = Vec::new();
-    (&file).take(MAX_FILE_BYTES).read_to_end(&mut content)?;
+    (&file).take(max_bytes + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > max_bytes {
+        let text = format!(
+            "it has more than {}; --memory of {RESPONSE_MEMORY_PER_BYTE} times its size is enough",
+            size(max_bytes)
+        );
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
     Ok((Stamp::of(&file.metadata()?), content))
 }
 
@@ -152,7 +165,7 @@ mod tests {
 
     /// Checks until changes have settled.
     fn seen(folder: &mut Folder) -> Vec<String> {
-        let mut out = folder.look();
+        let mut out: Vec<_> = folder.look().collect();
         out.extend(folder.look());
         let name = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
         let text = |seen| match seen {
@@ -167,7 +180,7 @@ mod tests {
     fn reports_a_file_when_its_content_changes() {
         let dir = tempfile::tempdir().unwrap();
         let (path, new) = (dir.path().join("cds.yaml"), dir.path().join("new"));
-        let mut folder = Folder::new(path.clone());
+        let mut folder = Folder::new(path.clone(), 0);
         assert_eq!(seen(&mut folder), ["cds.yaml gone"]);
         fs::write(&path, "one").unwrap();
         assert_eq!(seen(&mut folder), ["cds.yaml one"]);
@@ -185,15 +198,43 @@ mod tests {
     }
 
     #[test]
+    fn reads_one_file_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.yaml", "b.yaml"] {
+            fs::write(dir.path().join(name), "early").unwrap();
+        }
+        let mut folder = Folder::new(dir.path().to_owned(), 0);
+        let mut found = folder.look();
+        assert!(found.next().is_some());
+        fs::write(dir.path().join("b.yaml"), "late").unwrap();
+        let Some((_, FileChange::Content(content))) = found.next() else { panic!("no content") };
+        assert_eq!(content, b"late", "b was not read before");
+    }
+
+    #[test]
+    fn files_that_need_too_much_memory_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cds.yaml");
+        fs::write(&path, "one").unwrap();
+        let mut folder = Folder { max_bytes: 2, ..Folder::new(path.clone(), 0) };
+        assert_eq!(
+            seen(&mut folder),
+            ["cds.yaml it has more than 2 B; --memory of 10 times its size is enough"]
+        );
+        fs::write(&path, "2").unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml 2"]);
+    }
+
+    #[test]
     fn waits_for_files_that_are_being_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cds.yaml");
         fs::write(&path, "one").unwrap();
-        let mut folder = Folder::new(path.clone());
-        assert_eq!(folder.look().len(), 1, "at first all that is there");
+        let mut folder = Folder::new(path.clone(), 0);
+        assert_eq!(folder.look().count(), 1, "at first all that is there");
         for part in ["part", "part and part", "part and part and"] {
             fs::write(&path, part).unwrap();
-            assert!(folder.look().is_empty(), "{part}");
+            assert_eq!(folder.look().count(), 0, "{part}");
         }
         fs::write(&path, "part and part and whole").unwrap();
         assert_eq!(seen(&mut folder), ["cds.yaml part and part and whole"]);
@@ -213,7 +254,7 @@ mod tests {
         symlink("..data/cds.yaml", at("cds.yaml")).unwrap();
         symlink("..data/lds.json", at("lds.json")).unwrap();
         fs::write(at("README"), "no response").unwrap();
-        let mut folder = Folder::new(dir.path().to_owned());
+        let mut folder = Folder::new(dir.path().to_owned(), 0);
         assert_eq!(seen(&mut folder), ["cds.yaml one", "lds.json same"]);
         symlink("..2", at("..new")).unwrap();
         fs::rename(at("..new"), at("..data")).unwrap();

@@ -113,7 +113,23 @@ pub fn claim(path: &Path, replaces: Replaces) -> io::Result<File> {
     };
     lock(&file)?;
     check_content(&mut file, replaces)?;
+    check_target(path, &file)?;
     Ok(file)
+}
+
+/// Refuses to replace the content of a file in another folder, to which the path is a link: whoever
+/// may create the link would choose what is lost.
+fn check_target(path: &Path, file: &File) -> io::Result<()> {
+    if !path.is_symlink() || file.metadata()?.len() == 0 {
+        return Ok(());
+    }
+    let target = path.canonicalize()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if target.parent() == Some(&folder.canonicalize()?) {
+        return Ok(());
+    }
+    let text = format!("the path is a link to {}, in another folder", target.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 /// Refuses a file whose content may not be replaced.
@@ -238,5 +254,27 @@ mod tests {
         std::fs::write(&other, "important").unwrap();
         assert_eq!(replace(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(&other).unwrap(), b"important");
+    }
+
+    #[test]
+    fn links_to_files_of_other_folders_replace_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (elsewhere, link) = (dir.path().join("elsewhere"), dir.path().join("link"));
+        std::fs::create_dir(&elsewhere).unwrap();
+        let target = elsewhere.join("a.xdsrec");
+        std::fs::write(&target, MAGIC).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        for replaces in [Replaces::Recordings, Replaces::AnyFile] {
+            let refused = claim(&link, replaces).unwrap_err().to_string();
+            let text = format!("a link to {}, in another folder", target.canonicalize().unwrap().display());
+            assert!(refused.contains(&text), "{refused}");
+        }
+        std::fs::write(&target, "").unwrap();
+        assert!(claim(&link, Replaces::Recordings).is_ok(), "an empty file loses nothing");
+        std::fs::rename(&target, dir.path().join("a.xdsrec")).unwrap();
+        std::fs::write(dir.path().join("a.xdsrec"), MAGIC).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("a.xdsrec", &link).unwrap();
+        assert!(claim(&link, Replaces::Recordings).is_ok(), "a link beside its target");
     }
 }

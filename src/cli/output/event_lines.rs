@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use crate::app::process::output::{OutputQueue, Pushed};
+use xdscope_tui::{OutputQueue, Pushed};
 use xdscope_wire::text::plural;
 
 use crate::cli::terminal::diagnostics;

@@ -179,10 +179,12 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 /// Describes why a file cannot be written.
 fn unwritable(path: &Path, replaces: Replaces, error: io::Error) -> CliError {
     let exists = error.kind() == io::ErrorKind::AlreadyExists;
+    let is_refused_link = error.kind() == io::ErrorKind::InvalidInput && path.is_symlink();
     let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
     match replaces {
         Replaces::Nothing if exists => failed.next("--output OTHER-FILE, or --force"),
         Replaces::Recordings if exists => failed.next("--output OTHER-FILE"),
+        _ if is_refused_link => failed.next("--output with the file itself"),
         _ => failed,
     }
 }

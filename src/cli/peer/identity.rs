@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::app::client::InitialSubscription;
+use crate::app::process::open;
 use crate::net::client::Server;
 use crate::net::tls;
 use crate::net::transport::Address;
@@ -42,14 +43,14 @@ pub(crate) struct ClientModel {
 
 pub(crate) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the bootstrap {}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
+    let text = open::bootstrap(path).map_err(|error| failed().because(error))?;
     bootstrap::read(&text).map_err(|error| failed().because(error))
 }
 
 /// Reads `--node-file FILE`: a node in JSON or YAML, at the top or below `node`.
 pub(crate) fn read_node(path: &Path) -> Result<Value, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
+    let text = open::bootstrap(path).map_err(|error| failed().because(error))?;
     let value: Value = match read_json(text.as_bytes()) {
         Ok(value) => value,
         Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(yaml_error(&error)))?,

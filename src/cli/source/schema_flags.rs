@@ -1,5 +1,6 @@
 //! The descriptors that flags ask for, and the key of content hashes.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use xdscope_schema::Schema;
@@ -8,6 +9,9 @@ use xdscope_wire::text::display_safe;
 use crate::cli::args::{DescriptorFlags, Global};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::terminal::io::Io;
+
+/// Most bytes of a file with a descriptor set. Without source positions, less is accepted.
+const MAX_SET_FILE_BYTES: u64 = 256 << 20;
 
 /// The word of `--reflection` for the server that the verb connects to.
 const AUTO: &str = "auto";
@@ -62,9 +66,17 @@ fn with_reflected(flags: &DescriptorFlags, reflected: Option<(String, Vec<u8>)>)
     }
     let mut sets = Vec::new();
     for path in &flags.protoset {
-        let bytes = std::fs::read(path).map_err(|error| {
-            CliError::unreadable(format!("cannot read the descriptor set {}", path.display())).because(error)
-        })?;
+        let failed = || CliError::unreadable(format!("cannot read the descriptor set {}", path.display()));
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|error| failed().because(error))?;
+        let read = file.take(MAX_SET_FILE_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| failed().because(error))?;
+        if bytes.len() as u64 > MAX_SET_FILE_BYTES {
+            let limit = MAX_SET_FILE_BYTES >> 20;
+            return Err(failed()
+                .because(format!("longer than {limit} MB"))
+                .next("protoc without --include_source_info"));
+        }
         sets.push((path.display().to_string(), bytes));
     }
     Schema::load(&sets, &flags.proto, &flags.include, reflected.as_ref())

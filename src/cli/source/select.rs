@@ -96,8 +96,7 @@ impl Selected {
     ) -> Selected {
         let is_own = |finding: &&Finding| is_selected(finding.stream, &finding.type_url);
         let findings: Vec<Finding> = findings.iter().filter(is_own).cloned().collect();
-        let mut problems = problems::problems_with_applied(store, &findings, applied);
-        problems.retain(|problem| is_selected(problem.stream, &problem.type_url));
+        let problems = problems::problems_of(store, &findings, applied, is_selected);
         Selected { findings, problems }
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Value;
 
-use xdscope_wire::text::json_safe;
+use xdscope_wire::text::{json_safe, without_mark};
 
 /// Memory that the tree of any text may take, in bytes; longer texts may take more.
 pub const MIN_TREE_LIMIT: usize = 256 << 20;
@@ -17,12 +17,14 @@ const ARRAY_BYTES: usize = 400;
 const OBJECT_BYTES: usize = 600;
 const MEMBER_BYTES: usize = 200;
 
-/// Parses JSON. Refuses text whose tree needs far more memory than configurations do.
+/// Parses JSON. Refuses text whose tree needs far more memory than configurations do. Skips a byte
+/// order mark.
 ///
 /// # Errors
 ///
 /// The text is not JSON of a `T`, or its tree is too large.
 pub fn read_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error> {
+    let text = without_mark(text);
     let limit = text.len().saturating_mul(TREE_BYTES_PER_TEXT_BYTE).max(MIN_TREE_LIMIT);
     if exceeds(text, limit) {
         let limit = limit >> 20;
@@ -103,5 +105,6 @@ mod tests {
         assert!(exceeds(text.as_bytes(), 1 << 20));
         assert!(!exceeds(text.as_bytes(), 4 << 20));
         assert!(read_json::<Value>(b"[1").is_err_and(|error| error.is_eof()));
+        assert!(read_json::<Value>(b"\xef\xbb\xbf[1]").is_ok(), "a byte order mark");
     }
 }

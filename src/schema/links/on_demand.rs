@@ -2,14 +2,18 @@
 
 use xdscope_wire::pb::{Fields, Value, read_varint};
 
-/// Messages whose first field, `odcds`, is the source of clusters that are fetched on demand.
-const FILTERS: [&[u8]; 2] = [
-    b"envoy.extensions.filters.http.on_demand.v3.OnDemand",
-    b"envoy.extensions.filters.http.on_demand.v3.PerRouteConfig",
+/// Messages with a source of clusters that are fetched on demand, and the numbers of the fields
+/// that lead to the source.
+const FILTERS: [(&[u8], &[u32]); 3] = [
+    (b"envoy.extensions.filters.http.on_demand.v3.OnDemand", &[ODCDS]),
+    (b"envoy.extensions.filters.http.on_demand.v3.PerRouteConfig", &[ODCDS]),
+    (b"envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", &[ON_DEMAND, ODCDS]),
 ];
 
-/// The number of the field `odcds`.
+/// The number of the fields `odcds` and `odcds_config`.
 const ODCDS: u32 = 1;
+/// The number of the field `on_demand` of a TCP proxy.
+const ON_DEMAND: u32 = 14;
 /// The tag of the field `value` of an `Any`.
 const ANY_VALUE: u8 = 0x12;
 
@@ -18,9 +22,9 @@ const ANY_VALUE: u8 = 0x12;
 ///
 /// `any` is the serialized resource.
 pub fn fetches_clusters(any: &[u8]) -> bool {
-    FILTERS.iter().any(|filter| {
+    FILTERS.iter().any(|(filter, path)| {
         let mut ends = memchr::memmem::find_iter(any, filter).map(|at| at + filter.len());
-        ends.any(|end| any.get(end..).and_then(any_value).is_some_and(has_source))
+        ends.any(|end| any.get(end..).and_then(any_value).is_some_and(|value| has_source(value, path)))
     })
 }
 
@@ -31,9 +35,11 @@ fn any_value(rest: &[u8]) -> Option<&[u8]> {
     rest.get(read..)?.get(..usize::try_from(len).ok()?)
 }
 
-fn has_source(filter: &[u8]) -> bool {
-    let mut fields = Fields::new(filter).map_while(Result::ok).filter(|field| field.number == ODCDS);
-    fields.any(|field| matches!(field.value, Value::Len(value) if !value.is_empty()))
+/// Whether the message has a source in the field at the end of the path.
+fn has_source(message: &[u8], path: &[u32]) -> bool {
+    let Some((number, rest)) = path.split_first() else { return !message.is_empty() };
+    let mut fields = Fields::new(message).map_while(Result::ok).filter(|field| field.number == *number);
+    fields.any(|field| matches!(field.value, Value::Len(value) if has_source(value, rest)))
 }
 
 #[cfg(test)]
@@ -61,5 +67,9 @@ mod tests {
         assert!(has(&json!({ "@type": filter, "odcds": odcds })));
         assert!(has(&json!({ "@type": route, "odcds": odcds })));
         assert!(!has(&json!({ "@type": filter })));
+        let tcp = "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
+        let on_demand = json!({ "odcds_config": { "ads": {} } });
+        assert!(has(&json!({ "@type": tcp, "cluster": "a", "on_demand": on_demand })));
+        assert!(!has(&json!({ "@type": tcp, "cluster": "a", "on_demand": {} })));
     }
 }

@@ -34,8 +34,13 @@ pub enum UserSetError {
         source: DescriptorSetError,
     },
     /// A .proto file does not compile.
-    #[error("{0}; use -I DIR to add a folder to search for imports")]
+    #[error("{}{}", .0, import_hint(.0))]
     Proto(protox::Error),
+}
+
+/// Returns what helps if a file was not found.
+fn import_hint(error: &protox::Error) -> &'static str {
+    if error.is_file_not_found() { "; use -I DIR to add a folder to search for imports" } else { "" }
 }
 
 impl Schema {

@@ -6,6 +6,7 @@
 mod capture;
 mod standing_gaps;
 mod unfinished;
+mod unopened;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ struct ObservedConnection {
     had_stream: bool,
     /// The stream that counts the bytes of a connection that can't be parsed.
     opaque: Option<StreamId>,
+    /// The stream that counts frames on streams that the client never opened.
+    unopened: Option<StreamId>,
     /// REST polls, which replace the HTTP/2 observer.
     polls: Option<PollConnection>,
     /// The time of the newest message.
@@ -144,6 +147,7 @@ impl Pipeline {
                 streams: BTreeMap::new(),
                 unidentified: BTreeMap::new(),
                 opaque: None,
+                unopened: None,
                 polls: None,
                 last_message_at: at,
                 last_pings_at: [at; 2],
@@ -324,11 +328,7 @@ impl ConnectionContext<'_> {
         }
         match event {
             Event::Open { stream, head } => self.opened(stream, head),
-            Event::Begun { stream } => {
-                if self.connection.unidentified.len() < MAX_UNIDENTIFIED_STREAMS {
-                    self.connection.unidentified.insert(stream, UnidentifiedStream::default());
-                }
-            }
+            Event::Begun { stream } => self.begun(stream),
             Event::Missing { stream: Some(number), dir, messages, bytes, .. } => {
                 self.connection.pings.answered(dir);
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
@@ -371,6 +371,7 @@ impl ConnectionContext<'_> {
             }
             Event::Cut { stream: number, bytes } => self.cut_short(number, bytes),
             Event::End { stream: number, end } => self.ended(number, end),
+            Event::Unopened { dir, bytes, is_last } => self.unopened(dir, bytes, is_last),
             Event::NotFollowed { streams } => {
                 if let Some(id) = self.connection.streams.values().next().copied() {
                     self.assembler.streams_not_followed(self.at, id, streams, self.out);
@@ -391,6 +392,13 @@ impl ConnectionContext<'_> {
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    /// Takes in a stream whose first message will tell its protocol.
+    fn begun(&mut self, stream: u32) {
+        if self.connection.unidentified.len() < MAX_UNIDENTIFIED_STREAMS {
+            self.connection.unidentified.insert(stream, UnidentifiedStream::default());
         }
     }
 
@@ -564,8 +572,8 @@ impl ConnectionContext<'_> {
         } else {
             self.observe(|observer, out| observer.close(by, error.as_deref(), out));
         }
-        if let Some(id) = self.connection.opaque.take() {
-            let end = End { by, status: None, reset: None, note: error };
+        for id in [self.connection.opaque.take(), self.connection.unopened.take()].into_iter().flatten() {
+            let end = End { by, status: None, reset: None, note: error.clone() };
             self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
         }
     }

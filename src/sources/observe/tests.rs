@@ -243,6 +243,32 @@ fn streams_without_events_since_a_loss_have_one_gap() {
     assert_eq!([first, second, third], [(STREAMS as usize, 5), (1, 5), (1, 5)]);
 }
 
+/// A server that answers where no client has asked is seen in one stream of the connection.
+#[test]
+fn counts_frames_on_streams_that_were_never_opened() {
+    let answers = (0..3u32).map(|n| bytes(Dir::Resp, frame(DATA, 0, 2 + 5 * n, b"hidden")));
+    let events = start().into_iter().chain(answers).chain([finished(Dir::Resp), CLOSED]);
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    let mut pipeline = Pipeline::new(|_, _| None);
+    for event in events {
+        pipeline.handle(TapCopy { conn: ConnId(1), at: Time::ZERO, event }, &mut catalog, &mut frames);
+    }
+    let (mut methods, mut counted) = (Vec::new(), (0, 0));
+    for frame in &frames {
+        match &frame.what {
+            FramePayload::Open(open) => methods.push(open.method.as_str()),
+            FramePayload::Opaque { dir: Dir::Resp, messages, bytes } => {
+                counted = (counted.0 + messages, counted.1 + bytes);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(methods, [ADS, "frames on HTTP/2 streams that the client never opened"]);
+    assert_eq!(counted, (3, 18));
+    let ends = frames.iter().filter(|frame| matches!(frame.what, FramePayload::End(_)));
+    assert_eq!(ends.count(), 2);
+}
+
 /// Returns the streams that each of two connections gets followed, of `wanted` of the first one and
 /// 5 of the second one.
 fn followed(max_streams: usize, wanted: u32) -> [usize; 2] {

@@ -8,6 +8,7 @@ use crate::pcap::CaptureError;
 use crate::record::RecordReadError;
 use crate::script::{LoadError, ScriptError};
 use xdscope_engine::applied::DumpError;
+use xdscope_wire::text::size;
 
 use super::SourceFormat;
 
@@ -40,6 +41,22 @@ pub enum SourceError {
         name: String,
         /// The cause.
         source: CaptureError,
+    },
+    /// The source is read as a whole, and needs more memory than the caller allows.
+    #[error("cannot read {name}: it needs {} of memory, and the limit is {}", size(*needed), size(*limit))]
+    TooLarge {
+        /// The source, as the user typed it.
+        name: String,
+        /// Estimated bytes of memory.
+        needed: u64,
+        /// Bytes of memory that the source may take.
+        limit: u64,
+    },
+    /// The source begins with a byte order mark of UTF-16.
+    #[error("cannot read {name}: the text is in UTF-16, and xdscope reads UTF-8")]
+    Utf16 {
+        /// The source, as the user typed it.
+        name: String,
     },
     /// The arrow script is not UTF-8.
     #[error("cannot read {name} as an arrow script, which is text in UTF-8")]

@@ -36,13 +36,6 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Reads a file, or its first `limit` bytes.
-pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut content)?;
-    Ok(content)
-}
-
 /// Size of a file, or of the recordings that a path stands for, in bytes; 0 if it cannot be read.
 pub fn size_of(path: &Path) -> u64 {
     files_of(path).iter().map(|path| fs::metadata(path).map_or(0, |file| file.len())).sum()
@@ -220,7 +213,7 @@ pub fn open_session(files: &[PathBuf]) -> Result<Loaded, RecordReadError> {
     }
 }
 
-fn start_session(
+pub(crate) fn start_session(
     mut files: VecDeque<PathBuf>,
 ) -> Result<Option<(Catalog, RecordingReader<impl Read + use<>>)>, RecordReadError> {
     let Some(first) = files.pop_front() else { return Ok(None) };

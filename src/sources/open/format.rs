@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::{pcap, record};
 use xdscope_engine::applied;
 use xdscope_schema::MessageFormat;
+use xdscope_wire::text::without_mark;
 
 use super::{SourceError, files};
 
@@ -83,7 +84,7 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     if is_capture_name(name) {
         return SourceFormat::Capture;
     }
-    let text = String::from_utf8_lossy(head);
+    let text = String::from_utf8_lossy(without_mark(head));
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let statement = first.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
     if name.ends_with(".xds") || SCRIPT_STATEMENTS.contains(&statement) {
@@ -101,8 +102,13 @@ pub fn format_of_start(head: &[u8]) -> SourceFormat {
     detect("", head)
 }
 
-/// Recognises a file by its path and first bytes; `None` if it cannot be read.
+/// Recognises a folder by its files, and a file by its path and first bytes; `None` if it cannot be
+/// read.
 pub fn format_of(path: &Path) -> Option<SourceFormat> {
+    if path.is_dir() {
+        let has_recordings = files::has_recordings(path);
+        return Some(if has_recordings { SourceFormat::Recording } else { SourceFormat::Folder });
+    }
     let head = files::head(path).ok()?;
     Some(detect(&path.to_string_lossy(), &head.bytes))
 }

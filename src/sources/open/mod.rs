@@ -5,6 +5,7 @@ mod files;
 mod format;
 mod gaps;
 mod resources;
+mod whole;
 
 pub use error::SourceError;
 pub use files::{
@@ -13,8 +14,11 @@ pub use files::{
 pub use format::{SourceFormat, format_of, format_of_start};
 pub use gaps::{DecodingGaps, decoding_gaps};
 pub use resources::{MAX_FOLDER_ENTRIES, VersionedResource, collect_resources, parse_documents};
+pub use whole::{MIN_SCRIPT_MEMORY, RESPONSE_MEMORY_PER_BYTE, read_resources};
 
-pub(super) use files::{capture_file, raw_file};
+use whole::{WholeSource, check_encoding};
+
+pub(super) use files::{capture_file, raw_file, start_session};
 
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
@@ -186,14 +190,15 @@ pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     }
     let path = &spec.path;
     let head = files::head(path).map_err(reader.io())?;
+    check_encoding(&spec.name, &head.bytes)?;
     let mut format = format::detect(&spec.name, &head.bytes);
     let file = || files::open(path).map_err(reader.io());
     let loaded = match format {
-        SourceFormat::Script => reader.script(&files::read(path, u64::MAX).map_err(reader.io())?)?,
+        SourceFormat::Script => reader.script(file()?, head.size)?,
         SourceFormat::Recording => reader.recorded()?,
         SourceFormat::Capture => reader.capture(file()?)?,
         SourceFormat::Response => {
-            let content = files::read(path, MAX_RESPONSE_BYTES).map_err(reader.io())?;
+            let content = WholeSource::new(&spec.name, spec).response(file()?, head.size)?;
             reader.response_or_dump(&content, &mut format)?
         }
         _ => reader.raw(BufReader::new(file()?))?,
@@ -209,19 +214,15 @@ pub fn read(mut input: &mut dyn Read, spec: &Spec, schema: &Arc<Schema>) -> Resu
     let reader = SourceReader { name: "stdin", spec, schema };
     let mut head = Vec::new();
     (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(reader.io())?;
+    check_encoding(reader.name, &head)?;
     let mut format = format::detect("", &head);
-    let mut input = Cursor::new(head).chain(input);
+    let input = Cursor::new(head).chain(input);
     let loaded = match format {
-        SourceFormat::Script => {
-            let mut text = Vec::new();
-            input.read_to_end(&mut text).map_err(reader.io())?;
-            reader.script(&text)?
-        }
+        SourceFormat::Script => reader.script(input, 0)?,
         SourceFormat::Recording => record::read(input).map_err(reader.recording())?,
         SourceFormat::Capture => reader.capture(input)?,
         SourceFormat::Response => {
-            let mut content = Vec::new();
-            input.take(MAX_RESPONSE_BYTES).read_to_end(&mut content).map_err(reader.io())?;
+            let content = WholeSource::new(reader.name, spec).response(input, 0)?;
             reader.response_or_dump(&content, &mut format)?
         }
         _ => reader.raw(BufReader::new(input))?,
@@ -234,13 +235,12 @@ pub fn read(mut input: &mut dyn Read, spec: &Spec, schema: &Arc<Schema>) -> Resu
 /// # Errors
 /// The file cannot be read, or is not an arrow script.
 pub fn open_script(spec: &Spec) -> Result<Script, SourceError> {
-    let name = &spec.name;
-    let text =
-        files::read(&spec.path, u64::MAX).map_err(|source| SourceError::Io { name: name.clone(), source })?;
-    if format::detect(name, &text) != SourceFormat::Script {
-        return Err(SourceError::NotScript { name: name.clone() });
+    let io = |source| SourceError::Io { name: spec.name.clone(), source };
+    let head = files::head(&spec.path).map_err(io)?;
+    if format::detect(&spec.name, &head.bytes) != SourceFormat::Script {
+        return Err(SourceError::NotScript { name: spec.name.clone() });
     }
-    parse_script(name, &text)
+    WholeSource::new(&spec.name, spec).script(files::open(&spec.path).map_err(io)?, head.size)
 }
 
 /// Reads what a client has applied: a config dump of Envoy, or a CSDS response.
@@ -262,12 +262,6 @@ pub fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Result<Opt
         }
         Err(DumpError::NotADump) => Ok(None),
     }
-}
-
-fn parse_script(name: &str, text: &[u8]) -> Result<Script, SourceError> {
-    let text =
-        std::str::from_utf8(text).map_err(|source| SourceError::Text { name: name.to_owned(), source })?;
-    script::parse(text, name).map_err(|source| SourceError::Script { name: name.to_owned(), source })
 }
 
 /// Reads one source; `name` is what its errors call it.
@@ -296,8 +290,8 @@ impl SourceReader<'_> {
         move |source| SourceError::recording(self.name, source)
     }
 
-    fn script(&self, text: &[u8]) -> Result<Loaded, SourceError> {
-        let script = parse_script(self.name, text)?;
+    fn script(&self, input: impl Read, size: u64) -> Result<Loaded, SourceError> {
+        let script = WholeSource::new(self.name, self.spec).script(input, size)?;
         let load = |seed| {
             let catalog = Spec { seed, ..self.spec.clone() }.catalog(self.schema);
             let loaded = script::load_into(&script, &SchemaCodec(self.schema.clone()), catalog);
@@ -306,7 +300,11 @@ impl SourceReader<'_> {
         // Without secrets a script has the same hashes on each run. With secrets its hashes are
         // keyed, since they would otherwise tell what the secret was.
         let loaded = load(0)?;
-        if gaps::is_redacted(&loaded) { load(self.spec.seed) } else { Ok(loaded) }
+        if !gaps::is_redacted(&loaded) {
+            return Ok(loaded);
+        }
+        drop(loaded);
+        load(self.spec.seed)
     }
 
     fn capture(&self, input: impl Read) -> Result<Loaded, SourceError> {

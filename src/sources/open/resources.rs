@@ -16,6 +16,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
 use xdscope_wire::text::count;
 
+use super::whole::WholeSource;
 use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files};
 
 /// Files and folders below a folder of resources that are looked at.
@@ -43,8 +44,9 @@ pub(super) fn read_folder(spec: &Spec, schema: &Arc<Schema>) -> Result<Loaded, S
             reader.notices.push(format!("{at} of {number} files are read: the rest is beyond {limit} MiB"));
             break;
         }
-        let content = files::read(&path, MAX_RESPONSE_BYTES)
-            .map_err(|source| SourceError::Io { name: name.clone(), source })?;
+        let failed = |source| SourceError::Io { name: name.clone(), source };
+        let (file, size) = (files::open(&path).map_err(failed)?, files::size_of(&path));
+        let content = WholeSource::new(&name, spec).response(file, size)?;
         left = left.saturating_sub(content.len() as u64);
         let text = std::str::from_utf8(&content).unwrap_or_default();
         if lint::Bootstrap::read(text).is_some() {

@@ -5,6 +5,7 @@
 //! the traffic is not affected. The limits are far above what peers accept.
 
 mod error;
+mod event;
 mod frames;
 pub(crate) mod headers;
 mod literal;
@@ -13,6 +14,7 @@ mod rewrite;
 mod skim;
 mod splice;
 
+pub use event::Event;
 pub use headers::{Head, Trailers};
 pub use reset::{go_away_code, go_away_words, reset_words};
 pub use rewrite::{Changes, Rewrite, Unchanged};
@@ -25,7 +27,7 @@ use std::collections::BTreeMap;
 use crate::event::{Code, Dir, Side};
 
 use super::grpc::{Messages, Piece};
-use super::{End, GapCause, MAX_MESSAGE_BYTES};
+use super::{End, MAX_MESSAGE_BYTES};
 use error::Http2Error;
 use frames::{FrameHead, FramePart, Frames, Missed};
 use headers::{Block, Headers};
@@ -52,109 +54,6 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// An event on a connection. `stream` is the HTTP/2 stream number.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A request began.
-    Open {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// The head of the message.
-        head: Head,
-    },
-    /// A request was noticed whose head was not seen or cannot be decoded, because the observation
-    /// began later.
-    Begun {
-        /// HTTP/2 stream number.
-        stream: u32,
-    },
-    /// Decompressed bytes of the current message.
-    Data {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// Direction.
-        dir: Dir,
-        /// The bytes.
-        bytes: &'a [u8],
-    },
-    /// The current message is complete.
-    Message {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// Direction.
-        dir: Dir,
-    },
-    /// A message cannot be decompressed, or is too large. `bytes` is its length on the wire.
-    Lost {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// Direction of the message.
-        dir: Dir,
-        /// Length on the wire.
-        bytes: u64,
-        /// [`GapCause::Encoding`], [`GapCause::Compression`] or [`GapCause::Size`].
-        cause: GapCause,
-        /// The reason.
-        why: String,
-    },
-    /// Bytes are missing: from a message of this stream, or from unknown streams if `None`.
-    Missing {
-        /// HTTP/2 stream number, if known.
-        stream: Option<u32>,
-        /// Direction.
-        dir: Dir,
-        /// Messages of which no bytes were missing before, as far as known.
-        messages: u64,
-        /// Number of missing bytes.
-        bytes: u64,
-        /// No bytes of the message follow.
-        is_over: bool,
-    },
-    /// Further streams of the connection are not followed.
-    NotFollowed {
-        /// Number of streams since the last event of this kind.
-        streams: u64,
-    },
-    /// The stream ends in the middle of a response. [`Event::End`] follows.
-    Cut {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// Length that the response was to have on the wire.
-        bytes: u64,
-    },
-    /// The stream ended.
-    End {
-        /// HTTP/2 stream number.
-        stream: u32,
-        /// How the stream ended.
-        end: End,
-    },
-    /// A side sent a PING.
-    Ping {
-        /// Direction.
-        dir: Dir,
-    },
-    /// A side answered a PING.
-    PingAnswer {
-        /// Direction.
-        dir: Dir,
-    },
-    /// The connection is shutting down.
-    GoAway {
-        /// The side that shuts down.
-        by: Side,
-        /// HTTP/2 error code.
-        code: u32,
-        /// Debug data as text.
-        debug: String,
-    },
-    /// The connection cannot be read any further. Always the last event.
-    Opaque {
-        /// The reason.
-        why: String,
-    },
-}
-
 /// The state of one connection.
 pub struct ConnectionObserver {
     halves: [Half; 2],
@@ -169,6 +68,8 @@ pub struct ConnectionObserver {
     is_crowded: bool,
     /// Streams that were not followed.
     omitted_streams: u64,
+    /// The highest number of a stream that the client has opened.
+    last_opened: u32,
     /// Limits the decompressors that are open at once.
     unpacking: UnpackBudget,
 }
@@ -243,6 +144,7 @@ impl Default for ConnectionObserver {
             midway: false,
             is_crowded: false,
             omitted_streams: 0,
+            last_opened: 0,
             unpacking: UnpackBudget::default(),
         }
     }
@@ -347,6 +249,9 @@ impl ConnectionObserver {
         match part {
             FramePart::Data { head, bytes, first, last } => {
                 self.begun(head.stream, out);
+                if self.is_unopened(head.stream) {
+                    return out(Event::Unopened { dir, bytes, is_last: last });
+                }
                 if first && let Some(stream) = self.streams.get_mut(&head.stream) {
                     stream.messages[index(dir)].begins(head.len as u64, bytes);
                 }
@@ -377,6 +282,12 @@ impl ConnectionObserver {
         if self.omitted_streams.is_power_of_two() {
             out(Event::NotFollowed { streams: self.omitted_streams - self.omitted_streams / 2 });
         }
+    }
+
+    /// Whether the client has not opened a stream, as far as all bytes of the connection were seen.
+    /// Receivers must refuse frames on such streams (RFC 9113, 5.1), and some ignore them.
+    fn is_unopened(&self, number: u32) -> bool {
+        !self.midway && (number % 2 == 0 || number > self.last_opened)
     }
 
     /// Notes a stream whose beginning may not have been seen.
@@ -429,6 +340,11 @@ impl ConnectionObserver {
         if half.headers.is_open() && head.kind != CONTINUATION {
             return Err(Http2Error::InterruptedHeaderBlock);
         }
+        let is_of_stream = head.kind == RST_STREAM || (head.kind == HEADERS && dir == Dir::Resp);
+        if is_of_stream && self.is_unopened(head.stream) {
+            out(Event::Unopened { dir, bytes: payload, is_last: true });
+        }
+        let half = &mut self.halves[index(dir)];
         match head.kind {
             HEADERS => {
                 let block = unpadded(payload, head.flags).ok_or(Http2Error::HeadersPadding)?;
@@ -492,6 +408,9 @@ impl ConnectionObserver {
             self.begun(number, out);
         }
         let is_full = self.is_full();
+        if dir == Dir::Req {
+            self.last_opened = self.last_opened.max(number);
+        }
         match (dir, self.streams.get_mut(&number)) {
             (Dir::Req, None) if is_full => self.omit_stream(out),
             (Dir::Req, None) => {

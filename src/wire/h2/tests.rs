@@ -64,6 +64,9 @@ impl Seen {
             }
             Event::Begun { stream } => format!("{stream} begun"),
             Event::Missing { stream, dir, bytes, .. } => format!("{stream:?} {} missing {bytes}", dir.word()),
+            Event::Unopened { dir, bytes, is_last } => {
+                format!("{} unopened {}{}", dir.word(), bytes.len(), if is_last { "." } else { "" })
+            }
             Event::NotFollowed { streams } => format!("{streams} streams not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::PingAnswer { dir } => format!("{} ping answer", dir.word()),
@@ -134,6 +137,32 @@ fn reads_session_in_any_chunks() {
     for step in [1, 2, 3, 5, 9, 10, 64, 100_000] {
         assert_eq!(run(&session(), step), WORDS, "in steps of {step}");
     }
+}
+
+#[test]
+fn reports_frames_on_streams_that_were_never_opened() {
+    let mut client = PREFACE.to_vec();
+    client.extend(frame(HEADERS, END_HEADERS, 3, &request()));
+    client.extend(frame(DATA, 0, 5, b"request"));
+    let mut server = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]);
+    server.extend(frame(HEADERS, END_HEADERS, 2, &block(&[(":status", "200")])));
+    server.extend(frame(DATA, 0, 7, b"response"));
+    server.extend(frame(RST_STREAM, 0, 9, &[0; 4]));
+    // The client has skipped stream 1, which is closed by that.
+    server.extend(frame(DATA, 0, 1, b"late"));
+    let words = run(&[(Dir::Req, client), (Dir::Resp, server)], 1000);
+    let reports = [
+        "3 open /a.B/C true",
+        "req unopened 7.",
+        "resp unopened 13.",
+        "resp unopened 8.",
+        "resp unopened 4.",
+    ];
+    assert_eq!(words[..5], reports);
+    assert_eq!(words[5..], ["3 end client"]);
+    let mut connection = ConnectionObserver::midway();
+    let late = frame(DATA, 0, 2, b"begun before");
+    connection.feed(Dir::Resp, &late, &mut |event| assert!(!matches!(event, Event::Unopened { .. })));
 }
 
 #[test]

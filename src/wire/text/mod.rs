@@ -5,6 +5,7 @@
 
 mod credentials;
 mod hex;
+mod mark;
 pub mod near;
 mod parse;
 mod safe;
@@ -13,6 +14,7 @@ mod unit;
 
 pub use credentials::without_credentials;
 pub use hex::hex;
+pub use mark::{has_utf16_mark, without_mark};
 pub use parse::{parse_bytes, parse_duration, parse_time_of_day};
 pub use safe::{display_safe, json_safe, must_escape, shown_name};
 pub use time::{time_of_day, time_of_day_secs};

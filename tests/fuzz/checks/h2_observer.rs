@@ -90,6 +90,9 @@ impl Seen {
                 format!("{stream} {end:?}")
             }
             Event::Begun { .. } | Event::Missing { .. } => panic!("all of it was there: {event:?}"),
+            // The parts of a frame depend on the division.
+            Event::Unopened { is_last: false, .. } => return,
+            Event::Unopened { dir, .. } => format!("{} unopened", dir.word()),
             Event::NotFollowed { streams } => format!("{streams} not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::PingAnswer { dir } => format!("{} ping answer", dir.word()),

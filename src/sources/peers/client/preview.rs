@@ -3,10 +3,14 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+use xdscope_wire::MessageShape;
 use xdscope_wire::discovery::fields::{DiscoveryField, any};
 use xdscope_wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
 use xdscope_wire::pb::{Fields, Splitter, Value};
-use xdscope_wire::{MAX_MESSAGE_BYTES, MessageShape};
+
+/// Longest field, such as a resource, that a preview buffers, in bytes. Longer ones are rare, and
+/// decoding them twice would take twice their memory.
+const MAX_FIELD_BYTES: usize = 1 << 20;
 
 /// A SotW response that is read while it arrives, before its content is stored, which takes longer.
 ///
@@ -45,9 +49,11 @@ impl Preview {
         }
         let mut splitter = std::mem::take(&mut self.splitter);
         let split =
-            splitter.push(bytes, MAX_MESSAGE_BYTES, |raw| self.needs_full_check |= self.field(raw).is_none());
-        self.needs_full_check |= split.is_err();
-        self.splitter = splitter;
+            splitter.push(bytes, MAX_FIELD_BYTES, |raw| self.needs_full_check |= self.field(raw).is_none());
+        match split {
+            Ok(()) => self.splitter = splitter,
+            Err(_) => self.needs_full_check = true,
+        }
     }
 
     /// Whether the response is known not to be [`Trivial`], whatever follows.

@@ -16,7 +16,7 @@ pub(super) use values::locality;
 use xdscope_wire::event::{ApiVersion, Code, Dir, Side, Time, Variant};
 use xdscope_wire::{GapCause, Profile};
 
-/// Parses a script. `file` is its name in error messages.
+/// Parses a script. `file` is its name in error messages. Skips a byte order mark.
 ///
 /// # Errors
 ///
@@ -24,6 +24,7 @@ use xdscope_wire::{GapCause, Profile};
 pub fn parse(text: &str, file: &str) -> std::result::Result<Script, ScriptError> {
     let mut parser = Parser::default();
     let mut script = Script { file: file.into(), lines: Vec::new() };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (i, line) in text.lines().enumerate() {
         let number = u32::try_from(i + 1).unwrap_or(u32::MAX);
         let mut lexer = Lexer::new(file, number, line);

@@ -50,6 +50,15 @@ fn accepts_only_trivial_responses_ahead() {
     }
 }
 
+#[test]
+fn long_fields_are_not_buffered() {
+    let name = "a".repeat(2 << 20);
+    let long = response(CDS, "1", "n", &[(&name, CDS)]);
+    let mut preview = Preview::default();
+    preview.push(&long[..64]);
+    assert!(preview.is_known_nontrivial(), "its length says so");
+}
+
 proptest! {
     #[test]
     fn rejected_response_is_never_trivial(
