@@ -2,13 +2,15 @@
 //! same bytes in the same run.
 //!
 //! `cargo bench --bench engine` prints one line per figure. `-- --quick` runs less, to check that
-//! the bench works; `-- held|month|small|repush|first|scale` runs one group. Bytes are parsed, stored and
+//! the bench works; `-- held|month|small|repush|first|scale|limit|broken` runs one group. Bytes are parsed, stored and
 //! checked by the rules as in a tap, without sockets and recording. Figures are medians over rounds
 //! that alternate with their reference.
 
+mod broken;
 #[path = "../clusters/mod.rs"]
 mod clusters;
 mod held;
+mod limit;
 mod month;
 mod push;
 mod scale;
@@ -29,13 +31,15 @@ use xdscope_wire::pb::Fields;
 use xdscope_wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Memory is measured first, while the heap is small.
-const GROUPS: [(&str, fn(bool)); 6] = [
+const GROUPS: [(&str, fn(bool)); 8] = [
     ("held", held::run),
     ("month", month::run),
     ("small", small::run),
     ("repush", push::repeated),
     ("first", push::first),
     ("scale", scale::run),
+    ("limit", limit::run),
+    ("broken", broken::run),
 ];
 
 fn main() {

@@ -41,7 +41,7 @@ fn replay(file: &str) -> Cursor {
     let recording = xdscope_sources::start(&Spec::new(file), &codec).expect("readable").expect("a recording");
     let options = Options { history: MEMORY, ..Options::default() };
     let meaning = xdscope::app::tap::meaning(schema.clone());
-    let read = Cursor::read(recording, &Reading::new(options, meaning, analysis::bounded(&schema)));
+    let read = Cursor::read(recording, &Reading::new(options, meaning, analysis::bounded(&schema)), None);
     let ((cursor, _), _) = read.expect("all of it");
     cursor
 }
@@ -53,7 +53,10 @@ pub fn child(work: &str, file: &str) -> ExitCode {
     let mut own = 0.0;
     let mut held = 0.0;
     match work {
-        "status" | "lint" => drop(xdscope::cli::run(["xdscope", work, "-q", file].map(Into::into))),
+        "status" | "info" | "lint" => drop(xdscope::cli::run(["xdscope", work, "-q", file].map(Into::into))),
+        "status --memory 32MB" => {
+            xdscope::cli::run(["xdscope", "status", "-q", "--memory", "32MB", file].map(Into::into));
+        }
         "log" => drop(xdscope::cli::run(["xdscope", "log", "--tail", "1", file].map(Into::into))),
         "replay" => {
             let cursor = replay(file);
@@ -146,7 +149,7 @@ pub fn open(quick: bool) {
             seek.own * 1e3,
             seek.peak
         ));
-        for work in ["log", "lint"] {
+        for work in ["status --memory 32MB", "info", "log", "lint"] {
             let took = run(work, &path);
             say(&format!("  {work}: {:.0} ms, peak {:.0} MB", took.wall * 1e3, took.peak));
         }

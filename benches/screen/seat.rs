@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,9 +11,12 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 use xdscope::app::live::LiveState;
 use xdscope::app::screen::{LiveFeed, RunInfo};
+use xdscope::app::{replay, tap};
+use xdscope_engine::analysis::bounded;
+use xdscope_engine::store;
 use xdscope_schema::Schema;
 use xdscope_tui::Decoded;
-use xdscope_tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
+use xdscope_tui::{Model, Msg, Painter, ScreenId, Screens, Speed, Theme, blank};
 
 const SIZE: (u16, u16) = (200, 60);
 /// Timeout of a key.
@@ -90,8 +92,20 @@ impl Seat {
             no_hold: None,
             sessions: Vec::new(),
         };
-        let reopen = Box::new(|_: &[PathBuf]| Err(std::io::Error::other("nothing is recorded").into()));
-        let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
+        let replay = replay::Options {
+            store: store::Options::default(),
+            meaning: tap::meaning(schema.clone()),
+            rules: bounded(&schema),
+            idle: Duration::ZERO,
+            speed: Speed::new(1.0),
+            source: about.source.clone(),
+            rerun: String::new(),
+            notices: Vec::new(),
+            copies: std::env::temp_dir(),
+            file: None,
+            rewound: true,
+        };
+        let feed = LiveFeed::new(shared, Decoded(schema), about, replay);
         let theme = Theme::SIXTEEN;
         let model = Model::new(SIZE, theme, TimeZone::UTC);
         let written = Counter::default();

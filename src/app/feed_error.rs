@@ -1,5 +1,6 @@
 //! Requests of the screens that a live source refuses.
 
+use xdscope_sources::SourceError;
 use xdscope_sources::record::RecordReadError;
 
 use crate::app::recording::named_recording::NamedRecordingError;
@@ -13,7 +14,11 @@ pub enum LiveFeedError {
     #[error("{0}")]
     RecordingStopped(String),
     #[error("cannot read the session file: {0}")]
-    SessionFile(RecordReadError),
+    SessionFile(#[from] SourceError),
+    #[error("cannot copy from the session file: {0}")]
+    Copied(#[from] RecordReadError),
+    #[error("cannot start reading the session file: {0}")]
+    NoReader(std::io::Error),
     #[error("cannot go back: {0}")]
     Rewind(Box<LiveFeedError>),
     #[error("nothing can be held here")]

@@ -13,7 +13,7 @@ use xdscope_engine::hold::HeldFact;
 use xdscope_engine::hold::HoldCommand;
 use xdscope_engine::hold::edit;
 use xdscope_sources::peers::client::Ruling;
-use xdscope_sources::record::{Loaded, RecordReadError};
+use xdscope_sources::record::Loaded;
 use xdscope_tui::{
     ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData,
     TapFigures, WakeReader, Waker, terminal_size, wake_pair,
@@ -26,7 +26,7 @@ use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::feed_error::LiveFeedError;
 use super::live::LiveState;
-use super::replay::{self, ReplayFeed, saved};
+use super::replay::{self, Cursor, Opened, Opening, OpeningFeed, Reading, ReplayFeed, Until, saved};
 use super::tap::{Budgets, TapMeter};
 use crate::app::process::editor;
 use crate::app::process::saved_copy::save_copy;
@@ -74,12 +74,20 @@ impl RunInfo {
     }
 }
 
-/// Reads a session file again. Returns its frames and the settings of its replay.
-pub type Reopen = Box<dyn Fn(&[PathBuf]) -> Result<(Loaded, replay::Options), RecordReadError>>;
-
 /// Attempts to read recent messages from the session file, and the time between them.
 const MAX_READ_ATTEMPTS: u32 = 10;
 const READ_INTERVAL: Duration = Duration::from_millis(60);
+
+/// Time within which the messages of most sessions are read again. The screens show the progress
+/// of longer ones.
+const REWIND_TIME: Duration = Duration::from_millis(200);
+
+/// One part in this many of the memory of the facts is for messages that are read again.
+const REWIND_DIVISOR: usize = 2;
+
+/// The session so far, with a time cursor.
+type RewoundFeed =
+    OpeningFeed<Opened, LiveFeedError, Box<dyn FnOnce(Opened) -> Result<ReplayFeed, LiveFeedError>>>;
 
 /// Interval at which the ages of held messages change on the screen.
 const HOLD_TICK: Duration = Duration::from_millis(200);
@@ -91,8 +99,9 @@ pub struct LiveFeed<'a> {
     shared: Arc<LiveState>,
     bodies: Decoded,
     run: RunInfo,
-    reopen: Reopen,
-    rewound: RefCell<Option<ReplayFeed>>,
+    /// The settings of the replay of the session so far.
+    replay: replay::Options,
+    rewound: RefCell<Option<RewoundFeed>>,
     named: RefCell<Option<NamedRecording>>,
     applied: Option<Rc<AppliedFile>>,
     tap: Option<TapMeter>,
@@ -103,7 +112,12 @@ pub struct LiveFeed<'a> {
 }
 
 impl<'a> LiveFeed<'a> {
-    pub fn new(shared: Arc<LiveState>, bodies: Decoded, run: RunInfo, reopen: Reopen) -> LiveFeed<'a> {
+    pub fn new(
+        shared: Arc<LiveState>,
+        bodies: Decoded,
+        run: RunInfo,
+        replay: replay::Options,
+    ) -> LiveFeed<'a> {
         if let Some(recording) = &run.recording {
             saved::forget(recording);
         }
@@ -113,7 +127,7 @@ impl<'a> LiveFeed<'a> {
             shared,
             bodies,
             run,
-            reopen,
+            replay,
             rewound,
             named,
             applied: None,
@@ -151,8 +165,8 @@ impl<'a> LiveFeed<'a> {
         }
     }
 
-    /// Returns the session file once it has `wanted` messages.
-    fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), LiveFeedError> {
+    /// Returns the files of the session.
+    fn files(&self) -> Result<Vec<PathBuf>, LiveFeedError> {
         let Some(first) = &self.run.recording else {
             return Err(LiveFeedError::NotRecorded);
         };
@@ -160,30 +174,58 @@ impl<'a> LiveFeed<'a> {
         if files.is_empty() {
             files.push(first.clone());
         }
-        if let Some(error) = self.shared.recording_error() {
-            return Err(LiveFeedError::RecordingStopped(error));
+        match self.shared.recording_error() {
+            Some(error) => Err(LiveFeedError::RecordingStopped(error)),
+            None => Ok(files),
         }
+    }
+
+    /// Returns the session file once it has `wanted` messages.
+    fn session(&self, wanted: u64) -> Result<Loaded, LiveFeedError> {
+        let files = self.files()?;
         let messages = |loaded: &Loaded| {
             loaded.frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count() as u64
         };
         let mut looks = 0;
         loop {
-            let (loaded, options) = (self.reopen)(&files).map_err(LiveFeedError::SessionFile)?;
+            let loaded = xdscope_sources::open_session(&files)?;
             looks += 1;
             if messages(&loaded) >= wanted || looks == MAX_READ_ATTEMPTS {
-                return Ok((loaded, options));
+                return Ok(loaded);
             }
             std::thread::sleep(READ_INTERVAL);
         }
     }
 
-    /// Returns the session file up to the held message.
-    fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, LiveFeedError> {
-        let session = self.session(held.n.0).map_err(|why| LiveFeedError::Rewind(Box::new(why)));
-        let (mut loaded, options) = session?;
-        replay::cut(&mut loaded, held.n, held.now);
-        let feed = ReplayFeed::new(options.open(loaded), options, Decoded(self.bodies.0.clone()), None);
-        Ok(feed.beside(self.applied.clone()))
+    /// Reads the session up to the held message.
+    fn rewind(&self, held: HeldMessage) -> Result<RewoundFeed, LiveFeedError> {
+        let files = self.files().map_err(|why| LiveFeedError::Rewind(Box::new(why)))?;
+        let mut options = self.replay.clone();
+        options.store.history = self.shared.store().budget() / REWIND_DIVISOR;
+        let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+        let (reading, bytes) =
+            (Arc::new(reading), files.iter().map(|file| xdscope_sources::size_of(file)).sum());
+        let until = Until { message: held.n, time: held.now };
+        let (send, coming) = channel();
+        let work = {
+            let reading = reading.clone();
+            // The receiver is gone once the user has gone back to the live source.
+            move || drop(send.send(read_until(&files, &reading, until)))
+        };
+        std::thread::Builder::new().name("reader".into()).spawn(work).map_err(LiveFeedError::NoReader)?;
+        let opening = Opening {
+            source: self.run.source.clone(),
+            file: None,
+            bytes,
+            reading,
+            coming,
+            say: LiveFeedError::to_string,
+        };
+        let (bodies, applied) = (Decoded(self.bodies.0.clone()), self.applied.clone());
+        let begin = move |opened| Ok(ReplayFeed::new(opened, options, bodies, None).beside(applied));
+        let feed = OpeningFeed::new(opening, Decoded(self.bodies.0.clone()), Box::new(begin) as Box<_>);
+        feed.wait(REWIND_TIME);
+        feed.check()
     }
 
     /// Ends the named recording, if any. Returns the message for the user.
@@ -196,12 +238,27 @@ impl<'a> LiveFeed<'a> {
         let session = self.session(until);
         let source = &self.run.source;
         let end = |loaded| named.end(loaded, until, self.run.keep_secrets, source);
-        Some(session.and_then(|(loaded, _)| Ok(end(loaded)?)))
+        Some(session.and_then(|loaded| Ok(end(loaded)?)))
     }
 
     fn live(&self) {
-        *self.rewound.borrow_mut() = None;
+        let rewound = self.rewound.borrow_mut().take();
+        rewound.iter().for_each(OpeningFeed::stop);
         self.turns.set(self.turns.get() + 1);
+    }
+}
+
+/// Reads a session up to a message, which may not be in its file yet.
+fn read_until(files: &[PathBuf], reading: &Reading, until: Until) -> Result<Opened, LiveFeedError> {
+    let mut attempts = 0;
+    loop {
+        let (read, _) = Cursor::read(xdscope_sources::start_session(files)?, reading, Some(until))?;
+        attempts += 1;
+        let is_complete = read.0.messages() >= until.message.0;
+        if is_complete || attempts == MAX_READ_ATTEMPTS || reading.is_stopped() {
+            return Ok(Opened::new(read));
+        }
+        std::thread::sleep(READ_INTERVAL);
     }
 }
 
@@ -286,13 +343,16 @@ impl Feed for LiveFeed<'_> {
             no_hold: self.run.no_hold.clone(),
         };
         match &*self.rewound.borrow() {
-            Some(rewound) => Info { mode: Mode::Replay, bar: rewound.info().bar, ..live },
+            Some(rewound) => {
+                let Info { bar, read_percent, empty, .. } = rewound.info();
+                Info { mode: Mode::Replay, bar, read_percent, empty, ..live }
+            }
             None => live,
         }
     }
 
     fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError> {
-        let at_end = self.rewound.borrow().as_ref().map(ReplayFeed::is_at_end);
+        let at_end = self.rewound.borrow().as_ref().map(OpeningFeed::is_at_end);
         match (at_end, seek) {
             (Some(true), Seek::Toggle | Seek::End) | (Some(_), Seek::Live) => {
                 self.live();
@@ -306,7 +366,7 @@ impl Feed for LiveFeed<'_> {
             }
             _ => {}
         }
-        self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
+        self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay_when_open(seek))
     }
 
     fn tell(&self, action: ClientAction) -> Result<(), FeedError> {

@@ -17,12 +17,25 @@ use xdscope_wire::{Frame, FramePayload};
 
 /// The time between two messages of a source without times.
 const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);
+/// Estimated memory of a frame that is not a message.
+const OTHER_FRAME_BYTES: usize = 512;
+/// One part in this many of the memory is for contents that are compared again.
+const COMPARED_DIVISOR: usize = 8;
+/// One part in this many of the memory is for checkpoints, before some of them are dropped.
+const CHECKPOINT_DIVISOR: usize = 4;
 
 /// A position in a source: frames handled, and the time of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub frames: usize,
     pub now: Time,
+}
+
+/// The last message and the last moment of a source that are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    pub message: Seq,
+    pub time: Time,
 }
 
 /// A source and the position up to which it has been handled.
@@ -43,7 +56,10 @@ pub struct Cursor {
 #[derive(Default)]
 struct Frames {
     count: usize,
+    /// Openings, ends and gaps since the first position that the cursor can go to.
     others: Vec<OtherFrame>,
+    /// Number of those before.
+    dropped: usize,
 }
 
 /// A frame that is not a message.
@@ -64,14 +80,26 @@ impl Frames {
     }
 
     fn messages(&self) -> u64 {
-        (self.count - self.others.len()) as u64
+        (self.count - self.dropped - self.others.len()) as u64
+    }
+
+    /// Drops the frames before a place, to which the cursor cannot go.
+    fn drop_before(&mut self, place: usize) {
+        let dropped = self.others.partition_point(|other| other.place < place);
+        self.others.drain(..dropped);
+        self.dropped += dropped;
+    }
+
+    /// Estimates the memory of the frames, in bytes.
+    fn memory(&self) -> usize {
+        self.others.len() * OTHER_FRAME_BYTES
     }
 
     /// Returns the frame at a place, or the number of the message there.
     fn get(&self, place: usize) -> Option<Result<&Frame, Seq>> {
         let before = self.others.partition_point(|other| other.place < place);
         let here = self.others.get(before).filter(|other| other.place == place);
-        let message = || Seq((place - before) as u64 + 1);
+        let message = || Seq((place - self.dropped - before) as u64 + 1);
         (place < self.count).then(|| here.map_or_else(|| Err(message()), |other| Ok(&other.frame)))
     }
 
@@ -99,57 +127,104 @@ impl Frames {
     /// Returns how many frames come before message `n`, or in all if there is no such message.
     fn before(&self, n: Seq) -> usize {
         let messages = n.0.saturating_sub(1);
-        let others = self.others.partition_point(|other| other.messages <= messages);
+        let others = self.dropped + self.others.partition_point(|other| other.messages <= messages);
         usize::try_from(messages).map_or(self.count, |messages| (messages + others).min(self.count))
     }
 
     /// Returns how many messages are among the first `frames`.
     fn messages_in(&self, frames: usize) -> u64 {
-        (frames - self.others.partition_point(|other| other.place < frames)) as u64
+        let others = self.dropped + self.others.partition_point(|other| other.place < frames);
+        frames.saturating_sub(others) as u64
     }
 }
 
 /// Checkpoints, from which a position is reached without handling all frames before it.
 struct Checkpoints {
-    all: Vec<(usize, Checkpoint)>,
+    all: Vec<PlacedCheckpoint>,
     /// Work since the last checkpoint, and work between two: frames, and weights of large
     /// responses.
     since: usize,
     spacing: usize,
+    /// Memory that only checkpoints take, in bytes.
+    memory: usize,
+}
+
+/// A checkpoint after a number of frames.
+struct PlacedCheckpoint {
+    frames: usize,
+    state: Checkpoint,
 }
 
 impl Checkpoints {
-    /// The least number of checkpoints of a source, which bounds the work of going back.
+    /// The least number of checkpoints of a source.
     const LEAST: usize = 64;
     const SPACING: usize = 64;
+    /// The most work between two checkpoints, which bounds the time of a jump.
+    const MAX_SPACING: usize = 8192;
     const ENTRIES: usize = 1024;
+    /// Taking a checkpoint visits each stream. One stream costs this part of a frame.
+    const STREAM_DIVISOR: usize = 4;
 
     fn new(start: Checkpoint) -> Checkpoints {
-        Checkpoints { all: vec![(0, start)], since: 0, spacing: Checkpoints::SPACING }
+        let memory = start.own_memory(None);
+        let all = vec![PlacedCheckpoint { frames: 0, state: start }];
+        Checkpoints { all, since: 0, spacing: Checkpoints::SPACING, memory }
     }
 
     /// Adds a checkpoint if it is time, and drops every other one when there are twice as many as
     /// needed.
-    fn pass(&mut self, frames: usize, work: usize, checkpoint: impl FnOnce() -> Checkpoint) {
+    fn pass(&mut self, frames: usize, work: usize, store: &Analysis) {
         self.since += work;
-        if self.since < self.spacing {
+        if self.since < self.spacing.max(store.stream_ids().len() / Checkpoints::STREAM_DIVISOR) {
             return;
         }
         self.since = 0;
-        self.all.push((frames, checkpoint()));
+        self.add(frames, store.checkpoint());
         if self.all.len() > 2 * Checkpoints::LEAST {
-            let mut number = 0;
-            self.all.retain(|_| {
-                number += 1;
-                number % 2 == 1
-            });
-            self.spacing *= 2;
+            self.thin();
+        }
+    }
+
+    fn add(&mut self, frames: usize, state: Checkpoint) {
+        self.memory += state.own_memory(self.all.last().map(|last| &last.state));
+        self.all.push(PlacedCheckpoint { frames, state });
+    }
+
+    /// Drops every other checkpoint, unless jumps would take too long without them.
+    fn thin(&mut self) {
+        if self.spacing >= Checkpoints::MAX_SPACING {
+            return;
+        }
+        let mut number = 0;
+        self.all.retain(|_| {
+            number += 1;
+            number % 2 == 1
+        });
+        self.spacing *= 2;
+        self.count_memory();
+    }
+
+    /// Keeps the checkpoints that `is_kept` accepts, by the frames before them.
+    fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
+        let before = self.all.len();
+        self.all.retain(|checkpoint| is_kept(checkpoint.frames));
+        if self.all.len() < before {
+            self.count_memory();
+        }
+    }
+
+    fn count_memory(&mut self) {
+        let mut earlier = None;
+        self.memory = 0;
+        for PlacedCheckpoint { state, .. } in &self.all {
+            self.memory += state.own_memory(earlier);
+            earlier = Some(state);
         }
     }
 
     /// Returns the last checkpoint at or before a frame.
-    fn nearest(&self, frames: usize) -> Option<&(usize, Checkpoint)> {
-        let known = self.all.partition_point(|(at, _)| *at <= frames);
+    fn nearest(&self, frames: usize) -> Option<&PlacedCheckpoint> {
+        let known = self.all.partition_point(|checkpoint| checkpoint.frames <= frames);
         known.checked_sub(1).and_then(|at| self.all.get(at))
     }
 }
@@ -178,13 +253,16 @@ impl Cursor {
     pub fn read(
         source: StartedSource<'_>,
         reading: &Reading,
+        until: Option<Until>,
     ) -> Result<((Cursor, OverdueSampler), Vec<String>), SourceError> {
         let StartedSource { catalog, mut frames, .. } = source;
         reading.begin(catalog, frames.clock());
         let mut some = Vec::new();
-        while reading.step(|builder| frames.next(builder.store.catalog_mut(), &mut some))? {
+        'source: while reading.step(|builder| frames.next(builder.store.catalog_mut(), &mut some))? {
             for frame in some.drain(..) {
-                reading.step(|builder| builder.take(frame));
+                if !reading.step(|builder| builder.take_until(frame, until)) || reading.is_stopped() {
+                    break 'source;
+                }
             }
             if let Some(used) = reading.step(|builder| builder.drop_old(|used| frames.mark(used))) {
                 frames.forget(&used);
@@ -192,7 +270,14 @@ impl Cursor {
             reading.report(frames.position());
         }
         let (end, notices) = frames.finish();
+        let end = until.map_or(end, |until| until.time);
         Ok((reading.finish().end(end), notices))
+    }
+
+    /// Estimates the memory of the facts with all checkpoints, and of the checkpoints, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> (usize, usize) {
+        (self.store.memory() + self.checkpoints.memory, self.checkpoints.memory)
     }
 
     /// Returns the store at the cursor.
@@ -284,10 +369,9 @@ impl Cursor {
     pub fn seek(&mut self, to: Position) {
         let nearest = self.checkpoints.nearest(to.frames);
         // Between two messages the nearest checkpoint may be here, and only the clock goes back.
-        if let Some((frames, checkpoint)) =
-            nearest.filter(|(frames, _)| to < self.at || *frames > self.at.frames)
-        {
-            self.store.restore(checkpoint);
+        let nearest = nearest.filter(|nearest| to < self.at || nearest.frames > self.at.frames);
+        if let Some(PlacedCheckpoint { frames, state }) = nearest {
+            self.store.restore(state);
             self.at.frames = *frames;
         }
         while self.at.frames < to.frames && self.handle() {}
@@ -363,6 +447,7 @@ impl CursorBuilder {
     ) -> CursorBuilder {
         let mut store = Store::new(catalog, clock, options);
         store.set_meaning(meaning);
+        store.catalog_mut().cache_compared(options.history / COMPARED_DIVISOR);
         let store = Analysis::new(store, rules);
         let checkpoints = Checkpoints::new(store.checkpoint());
         CursorBuilder {
@@ -378,6 +463,16 @@ impl CursorBuilder {
         &self.store
     }
 
+    /// Takes a frame, unless it comes after `until`. Returns whether it was taken.
+    fn take_until(&mut self, frame: Frame, until: Option<Until>) -> bool {
+        let messages = self.frames.messages() + u64::from(matches!(frame.what, FramePayload::Message(_)));
+        let is_later = until.is_some_and(|until| messages > until.message.0 || frame.at > until.time);
+        if !is_later {
+            self.take(frame);
+        }
+        !is_later
+    }
+
     pub(super) fn take(&mut self, frame: Frame) {
         self.looks.until(&mut self.store, self.frames.count, frame.at);
         self.frames.push(&frame);
@@ -390,30 +485,56 @@ impl CursorBuilder {
         let position = Position { frames: self.frames.count, now: self.store.now().max(at) };
         self.looks.after(&self.store, position, is_end);
         let work = 1 + entries / Checkpoints::ENTRIES;
-        self.checkpoints.pass(self.frames.count, work, || self.store.checkpoint());
+        self.checkpoints.pass(self.frames.count, work, &self.store);
     }
 
     /// Drops the oldest messages if all facts take more memory than they may. The cursor cannot go
     /// back to them. Returns the contents that are still in use.
     fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
-        if !self.store.is_full() {
+        if !self.is_full() {
+            return None;
+        }
+        while self.checkpoints.memory > self.store.budget() / CHECKPOINT_DIVISOR
+            && self.checkpoints.spacing < Checkpoints::MAX_SPACING
+        {
+            self.checkpoints.thin();
+        }
+        if !self.is_full() {
             return None;
         }
         let dropped = self.store.dropped();
         self.keep_checkpoints(dropped + (self.frames.messages() - dropped) / 2);
-        let checkpoints = self.checkpoints.all.iter_mut().map(|(_, checkpoint)| checkpoint);
+        let checkpoints = self.checkpoints.all.iter_mut().map(|checkpoint| &mut checkpoint.state);
         let used = self.store.drop_old_except(checkpoints, mark);
         self.keep_checkpoints(self.store.dropped());
-        used
+        let others = self.own_memory();
+        self.store.set_next_drop(others);
+        Some(used)
+    }
+
+    /// Returns whether all facts take more memory than they may.
+    fn is_full(&self) -> bool {
+        self.store.is_full_beside(self.own_memory())
+    }
+
+    /// Estimates the memory of what only the cursor needs, in bytes.
+    fn own_memory(&self) -> usize {
+        self.checkpoints.memory + self.frames.memory()
     }
 
     /// Keeps the checkpoints after the first `messages` messages, and at least one.
     fn keep_checkpoints(&mut self, messages: u64) {
-        let (frames, all) = (&self.frames, &mut self.checkpoints.all);
-        all.retain(|(at, _)| frames.messages_in(*at) >= messages);
-        if all.is_empty() {
-            all.push((frames.count, self.store.checkpoint()));
+        let frames = &self.frames;
+        self.checkpoints.retain(|before| frames.messages_in(before) >= messages);
+        if self.checkpoints.all.is_empty() {
+            self.checkpoints.add(frames.count, self.store.checkpoint());
         }
+        self.frames.drop_before(self.first_frame());
+    }
+
+    /// Returns the number of frames before the first position that the cursor can go to.
+    fn first_frame(&self) -> usize {
+        self.checkpoints.all.first().map_or(0, |first| first.frames)
     }
 
     fn end(mut self, end: Time) -> (Cursor, OverdueSampler) {
@@ -423,8 +544,8 @@ impl CursorBuilder {
         self.looks.after(&self.store, Position { frames: self.frames.count, now: end }, false);
         // Positions before the first one from which all messages are held cannot be reached.
         self.keep_checkpoints(self.store.dropped());
+        let first = self.first_frame();
         let CursorBuilder { store, frames, checkpoints, looks } = self;
-        let first = checkpoints.all.first().map_or(0, |(at, _)| *at);
         let now = first.checked_sub(1).and_then(|last| frames.time(last, &store));
         let cursor = Cursor {
             at: Position { frames: frames.count, now: end },

@@ -14,17 +14,18 @@ use xdscope_sources::record::Loaded;
 use xdscope_tui::{
     Data, Feed, FeedError, HeldMessage, Info, Mode, ReachedProblem, ReplayBar, Seek, Speed, StoreData,
 };
-use xdscope_wire::FramePayload;
-use xdscope_wire::event::{Seq, Time};
+use xdscope_wire::event::Seq;
 use xdscope_wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
 use super::error::SeekError;
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
+use super::reading::Reading;
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::process::saved_copy::save_copy;
 use crate::app::recording::session_dir;
+use crate::app::tap::counted_bytes;
 use xdscope_tui::Decoded;
 
 /// How often to look whether a growing source was read again.
@@ -54,6 +55,13 @@ pub struct Options {
 }
 
 impl Options {
+    /// Returns the state of a file before its first message. Its facts and checkpoints take what
+    /// `--memory` leaves beside what does not grow with them.
+    pub fn reading(&self) -> Reading {
+        let store = store::Options { history: counted_bytes(self.store.history, 0), ..self.store };
+        Reading::new(store, self.meaning.clone(), self.rules.clone())
+    }
+
     /// Opens a source that is in memory.
     pub fn open(&self, loaded: Loaded) -> Opened {
         Opened::new(Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone()))
@@ -342,16 +350,4 @@ impl Feed for ReplayFeed {
     fn save_copy(&self, text: &str) -> io::Result<String> {
         save_copy(&self.options.copies, text)
     }
-}
-
-/// Drops frames that a live source had not shown when it was held: after message `n` or `now`.
-pub fn cut(loaded: &mut Loaded, n: Seq, now: Time) {
-    let mut messages = 0;
-    let shown = loaded.frames.iter().take_while(|frame| {
-        messages += u64::from(matches!(frame.what, FramePayload::Message(_)));
-        messages <= n.0 && frame.at <= now
-    });
-    let shown = shown.count();
-    loaded.frames.truncate(shown);
-    loaded.end = now;
 }

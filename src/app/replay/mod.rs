@@ -10,7 +10,7 @@ pub mod saved;
 #[cfg(test)]
 mod tests;
 
-pub use cursor::Cursor;
-pub use feed::{Opened, Options, Reload, ReplayFeed, cut};
+pub use cursor::{Cursor, Until};
+pub use feed::{Opened, Options, Reload, ReplayFeed};
 pub use opening::{Opening, OpeningFeed};
 pub use reading::Reading;

@@ -1,10 +1,10 @@
 //! A recording that takes time to open: screens of what was read so far, then those of the replay.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::error::SeekError;
@@ -43,6 +43,8 @@ pub struct OpeningFeed<T, E, F> {
     /// The empty store shown while reading.
     nothing: (Store, Decoded),
     stage: RefCell<Stage<E>>,
+    /// The move of the cursor that waits until the source is open.
+    pending: Cell<Option<Seek>>,
 }
 
 enum Stage<E> {
@@ -63,6 +65,7 @@ where
             begin: RefCell::new(Some(begin)),
             nothing: (store, bodies),
             stage: RefCell::new(Stage::Reading),
+            pending: Cell::new(None),
         }
     }
 
@@ -74,24 +77,60 @@ where
         }
     }
 
-    /// Checks whether the source is open.
-    fn look(&self) {
+    /// Waits until the source is open, at most for a time.
+    pub fn wait(&self, time: Duration) {
         if !matches!(*self.stage.borrow(), Stage::Reading) {
             return;
         }
-        let opened = match self.opening.coming.try_recv() {
+        let opened = match self.opening.coming.recv_timeout(time) {
             Ok(opened) => opened,
-            Err(TryRecvError::Empty) => return,
+            Err(RecvTimeoutError::Timeout) => return,
             // The reader has panicked, so there is nothing to show.
-            Err(TryRecvError::Disconnected) => {
+            Err(RecvTimeoutError::Disconnected) => {
                 panic!("the thread that reads the recording ended without a result")
             }
         };
         let Some(begin) = self.begin.take() else { return };
         *self.stage.borrow_mut() = match opened.and_then(begin) {
-            Ok(feed) => Stage::Ready(Box::new(feed)),
+            Ok(feed) => {
+                if let Some(seek) = self.pending.take() {
+                    // Without such a position the cursor stays at the end.
+                    let _ = feed.replay(None, seek);
+                }
+                Stage::Ready(Box::new(feed))
+            }
             Err(why) => Stage::Failed(why),
         };
+    }
+
+    /// Returns whether the source is open, with the cursor at its end and not playing.
+    pub fn is_at_end(&self) -> bool {
+        self.with(ReplayFeed::is_at_end).unwrap_or(false)
+    }
+
+    /// Moves the cursor, as soon as the source is open.
+    pub fn replay_when_open(&self, seek: Seek) -> Result<(), FeedError> {
+        if matches!(*self.stage.borrow(), Stage::Reading) {
+            self.pending.set(Some(seek));
+            return Ok(());
+        }
+        self.replay(None, seek)
+    }
+
+    /// Returns the feed, unless the source could not be opened.
+    ///
+    /// # Errors
+    /// Why the source could not be opened.
+    pub fn check(self) -> Result<Self, E> {
+        match self.stage.into_inner() {
+            Stage::Failed(why) => Err(why),
+            stage => Ok(OpeningFeed { stage: RefCell::new(stage), ..self }),
+        }
+    }
+
+    /// Stops the reading thread.
+    pub fn stop(&self) {
+        self.opening.reading.stop();
     }
 
     /// Returns the percentage read.
@@ -147,7 +186,7 @@ where
     }
 
     fn revision(&self) -> u64 {
-        self.look();
+        self.wait(Duration::ZERO);
         match &*self.stage.borrow() {
             Stage::Reading => self.percent(),
             Stage::Failed(_) => u64::MAX,

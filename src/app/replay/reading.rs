@@ -1,6 +1,6 @@
 //! A recording that is being read: its progress, and the state so far for the screens.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cursor::CursorBuilder;
@@ -18,6 +18,8 @@ pub struct Reading {
     rules: lint::Options,
     /// Bytes read so far; the maximum once all are read.
     bytes: AtomicU64,
+    /// Whether nobody wants the result any more.
+    stopped: AtomicBool,
     /// Ticket lock: held while waiting for the state, so that both threads take turns.
     turn: Mutex<()>,
     /// The state so far, of sources that are read step by step.
@@ -28,8 +30,25 @@ impl Reading {
     pub fn new(options: Options, meaning: SharedSemantics, rules: lint::Options) -> Reading {
         let (catalog, clock) = (Catalog::in_memory(), Clock { epoch: None, untimed: true });
         let nothing = CursorBuilder::new(catalog, clock, options, meaning.clone(), rules.clone());
-        let (bytes, turn) = (AtomicU64::default(), Mutex::default());
-        Reading { options, meaning, rules, bytes, turn, so_far: Mutex::new(nothing) }
+        Reading {
+            options,
+            meaning,
+            rules,
+            bytes: AtomicU64::default(),
+            stopped: AtomicBool::default(),
+            turn: Mutex::default(),
+            so_far: Mutex::new(nothing),
+        }
+    }
+
+    /// Stops the reading thread: nobody wants the result any more.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether nobody wants the result any more.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Returns the number of bytes read so far.

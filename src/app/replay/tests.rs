@@ -468,7 +468,7 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let recording =
         xdscope_sources::start(&Spec::new(&path), &codec).expect("readable").expect("a recording");
     let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
-    let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
+    let (cursor, notices) = Cursor::read(recording, &reading, None).expect("messages");
     let opened = Opened::new(cursor);
     (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
 }

@@ -17,7 +17,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::live::{replay, screens};
 use crate::cli::output::output_file;
 use crate::cli::source;
-use crate::cli::source::offline;
+use crate::cli::source::{offline, schema_flags};
 use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Busy;
 
@@ -30,11 +30,15 @@ pub(crate) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
     let screen = screens::wanted("--screen", Some(&args.screen))?;
     let keys = keys_of(&args.keys)?;
     let format = format_of(args)?;
-    let opened = source::open(&args.source, global, io)?;
+    let is_file = !offline::is_server(&args.source.source) && args.source.source != "-";
+    let source = if is_file { None } else { Some(source::open(&args.source, global, io)?) };
+    let schema = match &source {
+        Some(source) => source.schema.clone(),
+        None => schema_flags::schema(&args.source.descriptors, global)?,
+    };
     let zone = io.zone(args.time);
     let name = Path::new(&args.source.source).file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or(&args.source.source).to_owned();
-    let schema = opened.schema.clone();
     let options = Options {
         store: offline::options(&args.source.timers),
         meaning: crate::app::tap::meaning(schema.clone()),
@@ -48,7 +52,17 @@ pub(crate) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
         file: None,
         rewound: false,
     };
-    let opened = options.open(opened.loaded);
+    let opened = match source {
+        Some(source) => options.open(source.loaded),
+        None => {
+            let busy = Busy::start(&format!("reading {}", args.source.source), global, io);
+            let read = replay::read_file(&args.source, &schema, &options, io);
+            drop(busy);
+            let (opened, notices) = read?;
+            offline::say(&notices, global, io);
+            opened
+        }
+    };
     let at = replay::position(&args.at, &opened.cursor, &zone)?;
     let feed = ReplayFeed::new(opened, options, Decoded(schema), None);
     if args.at != ReplayPosition::End && at != Seek::End {

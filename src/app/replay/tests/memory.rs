@@ -8,7 +8,7 @@ fn read(path: &std::path::Path, history: usize) -> Cursor {
     let recording = xdscope_sources::start(&Spec::new(path), &codec).expect("readable").expect("a recording");
     let store = store::Options { history, ..store::Options::default() };
     let reading = Reading::new(store, bytes(), bounded(&Schema::builtin()));
-    let ((cursor, _), _) = Cursor::read(recording, &reading).expect("messages");
+    let ((cursor, _), _) = Cursor::read(recording, &reading, None).expect("messages");
     cursor
 }
 
@@ -69,5 +69,56 @@ fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
             assert_eq!(known(&small), known(&whole), "at {n:?}");
         }
         assert_eq!(format!("{:?}", small.findings()), format!("{:?}", whole.findings()), "at {n:?}");
+    }
+}
+
+/// Streams with several types, whose resources change in turn.
+fn many_tracks(streams: usize, updates: usize) -> String {
+    const TYPES: [&str; 6] = ["cds", "eds", "lds", "rds", "sds", "ecds"];
+    let mut text = String::new();
+    for stream in 1..=streams {
+        let _ = writeln!(text, "node n{stream}\nstream {stream} delta-ads");
+        for kind in TYPES {
+            let _ = writeln!(text, "+0s {stream} > {kind} sub=[*]");
+        }
+    }
+    for update in 0..updates {
+        let stream = 1 + update % streams;
+        let (kind, name) = (TYPES[update / streams % TYPES.len()], update / streams / TYPES.len() % 20);
+        let _ =
+            writeln!(text, "+{}ms {stream} < {kind} n=n{update} [r{name}~{update}@{update}]", 10 + update);
+        let _ = writeln!(text, "+{}ms {stream} > {kind} n=n{update}", 10 + update);
+    }
+    text
+}
+
+#[test]
+fn checkpoints_share_what_did_not_change() {
+    let loaded = loaded(&many_tracks(50, 3000));
+    let store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
+    let mut store = Analysis::new(store, bounded(&Schema::builtin()));
+    let (last, frames) = loaded.frames.split_last().expect("frames");
+    frames.iter().for_each(|frame| store.handle(frame.clone()));
+    let before = store.checkpoint();
+    store.handle(last.clone());
+    let after = store.checkpoint();
+    let (own, whole) = (after.own_memory(Some(&before)), after.own_memory(None));
+    assert!(own * 8 < whole, "one message on one of 50 streams: {own} of {whole} bytes");
+}
+
+#[test]
+fn checkpoints_count_in_the_memory() {
+    const BUDGET: usize = 8 << 20;
+    let (_folder, path) = written(&many_tracks(20, 12_000), 100);
+    let mut cursor = read(&path, BUDGET);
+    let (memory, checkpoints) = cursor.memory();
+    // A copy of the state for each of 128 checkpoints took 300 MB.
+    assert!(memory < BUDGET * 2, "{memory} bytes, {checkpoints} of these for checkpoints");
+    assert!(checkpoints > 0);
+    // The cursor goes to each message that is held, by a short way.
+    for n in [cursor.before(), (cursor.before() + cursor.messages()) / 2, cursor.messages() - 1] {
+        let to = cursor.of_message(Seq(n)).expect("a message that is held");
+        cursor.seek(to);
+        assert_eq!(cursor.store().messages(), n);
     }
 }
