@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use xdscope_sources::observe::{ConnId, Pipeline, TapCopy};
 use xdscope_wire::Frame;
-use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::content::{Catalog, UsedContent, next_drop};
 use xdscope_wire::event::Time;
 
 use super::live::LiveState;
@@ -77,7 +77,7 @@ impl Recording {
         self.recorder.mark(&mut used);
         let used = self.catalog.retain(used);
         self.recorder.forget(&used);
-        self.drop_at = self.budget.max(self.catalog.memory() + self.budget / 2);
+        self.drop_at = next_drop(self.budget, self.catalog.memory());
     }
 
     /// Does what the first message would otherwise wait for.

@@ -9,7 +9,7 @@ use crate::store::{self, Store};
 use xdscope_schema::Schema;
 use xdscope_schema::links;
 use xdscope_wire::Frame;
-use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::content::{Catalog, UsedContent, next_drop};
 use xdscope_wire::event::Time;
 use xdscope_wire::xdstp::lists;
 
@@ -75,6 +75,14 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Estimates the memory of what the checkpoint does not share with an earlier one, in bytes.
+    ///
+    /// Takes time in proportion to the number of streams and types.
+    pub fn own_memory(&self, earlier: Option<&Checkpoint>) -> usize {
+        self.store.own_memory(earlier.map(|earlier| &earlier.store))
+            + self.lint.own_memory(earlier.map(|earlier| &earlier.lint))
+    }
+
     /// Marks the contents and names to which the checkpoint refers as used.
     fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
         self.store.mark(catalog, used);
@@ -124,21 +132,18 @@ impl Analysis {
     pub fn drop_old_now(&mut self, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
         let used = self.lint.drop_old(&mut self.store, mark);
         // Facts of open streams are never dropped: try again only after they have grown.
-        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
+        self.drop_at = next_drop(self.budget, self.memory());
         used
     }
 
-    /// Drops old facts like [`Analysis::drop_old`], but nothing to which a checkpoint refers.
+    /// Drops old facts like [`Analysis::drop_old_now`], but nothing to which a checkpoint refers.
     ///
     /// A checkpoint before the oldest message that is still held cannot be restored.
     pub fn drop_old_except<'a>(
         &mut self,
         checkpoints: impl Iterator<Item = &'a mut Checkpoint>,
         mark: impl FnOnce(&mut UsedContent),
-    ) -> Option<UsedContent> {
-        if !self.is_full() {
-            return None;
-        }
+    ) -> UsedContent {
         let mut checkpoints: Vec<&mut Checkpoint> = checkpoints.collect();
         let mut held = UsedContent::default();
         for checkpoint in &mut checkpoints {
@@ -147,10 +152,16 @@ impl Analysis {
         for checkpoint in checkpoints {
             checkpoint.retain_derived(&mut held);
         }
-        self.drop_old(|used| {
+        self.drop_old_now(|used| {
             *used = held;
             mark(used);
         })
+    }
+
+    /// Sets when old facts are dropped next: once those that are held, and `others` bytes of their
+    /// holder, have grown.
+    pub fn set_next_drop(&mut self, others: usize) {
+        self.drop_at = next_drop(self.budget, self.memory() + others);
     }
 
     /// Estimates the memory of all facts, in bytes.
@@ -180,13 +191,18 @@ impl Analysis {
 
     /// Whether the next [`Analysis::drop_old`] drops something.
     pub fn is_full(&self) -> bool {
-        self.memory() > self.drop_at || self.store.is_history_full()
+        self.is_full_beside(0)
+    }
+
+    /// Whether the facts take more than `--memory` allows beside `others` bytes of their holder.
+    pub fn is_full_beside(&self, others: usize) -> bool {
+        self.memory() + others > self.drop_at || self.store.is_history_full()
     }
 
     /// Drops the contents to which no fact refers, and returns those that are still in use.
     pub fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
         let used = self.lint.drop_unused(&mut self.store, mark);
-        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
+        self.drop_at = next_drop(self.budget, self.memory());
         used
     }
 

@@ -24,6 +24,7 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::Gone(_)
         | NodeState::NotAsked
         | NodeState::NotDumped
+        | NodeState::Static
         | NodeState::Ignored
         | NodeState::Elsewhere
         | NodeState::InFile

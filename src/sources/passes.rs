@@ -12,7 +12,7 @@ use crate::row_sink::Timeline;
 use xdscope_engine::store::Store;
 use xdscope_schema::Schema;
 use xdscope_wire::Frame;
-use xdscope_wire::content::{Catalog, MemoryBodies, UsedContent};
+use xdscope_wire::content::{Catalog, MemoryBodies, UsedContent, next_drop};
 use xdscope_wire::event::{Clock, Seq, Time};
 
 /// A source that can be read again from its start.
@@ -160,7 +160,7 @@ impl BoundedCatalog {
         let mut used = UsedContent::default();
         mark(&mut used);
         let used = self.catalog.retain(used);
-        self.drop_at = self.budget.max(self.catalog.memory() + self.budget / 2);
+        self.drop_at = next_drop(self.budget, self.catalog.memory());
         Some(used)
     }
 }

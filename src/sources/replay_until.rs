@@ -194,9 +194,13 @@ pub fn is_message(frame: &Frame) -> bool {
     matches!(frame.what, FramePayload::Message(_))
 }
 
+/// One part in this many of the memory is for contents that later ones are compared with.
+const COMPARED_DIVISOR: usize = 8;
+
 /// Creates a store that compares and checks resources with the descriptors of `schema`.
 pub fn store(options: store::Options, catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Store {
     let mut store = Store::new(catalog, clock, options);
+    store.catalog_mut().cache_compared(options.history / COMPARED_DIVISOR);
     store.set_meaning(Arc::new(store::SchemaSemantics::new(schema.clone())));
     store
 }

@@ -190,6 +190,9 @@ impl Open {
     pub const AUTHORITIES: &str = "xdscope-authorities";
     /// Metadata key of a client's stream: the client subscribes to referenced resources too.
     pub const FOLLOWS: &str = "xdscope-follows";
+    /// Metadata key of a dump with all clusters of its client: the names of those that are no
+    /// resources of the dump, as a JSON list. Static clusters are such clusters.
+    pub const OTHER_CLUSTERS: &str = "xdscope-other-clusters";
     /// Method of a connection that never had a stream. The [`End`] says why.
     pub const NOTHING: &str = "(connection)";
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::Finding;
 use xdscope_engine::nack::{RefusedResource, nack_groups, nack_report};
-use xdscope_engine::problems::{Problem, ProblemFact};
+use xdscope_engine::problems::{Problem, ProblemFact, problems_of};
 use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use xdscope_present::body_comparison::BodyComparison;
 use xdscope_present::text::{markdown, shell_word};
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         };
         return Err(CliError::new(Exit::No, what).next(format!("xdscope status {}", shell_word(name))));
     };
-    let identity = Identity::of(&problem);
+    let of_script = of_first_node(&problem, &facts);
+    let identity = Identity::of(&of_script);
     let findings = &selected.findings;
     let bug = BugReport { problem: &problem, findings, facts: &facts, schema: &schema, form };
     let mut text = bug.text();
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         refused,
     };
     let busy = Busy::start("looking for the messages that show the problem", global, io);
-    let reproduction = parts.find(&problem, &streams, &identity);
+    let reproduction = parts.find(&of_script, &streams, &identity);
     drop(busy);
     script_section(&mut text, reproduction.as_ref(), name);
     let file = output_file::named(args.output.as_deref());
@@ -107,6 +108,14 @@ fn check_flags(args: &ExportArgs) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Returns a problem as the messages of the first of its nodes show it.
+fn of_first_node(problem: &ProblemFact, facts: &Analysis) -> ProblemFact {
+    let alone = problems_of(facts, facts.findings(), None, |stream, _| stream == problem.stream);
+    let is_same = |of: &ProblemFact| (of.kind, of.at) == (problem.kind, problem.at);
+    let alone = alone.into_iter().filter(|_| !problem.others.is_empty()).find(is_same);
+    alone.unwrap_or_else(|| problem.clone())
 }
 
 /// Returns the streams of the client that has a problem.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use xdscope_schema::redact::Redactor;
 use xdscope_sources::{BoundedCatalog, DecodingGaps, FrameSink, SchemaCodec, SourceFormat};
-use xdscope_wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent};
+use xdscope_wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent, next_drop};
 use xdscope_wire::event::Time;
 use xdscope_wire::text::plural;
 use xdscope_wire::{End, Frame, FramePayload, GapCause, Intervention, Message, Open, clean_open};
@@ -108,7 +108,7 @@ impl FrameSink for RedactSink<'_> {
             let used = self.clean.catalog.retain(used);
             self.writer.forget(&used);
             self.gaps.forget(&used);
-            self.clean.drop_at = self.clean.catalog.memory() + self.budget / 4;
+            self.clean.drop_at = next_drop(self.budget / 2, self.clean.catalog.memory());
         }
         self.from.drop_old(mark)
     }

@@ -20,11 +20,10 @@ use crate::cli::terminal::io::Io;
 
 pub(crate) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let timers = &args.source.timers;
-    let folded = source::fold_any(&args.source, global, io, |catalog, clock, schema: &_| InfoSink {
-        store: xdscope_sources::store(offline::options(timers), catalog, clock, schema),
-        gaps: DecodingGaps::new(schema),
-        kinds: BTreeMap::new(),
-        rows: 0,
+    let folded = source::fold_any(&args.source, global, io, |catalog, clock, schema: &_| {
+        let mut store = xdscope_sources::store(offline::options(timers), catalog, clock, schema);
+        store.keep_states_only();
+        InfoSink { store, gaps: DecodingGaps::new(schema), kinds: BTreeMap::new() }
     })?;
     offline::say(&folded.notices, global, io);
     if let Err(error) = folded.check_content() {
@@ -74,13 +73,11 @@ pub(crate) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     Ok(Exit::Yes)
 }
 
-/// A fold that counts messages and contents.
+/// A fold that counts messages and contents. It keeps no rows, and reads no content again.
 struct InfoSink {
     store: Store,
     gaps: DecodingGaps,
     kinds: BTreeMap<MessageKind, u64>,
-    /// Rows that were counted.
-    rows: usize,
 }
 
 impl FrameSink for InfoSink {
@@ -91,12 +88,9 @@ impl FrameSink for InfoSink {
     fn handle(&mut self, frame: Frame) {
         self.gaps.note(&frame, self.store.catalog());
         self.store.handle(frame);
-        for row in self.rows..self.store.rows() {
-            if let Some((Some(_), kind)) = self.store.kind_of(row) {
-                *self.kinds.entry(kind).or_default() += 1;
-            }
+        if let Some(kind) = self.store.latest_kind() {
+            *self.kinds.entry(kind).or_default() += 1;
         }
-        self.rows = self.store.rows();
     }
 
     fn advance(&mut self, now: Time) {
@@ -104,7 +98,15 @@ impl FrameSink for InfoSink {
     }
 
     fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
-        let used = FrameSink::drop_old(&mut self.store, mark)?;
+        if !self.store.is_over_budget() {
+            return None;
+        }
+        // Contents make room first: ended streams are lines of the output.
+        let mut used = self.store.drop_unused(&mut *mark);
+        let has_ended = self.store.open_stream_ids().count() < self.store.stream_ids().len();
+        if has_ended && self.store.memory() > self.store.budget() / 2 {
+            used = self.store.drop_old_facts(mark);
+        }
         self.gaps.forget(&used);
         Some(used)
     }

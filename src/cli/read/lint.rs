@@ -16,6 +16,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::Clock;
 use xdscope_wire::text::plural;
 
+use crate::app::process::open;
 use crate::cli::args::{Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
@@ -26,9 +27,6 @@ use crate::cli::source;
 use crate::cli::source::select::Picked;
 use crate::cli::source::{offline, schema_flags};
 use crate::cli::terminal::io::{Io, Style};
-
-/// Size limit of a bootstrap in bytes.
-const MAX_BOOTSTRAP_BYTES: u64 = 16 << 20;
 
 pub(crate) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     args.rule.iter().try_for_each(|pattern| known(pattern))?;
@@ -66,10 +64,10 @@ pub(crate) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let wanted = about.filter_map(|at| lint.findings().get(at)).filter(|finding| wanted(args, finding));
     let mut findings: Vec<Finding> = wanted.cloned().collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
-    let mut problems = problems::problems(&store, &findings);
+    let mut problems = problems::problems_of(&store, &findings, None, |stream, _| picked.has(stream));
     // `--rule` asks about rules, not about states that broke none.
     let is_wanted = |problem: &ProblemFact| args.rule.is_empty() || !problem.findings.is_empty();
-    problems.retain(|problem| picked.has(problem.stream) && is_wanted(problem));
+    problems.retain(is_wanted);
     print(args, &source, &Report { findings, problems, store: &store }, global, io)
 }
 
@@ -83,12 +81,11 @@ pub(crate) fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, 
     }
     let path = offline::find(source, io)?;
     let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
-    let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BOOTSTRAP_BYTES);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if !small || !text(ending) {
+    if !text(ending) {
         return Ok(None);
     }
-    let read = std::fs::read_to_string(&path).ok();
+    let read = open::bootstrap(&path).ok();
     Ok(read.and_then(|text| Bootstrap::read(&text)))
 }
 

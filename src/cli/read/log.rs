@@ -19,7 +19,7 @@ use xdscope_present::json;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::shell_word;
 use xdscope_schema::{FieldNames, Schema};
-use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline as _};
+use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline};
 use xdscope_wire::event::{Clock, Dir, Time};
 use xdscope_wire::text::{latency, plural, size, time_of_day, type_label};
 
@@ -129,34 +129,55 @@ fn say_none(store: &Store, io: &mut Io<'_>) {
 }
 
 /// Writes rows while the source is read: when memory is full, and at the end.
+///
+/// The rules cost as much as all else. Only the line about problems needs them, and the last rows
+/// are asked for without it.
 fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) -> Result<Exit, CliError> {
+    if args.tail.is_some() || global.quiet || !args.format.is_text() {
+        return write_rows(args, global, io, out, |store, _| store, |store, _, _| store);
+    }
+    let begin = |store, schema: &Arc<Schema>| Analysis::new(store, analysis::rules(schema));
+    write_rows(args, global, io, out, begin, |facts, picked, io| {
+        let (store, lint) = facts.into_parts();
+        let selection = format!("{}{}", shell_word(&args.source.source), args.rows.streams.again());
+        select::say_problems((&store, lint.findings()), picked, &selection, io);
+        store
+    })
+}
+
+/// Writes the rows of facts that `begin` makes. `end` returns their store.
+fn write_rows<T: Timeline>(
+    args: &LogArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+    out: &mut dyn Write,
+    begin: impl FnOnce(Store, &Arc<Schema>) -> T,
+    end: impl FnOnce(T, &Picked, &mut Io<'_>) -> Store,
+) -> Result<Exit, CliError> {
     let mut log = Log::new(args, global, io, &mut *out)?;
     let filter = log.filter.clone();
     let mut left_out = 0;
     let folded = source::fold(&args.source, global, io, |catalog, clock, schema: &Arc<Schema>| {
         let store = xdscope_sources::store(offline::options(&args.source.timers), catalog, clock, schema);
-        let (log, left_out, schema, rules) = (&mut log, &mut left_out, schema.clone(), schema.clone());
-        let show = move |facts: &Analysis, rows: Range<usize>| match args.ladder {
+        let facts = begin(store, schema);
+        let (log, left_out, schema) = (&mut log, &mut left_out, schema.clone());
+        let show = move |facts: &T, rows: Range<usize>| match args.ladder {
             // A ladder is drawn as a whole.
             true => *left_out = rows.end,
             // Nodes that are not known yet have no rows.
             false => {
-                if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts) {
-                    log.take(facts, &schema, &picked, rows);
+                if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts.store()) {
+                    log.take(facts.store(), &schema, &picked, rows);
                 }
             }
         };
-        RowSink::new(Analysis::new(store, analysis::rules(&rules)), show)
+        RowSink::new(facts, show)
     })?
     .with_messages()?;
     let schema = folded.schema.clone();
     let (facts, shown) = folded.facts.into_parts();
-    let (store, lint) = facts.into_parts();
-    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
-    if !global.quiet && args.format.is_text() {
-        let selection = format!("{}{}", shell_word(&args.source.source), args.rows.streams.again());
-        select::say_problems((&store, lint.findings()), &picked, &selection, io);
-    }
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), facts.store())?;
+    let store = end(facts, &picked, io);
     let printed = match args.ladder {
         true => log.ladder(&store, &schema, &picked)?,
         false => {
@@ -291,6 +312,9 @@ impl<'a> Log<'a> {
     pub(crate) fn take(&mut self, store: &Store, schema: &Arc<Schema>, picked: &Picked, rows: Range<usize>) {
         self.begin(picked);
         let contents = Contents { store, schema };
+        if let (Some(most), false, None) = (self.args.tail, self.is_live, self.passed) {
+            return self.take_last(most, rows, picked, &contents);
+        }
         for fact in rows.filter_map(|row| store.row(row)) {
             if self.result.is_err() {
                 return;
@@ -312,6 +336,20 @@ impl<'a> Log<'a> {
                 }
             }
         }
+    }
+
+    /// Takes the last rows that match, from the end on. Earlier rows are not even read.
+    fn take_last(&mut self, most: usize, rows: Range<usize>, picked: &Picked, contents: &Contents<'_>) {
+        let is_wanted = |fact: &MessageFact| {
+            fact.at >= self.since
+                && picked.has(fact.stream)
+                && self.filter.message_with(fact, contents.store, contents)
+        };
+        let last = rows.rev().filter_map(|row| contents.store.row(row)).filter(is_wanted).take(most);
+        let last: Vec<MessageFact> = last.collect();
+        let excess = (self.tail.len() + last.len()).saturating_sub(most);
+        self.tail.drain(..excess);
+        self.tail.extend(last.into_iter().rev());
     }
 
     fn begin(&mut self, picked: &Picked) {

@@ -274,7 +274,7 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
         None => match state(graph, link.kind, &link.name) {
             // The source follows.
             Some(NodeState::Elsewhere | NodeState::InFile) => String::new(),
-            Some(state @ NodeState::NotDumped) => state.word().to_owned(),
+            Some(state @ (NodeState::NotDumped | NodeState::Static)) => state.word().to_owned(),
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
             _ => "neither requested nor sent".to_owned(),
         },

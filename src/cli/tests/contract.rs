@@ -270,6 +270,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
         &["status", "tests/fixtures/cli/absent-routes.xds", "-o", "json"],
         &["get", "tests/fixtures/cli/absent-routes.xds", "lds", "-o", "json"],
+        &["get", "tests/fixtures/views/owed-removal.xds", "eds", "-o", "json"],
         // Between a request with an old nonce and its successor.
         &["get", "tests/fixtures/scripts/S-09.xds", "--subscriptions", "--at", "#7", "-o", "json"],
     ] {

@@ -25,6 +25,30 @@ fn adds_descriptors_of_proto_files_and_sets() {
 }
 
 #[test]
+fn proto_files_are_text_of_a_limited_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.proto");
+    let list = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        run(&["descriptors", "list", "acme.v1", "--proto", path.to_str().unwrap()])
+    };
+    let marked = list(&[b"\xef\xbb\xbf", PROTO.as_bytes()].concat());
+    assert_eq!(marked.out, "FROM  MESSAGE\nuser  acme.v1.Widget\n", "{}", marked.err);
+    let refused = |content: &[u8]| {
+        let refused = list(content);
+        assert_eq!(refused.exit, Exit::Unreadable);
+        refused.err
+    };
+    let values: String = (1..60_000).map(|n| format!("V{n} = {n};\n")).collect();
+    let many = refused(format!("{PROTO}\nenum E {{ ZERO = 0;\n{values}}}").as_bytes());
+    assert!(many.contains("a.proto: the .proto files have more than 50000 declarations"), "{many}");
+    assert!(many.contains("makes a set for --protoset"), "{many}");
+    let long = refused(format!("{PROTO}\n// {}", "a".repeat(16 << 20)).as_bytes());
+    assert!(long.contains("the .proto files are longer than 16 MB"), "{long}");
+    assert!(refused(b"\xff\xfes\0").contains("the text is in UTF-16, and must be in UTF-8"));
+}
+
+#[test]
 fn check_lists_types_without_a_descriptor() {
     // An Any of acme.v1.Widget with a name.
     let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";

@@ -1,12 +1,30 @@
 //! Tests of `info`, and of files that are found by name.
 
-use super::{Environment, Exit, TOUR, objects, run, script_file, show};
+use super::{Environment, Exit, GATEWAY, TOUR, objects, run, script_file, show};
 
 #[test]
 fn describes_a_file() {
     insta::assert_snapshot!(show(&["info", TOUR]));
     let streams = objects(&["info", TOUR, "-o", "jsonl"]);
     assert_eq!(streams.iter().map(|stream| &stream["stream"]).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+/// `info` keeps no rows, but counts the messages that `log` prints.
+#[test]
+fn counts_the_kinds_of_rows() {
+    for file in [TOUR, GATEWAY] {
+        let mut kinds = std::collections::BTreeMap::new();
+        for row in objects(&["log", file, "-o", "jsonl"]).iter().filter(|row| !row["n"].is_null()) {
+            *kinds.entry(row["kind"].as_str().expect("a kind").to_owned()).or_insert(0) += 1;
+        }
+        let text = run(&["info", file]).out;
+        let line = text.lines().find(|line| line.starts_with("messages")).expect("a line of messages");
+        for (kind, count) in &kinds {
+            let counted = format!(" {count} {kind}");
+            assert!(line.split(", ").any(|part| format!(" {part}").ends_with(&counted)), "{kinds:?}: {line}");
+        }
+        assert_eq!(line.split(", ").count(), kinds.len(), "{line}");
+    }
 }
 
 #[test]
@@ -21,6 +39,32 @@ fn describes_a_file_that_status_cannot_read() {
     assert_eq!((output.exit, output.out.as_str()), (Exit::Unreadable, ""), "{}", output.err);
     assert!(output.err.contains("can't be read"), "{}", output.err);
     assert_eq!(run(&["info", path]).exit, Exit::Yes, "what is known of it can be asked");
+}
+
+/// A byte order mark in front of a text changes nothing.
+#[test]
+fn texts_may_begin_with_a_byte_order_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let raw = dir.path().join("raw.jsonl");
+    run(&["export", TOUR, "--to", "raw", "--output", raw.to_str().unwrap(), "-q"]);
+    let fixtures = "tests/fixtures/cli";
+    let sources = ["config_dump.json", "csds.json", "resources/clusters.yaml", "nack-and-nonce.xds"];
+    let sources = sources.map(|name| format!("{fixtures}/{name}"));
+    for source in sources.iter().map(String::as_str).chain([TOUR, raw.to_str().unwrap()]) {
+        let text = std::fs::read(source).unwrap();
+        let name = std::path::Path::new(source).file_name().unwrap();
+        let (marked, wide) = (dir.path().join("marked"), dir.path().join("wide"));
+        for (folder, mark) in [(&marked, &b"\xef\xbb\xbf"[..]), (&wide, b"\xff\xfe")] {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(name), [mark, &text].concat()).unwrap();
+        }
+        let (plain, marked) = (run(&["get", source]), run(&["get", marked.join(name).to_str().unwrap()]));
+        assert_eq!((plain.exit, plain.out), (marked.exit, marked.out), "{source}: {}", marked.err);
+        let refused = run(&["get", wide.join(name).to_str().unwrap()]);
+        assert_eq!(refused.exit, Exit::Unreadable, "{source}");
+        assert!(refused.err.contains("the text is in UTF-16, and xdscope reads UTF-8"), "{}", refused.err);
+        assert!(refused.err.contains("next   iconv -f UTF-16 -t UTF-8 "), "{}", refused.err);
+    }
 }
 
 #[test]

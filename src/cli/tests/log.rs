@@ -35,6 +35,22 @@ fn prints_selected_rows() {
 }
 
 #[test]
+fn tail_is_the_end_of_all_rows() {
+    for args in [&[][..], &["--filter", "type:cds"], &["--stream", "#2"], &["--since", "30s"]] {
+        let args = [&["log", TOUR, "-o", "jsonl"], args].concat();
+        let all = run(&args).out;
+        let all: Vec<&str> = all.lines().collect();
+        assert!(all.len() > 2, "{args:?}");
+        for n in [1, 2, all.len(), 100] {
+            let tail = run(&[&args[..], &["--tail", &n.to_string()]].concat());
+            let wanted = &all[all.len().saturating_sub(n)..];
+            assert_eq!(tail.out.lines().collect::<Vec<_>>(), wanted, "{args:?} {n}");
+        }
+    }
+    assert_eq!(run(&["log", TOUR, "--tail", "2"]).err, "", "the line about problems needs the rules");
+}
+
+#[test]
 fn notes_content_beyond_the_memory_limit() {
     use std::fmt::Write as _;
     let mut script = String::from("node a\nstream 1 ads\n1 > cds\n");

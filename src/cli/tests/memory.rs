@@ -136,6 +136,29 @@ fn verbs_print_the_same_with_little_memory() {
     }
 }
 
+/// Sources that are in memory as a whole are refused, with the value that is enough.
+#[test]
+fn whole_sources_beyond_memory_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.xds");
+    let lines = "< cds v=1 n=1 [a b c d]\n".repeat(30_000);
+    std::fs::write(&path, format!("stream 1 ads\n{lines}")).expect("a file");
+    let path = path.to_str().expect("a name");
+    let mut enough = String::new();
+    for verb in [&["status", path][..], &["log", path], &["lint", path, "--expect"]] {
+        let refused = run(&[verb, &["--memory", SMALL]].concat());
+        assert_eq!((refused.exit, refused.out.as_str()), (Exit::Unreadable, ""), "{}", refused.err);
+        assert!(
+            refused.err.contains("cannot read")
+                && refused.err.contains("of memory, and the limit is 67.1 MB")
+        );
+        let (_, next) = refused.err.split_once("next   --memory ").expect("the next step");
+        enough = next.trim().to_owned();
+    }
+    let read = run(&["log", path, "--tail", "1", "--memory", &enough]);
+    assert_eq!(read.exit, Exit::Yes, "{enough}: {}", read.err);
+}
+
 #[test]
 fn raw_jsonl_is_read_with_little_memory() {
     let (folder, path) = large();

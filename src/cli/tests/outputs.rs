@@ -77,6 +77,28 @@ fn force_replaces_files_and_never_a_file_that_is_written() {
     assert!(matches!(&refused[..], [text] if text.contains("is not a recording")), "{refused:?}");
 }
 
+/// A link of another user must not choose what `--force` replaces.
+#[test]
+fn force_replaces_nothing_through_a_link_to_another_folder() {
+    let (folder, path) = recording();
+    let other = tempfile::tempdir().expect("a folder");
+    let link = other.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let refused = refusals(&link, &["--force"]);
+    assert_eq!(refused.len(), WRITERS.len());
+    for text in refused {
+        assert!(text.contains("the path is a link to") && text.contains("in another folder"), "{text}");
+        assert!(text.contains("next   --output with the file itself"), "{text}");
+    }
+    let lock = recording_file::claim(&path, Replaces::Recordings).expect("a lock");
+    let refused = refusals(&link, &["--force"]);
+    assert!(refused.iter().all(|text| text.contains("another xdscope is writing the file")), "{refused:?}");
+    drop(lock);
+    let beside = folder.path().join("link");
+    std::os::unix::fs::symlink("a.xdsrec", &beside).expect("a link");
+    assert!(refusals(&beside, &["--force"]).is_empty());
+}
+
 #[test]
 fn pages_replace_pages_and_no_recording() {
     let (folder, path) = recording();

@@ -70,6 +70,31 @@ fn sessions_are_listed_named_opened_and_removed() {
     assert_eq!(sessions(&[]).err, "xdscope: no session is kept; xdscope demo records one\n");
 }
 
+/// A word with `*` stands for several sessions only where it is one.
+#[test]
+fn globs_of_sessions_remove_no_session_by_surprise() {
+    let dir = two_sessions();
+    let sessions = |args: &[&str]| at(dir.path()).run(&[&["sessions"], args].concat());
+    let count = || sessions(&["-o", "name"]).out.lines().count();
+    for name in ["*", "a*b", "a\nb"] {
+        let refused = sessions(&["name", "last", name]);
+        assert!(refused.exit == Exit::Usage && refused.err.contains("not a name of a session"), "{name:?}");
+    }
+    for all in ["*", "**"] {
+        let refused = sessions(&["remove", all, "--yes"]);
+        assert!(refused.exit == Exit::Usage && refused.err.contains("stands for every session"), "{all}");
+        assert!(refused.err.contains("next   xdscope sessions remove 'session-*' --yes"), "{}", refused.err);
+    }
+    assert_eq!(count(), 2);
+    // A name that an earlier version gave.
+    let state = dir.path().join("xdscope");
+    std::fs::copy(state.join("session-20260302-140208.xdsrec"), state.join("session-*.xdsrec")).unwrap();
+    assert_eq!(sessions(&["remove", "session-*", "--yes"]).exit, Exit::Yes);
+    assert_eq!(count(), 2, "the session of this name only");
+    assert_eq!(sessions(&["remove", "session-*", "--yes"]).exit, Exit::Yes);
+    assert_eq!(count(), 0);
+}
+
 #[test]
 fn replay_without_a_file_opens_the_last_session_and_says_which() {
     let dir = two_sessions();

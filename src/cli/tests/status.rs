@@ -111,6 +111,69 @@ fn healthy_config_dump_is_no_problem() {
     assert!(!findings.out.contains("delta-version-empty"), "{}", findings.out);
 }
 
+/// A config dump with a route to a static cluster, and one to a cluster that the client lacks.
+const ABSENT_CLUSTER_DUMP: &str = "tests/fixtures/cli/absent_cluster_dump.json";
+
+#[test]
+fn route_of_a_dump_to_an_absent_cluster_is_a_problem() {
+    let status = run(&["status", ABSENT_CLUSTER_DUMP]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::No, Some("1 problem")), "{}", status.out);
+    let line = status.out.lines().nth(1).unwrap();
+    let text = "server: route shop points to cluster gone, which the client does not have";
+    assert!(line.starts_with("WARN  edge-1 RDS") && line.ends_with(text), "{line}");
+    let tree = run(&["get", ABSENT_CLUSTER_DUMP, "-o", "tree"]).out;
+    assert!(tree.contains("CDS xds  static") && tree.contains("CDS gone  dangling: not in CDS"), "{tree}");
+}
+
+/// The clusters of routes are static, warm, are fetched on demand, or are chosen by requests.
+#[test]
+fn healthy_routes_of_a_dump_are_no_problem() {
+    let dump = "tests/fixtures/cli/healthy_routes_dump.json";
+    let status = run(&["status", dump]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::Yes, Some("no problems")), "{}", status.out);
+    let tree = run(&["get", dump, "-o", "tree"]).out;
+    assert!(tree.contains("CDS xds  static") && !tree.contains("dangling"), "{tree}");
+}
+
+/// A dump may have no clusters, those whose names match, or chosen fields. Clusters on demand come
+/// later.
+#[test]
+fn dump_that_may_lack_clusters_says_nothing_of_routes() {
+    let text = std::fs::read_to_string(ABSENT_CLUSTER_DUMP).unwrap();
+    let dump: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut dump = dump.clone();
+        dump["configs"].as_array_mut().unwrap().iter_mut().for_each(change);
+        dump
+    };
+    let is = |config: &serde_json::Value, name: &str| config["@type"].as_str().unwrap().ends_with(name);
+    let without_section = changed(&|config| {
+        if is(config, "ClustersConfigDump") {
+            *config = serde_json::json!({ "@type": "type.googleapis.com/envoy.admin.v3.SecretsConfigDump" });
+        }
+    });
+    let selected = changed(&|config| {
+        config.as_object_mut().unwrap().remove("static_clusters");
+    });
+    let masked = changed(&|config| {
+        let fields = config.as_object_mut().unwrap();
+        ["bootstrap", "static_clusters", "version_info"].iter().for_each(|name| _ = fields.remove(*name));
+    });
+    let on_demand = changed(&|config| {
+        if is(config, "ListenersConfigDump") {
+            let filter = serde_json::json!({ "odcds": { "source": { "ads": {} } } });
+            config["static_listeners"] = serde_json::json!([{ "listener": { "filter": filter } }]);
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config_dump.json");
+    for dump in [&without_section, &selected, &masked, &on_demand] {
+        std::fs::write(&file, dump.to_string()).unwrap();
+        let status = run(&["status", file.to_str().unwrap()]);
+        assert_eq!(status.out.lines().next(), Some("no problems"), "{dump}: {}", status.out);
+    }
+}
+
 /// A config dump with active and warming resources, and without endpoints.
 const CLUSTERS_DUMP: &str = "tests/fixtures/cli/clusters_dump.json";
 

@@ -1,9 +1,9 @@
 //! Envoy's config dump, which has a section for each type.
 //!
 //! Reads the resources from xDS (`dynamic_...`). Skips the resources from the bootstrap
-//! (`static_...`).
+//! (`static_...`), but for the names of its clusters, to which routes refer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -94,7 +94,7 @@ pub(super) fn is_section(url: &str) -> bool {
 /// Reads the client of a config dump.
 pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
     let mut client = DumpClient::default();
-    for config in list(&dump["configs"]) {
+    for config in configs(dump) {
         let Some(url) = config["@type"].as_str() else { continue };
         let message = url.rsplit('/').next().unwrap_or_default();
         let message = message.split('.').skip_while(|part| !part.ends_with("ConfigDump")).collect::<Vec<_>>();
@@ -120,7 +120,81 @@ pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
         client.entries.retain(|entry| !eds(entry) || names.contains(&*entry.name));
     }
     client.merge();
+    client.other_clusters = other_clusters(dump, &client);
     client
+}
+
+/// Returns the clusters that the client has besides the resources of its dump: static ones, and
+/// those whose content is invalid.
+///
+/// Returns `None` if the dump may lack clusters. A client that fetches clusters on demand, for
+/// resources that are not in its session, may lack any cluster.
+fn other_clusters(dump: &Value, client: &DumpClient) -> Option<Vec<String>> {
+    let section = clusters_section(dump)?;
+    let all: HashSet<&str> = clusters_of(section).filter_map(|cluster| cluster["name"].as_str()).collect();
+    let lists = ["static_listeners", "ecds_filters"];
+    let mut unread =
+        configs(dump).flat_map(|config| lists.into_iter().flat_map(move |name| list(field(config, name))));
+    if !has_all_clusters(dump, section, &all) || unread.any(fetches_clusters) {
+        return None;
+    }
+    let is_resource = |entry: &&DumpEntry| {
+        let mut contents = [&entry.active, &entry.warming].into_iter().flatten();
+        kind_of(entry) == Some(Kind::Cds) && contents.any(|content| content.any.is_some())
+    };
+    let resources: HashSet<&str> =
+        client.entries.iter().filter(is_resource).map(|entry| &*entry.name).collect();
+    let mut others: Vec<String> = all.difference(&resources).map(|name| (*name).to_owned()).collect();
+    others.sort_unstable();
+    Some(others)
+}
+
+/// Whether the section has all clusters of the client: those of the bootstrap, which
+/// `/config_dump?name_regex=...` leaves out. Without a bootstrap the fields were chosen
+/// (`/config_dump?mask=...`), unless the version or both lists are among them.
+fn has_all_clusters(dump: &Value, section: &Value, names: &HashSet<&str>) -> bool {
+    let bootstrap = configs(dump).map(|config| field(config, "bootstrap")).find(|of| of.is_object());
+    let Some(bootstrap) = bootstrap else {
+        let has = |name: &str| !field(section, name).is_null();
+        return has("version_info") || (has("static_clusters") && has("dynamic_active_clusters"));
+    };
+    let clusters = list(field(field(bootstrap, "static_resources"), "clusters")).iter();
+    let mut stated = clusters.filter_map(|cluster| cluster["name"].as_str());
+    stated.all(|name| names.contains(name))
+}
+
+/// Whether a listener or filter has a source of clusters that are fetched on demand.
+fn fetches_clusters(item: &Value) -> bool {
+    let mut open = vec![item];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                if ["odcds", "odcds_config"].iter().any(|name| !field(value, name).is_null()) {
+                    return true;
+                }
+                open.extend(fields.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn configs(dump: &Value) -> impl Iterator<Item = &Value> {
+    list(&dump["configs"]).iter()
+}
+
+fn clusters_section(dump: &Value) -> Option<&Value> {
+    let is_clusters =
+        |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
+    configs(dump).find(is_clusters)
+}
+
+/// Returns the clusters in a section of a dump, of all lists.
+fn clusters_of(section: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters"];
+    lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"))
 }
 
 fn kind_of(entry: &DumpEntry) -> Option<Kind> {
@@ -132,13 +206,7 @@ fn kind_of(entry: &DumpEntry) -> Option<Kind> {
 ///
 /// Returns `None` if the dump has no clusters.
 fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
-    let is_clusters =
-        |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
-    let section = list(&dump["configs"]).iter().find(is_clusters)?;
-    let lists = ["static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters"];
-    let clusters =
-        lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"));
-    let eds = clusters.filter(|cluster| cluster["type"] == "EDS");
+    let eds = clusters_of(clusters_section(dump)?).filter(|cluster| cluster["type"] == "EDS");
     let names = eds.filter_map(|cluster| {
         let service = field(field(cluster, "eds_cluster_config"), "service_name").as_str();
         service.filter(|name| !name.is_empty()).or_else(|| cluster["name"].as_str())

@@ -60,6 +60,9 @@ pub struct DumpClient {
     pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
     /// The resources of the client.
     pub entries: Vec<DumpEntry>,
+    /// The names of the client's other clusters: static ones, and those with an invalid content.
+    /// `None` if the dump may lack clusters, or if the client fetches clusters on demand.
+    pub other_clusters: Option<Vec<String>>,
 }
 
 /// A resource of a client.

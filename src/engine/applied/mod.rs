@@ -30,6 +30,7 @@ pub use dump::{
     Dump, DumpClient, DumpContent, DumpEntry, DumpNotice, DumpOrigin, DumpRefusal, DumpResourceError,
     DumpedResource,
 };
+pub(crate) use session::other_clusters;
 
 /// A file that is not a dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

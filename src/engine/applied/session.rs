@@ -5,9 +5,13 @@
 //! unacknowledged response with the warming resources. Times are unknown. A type without resources
 //! and version is left out: the client has not requested the type, so nobody owes anything.
 
+use std::collections::HashSet;
+
+use serde_json::Value;
+
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
-use xdscope_wire::event::{Code, Method, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{Code, Kind, Method, StreamId, Time, TypeUrl};
 use xdscope_wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
@@ -27,7 +31,12 @@ impl Dump {
             session.open(self.origin, name, client);
             let node = client.node.clone().unwrap_or_default();
             let mut node = Some(node.as_slice());
-            for (type_url, version) in &client.types {
+            let mut types: Vec<_> = client.types.iter().collect();
+            if client.other_clusters.is_some() {
+                // The clusters are known before the routes that refer to them.
+                types.sort_by_key(|(type_url, _)| rank(type_url));
+            }
+            for (type_url, version) in types {
                 let entries: Vec<&DumpEntry> =
                     client.entries.iter().filter(|entry| entry.type_url == *type_url).collect();
                 let version = version.as_deref().unwrap_or_default();
@@ -59,10 +68,15 @@ impl SessionWriter<'_> {
             node_hint: client.node.clone(),
             ..Open::default()
         };
+        let mut open = self.catalog.clean_open(open);
+        if let Some(clusters) = &client.other_clusters {
+            // Names of resources stay as they are, too.
+            open.metadata.push((Open::OTHER_CLUSTERS.into(), Value::from(clusters.clone()).to_string()));
+        }
         self.out.push(Frame {
             at: Time::ZERO,
             stream: self.stream,
-            what: FramePayload::Open(Box::new(self.catalog.clean_open(open))),
+            what: FramePayload::Open(Box::new(open)),
         });
     }
 
@@ -153,6 +167,19 @@ impl SessionWriter<'_> {
         };
         self.say(MessageShape::DeltaRequest, &request.encode(true));
     }
+}
+
+/// Returns the names of the clusters that the client of a dump has besides the resources of the
+/// dump. `None` if the dump may lack clusters, and for other streams.
+pub(crate) fn other_clusters(open: &Open) -> Option<HashSet<String>> {
+    serde_json::from_str(open.fact(Open::OTHER_CLUSTERS)?).ok()
+}
+
+/// Returns the place of a type: clusters first, then what leads to routes.
+fn rank(type_url: &TypeUrl) -> usize {
+    let kinds = [Kind::Cds, Kind::Lds, Kind::Srds, Kind::Rds];
+    let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+    kinds.iter().position(|of| Some(*of) == kind).unwrap_or(kinds.len())
 }
 
 /// Whether the text of a rejection states the resource: first, or in the format of a known client.

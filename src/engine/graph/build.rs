@@ -1,5 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
+use crate::applied::other_clusters;
 use crate::store::{Store, StreamsSnapshot, Wildcard};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, StreamId, Variant};
@@ -55,7 +56,10 @@ impl GraphBuilder {
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
         let servers = servers::of_streams(store, streams);
         let (is_dump, unseen) = (snapshot.is_dump(), unseen_kinds(store, streams));
-        let graph = Graph { warming, has_unseen_clusters, is_dump, unseen, servers, ..Graph::default() };
+        let dumped = streams.iter().find_map(|stream| store.engine().stream(*stream));
+        let other_clusters = dumped.and_then(|stream| other_clusters(&stream.open));
+        let facts = Graph { warming, has_unseen_clusters, is_dump, unseen, servers, ..Graph::default() };
+        let graph = Graph { other_clusters, ..facts };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 

@@ -80,7 +80,8 @@ impl Graph {
             NodeState::Gone(_) => true,
             NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
             NodeState::NotAsked | NodeState::Ignored | NodeState::Dangling => {
-                self.sent.contains(&Kind::Cds) && !self.has_unseen_clusters
+                let has_all = self.other_clusters.is_some();
+                has_all || (self.sent.contains(&Kind::Cds) && !self.has_unseen_clusters)
             }
             _ => false,
         };

@@ -198,6 +198,8 @@ pub struct Graph {
     has_unseen_clusters: bool,
     /// Whether the graph is of the dump of a client, which has no requests.
     is_dump: bool,
+    /// The clusters of the client that are not among the resources of its dump, if all are known.
+    other_clusters: Option<HashSet<String>>,
     /// Types of which the client may have resources that were not recorded.
     unseen: HashSet<Kind>,
     /// Nodes to which an update without a verdict refers: they are no orphans.

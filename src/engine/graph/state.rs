@@ -62,6 +62,8 @@ pub enum NodeState {
     NotAsked,
     /// Referenced, and not in the dump of the client, which may leave out the type.
     NotDumped,
+    /// Referenced, and a static cluster, as the dump of the client says.
+    Static,
     /// Referenced and not there, while the client has an alternative of the name
     /// (`docs/protocol.md#k-29`).
     Replaced,
@@ -172,6 +174,7 @@ impl NodeState {
             NodeState::Dangling
                 | NodeState::NotAsked
                 | NodeState::NotDumped
+                | NodeState::Static
                 | NodeState::Replaced
                 | NodeState::Ignored
                 | NodeState::Elsewhere
@@ -205,6 +208,7 @@ impl NodeState {
             NodeState::Gone(state) => state.word(),
             NodeState::NotAsked => "not asked for",
             NodeState::NotDumped => "not in the dump",
+            NodeState::Static => "static",
             NodeState::Replaced => "served by the alternative",
             NodeState::Ignored => "ignored",
             NodeState::Elsewhere => "unknown: not behind this tap",
@@ -247,10 +251,15 @@ impl Graph {
         let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
         let is_unasked = node.state == NodeState::NotAsked;
+        let is_undumped = node.state == NodeState::NotDumped && node.kind == Kind::Cds;
+        let others = self.other_clusters.as_ref().filter(|_| is_undumped && !is_fetched);
         let other_source = node.other_source.as_ref().filter(|_| is_unasked).map(|source| source.kind);
         if let Some(source) = other_source {
             let is_file = source == SourceKind::Path;
             node.state = if is_file { NodeState::InFile } else { NodeState::Elsewhere };
+        } else if let Some(others) = others {
+            let is_static = others.contains(&*node.name);
+            node.state = if is_static { NodeState::Static } else { NodeState::Dangling };
         } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {

@@ -72,22 +72,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
 }
 
 fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
-    let need = NeededResource {
-        kind: need.kind,
-        name: need.name.clone(),
-        since: Time(1),
-        asked: None,
-        is_resend: false,
-        is_owed: true,
-        is_malformed: false,
-        is_unrequested: false,
-        given_up: None,
-        is_elsewhere: false,
-        is_cached: false,
-        is_absent: false,
-        absent: None,
-        is_error: false,
-    };
+    let need = NeededResource { is_owed: true, ..NeededResource::new(need.kind, need.name.clone(), Time(1)) };
     WarmingFact {
         stream: StreamId(1),
         node: None,

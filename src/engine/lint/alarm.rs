@@ -67,6 +67,11 @@ impl AlarmQueue {
         }
     }
 
+    /// Estimates the memory of the timers, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.0.len() * size_of::<Due>()
+    }
+
     /// Returns when the next timer expires.
     pub(super) fn next(&self) -> Option<Time> {
         self.0.peek().map(|Reverse(next)| next.at)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
+use crate::applied::other_clusters;
 use crate::lint::memory::references::{ROUTE_KINDS, ResourceRef, ResourceRefs, has_references};
 use crate::nack::ClientKind;
 use crate::session::{ResourceEntry, SymSet, Track, key};
@@ -91,11 +92,18 @@ impl<'a> RuleContext<'a> {
     /// does not have, counts as sent unless `is_in_use`. One that is out of use because the client
     /// refuses its response for another cluster is part of that refusal. An Envoy refuses inline
     /// routes to a cluster that it does not have, so one that no server has sent is in its
-    /// bootstrap, or the verdict on the routes says that it is missing.
+    /// bootstrap, or the verdict on the routes says that it is missing. The dump of a client says
+    /// itself which clusters it has.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
-        if !self.knows_all_of(&[Kind::Cds]) || !clusters.iter().any(is_wildcard) {
+        let is_dump = self.stream.is_dump();
+        let others = other_clusters(&self.stream.open);
+        let knows_all = match is_dump {
+            true => is_in_use && others.is_some(),
+            false => self.knows_all_of(&[Kind::Cds]) && clusters.iter().any(is_wildcard),
+        };
+        if !knows_all {
             return UnknownClusters::default();
         }
         let catalog = self.catalog();
@@ -107,8 +115,9 @@ impl<'a> RuleContext<'a> {
             let name = track.canonical(catalog, name);
             track.sent.is_present(catalog, name) && !is_unused(track, name)
         };
-        let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));
-        let is_envoy = self.is_envoy();
+        let is_other = |name: Sym| others.as_ref().is_some_and(|others| others.contains(catalog.text(name)));
+        let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name)) || is_other(name);
+        let is_envoy = self.is_envoy() && !is_dump;
         let is_checked = |to: &ResourceRef, name: Sym| {
             is_envoy && to.is_validated && !clusters.iter().any(|(_, track)| is_unused(track, name))
         };
@@ -116,7 +125,7 @@ impl<'a> RuleContext<'a> {
         let is_told = |name: Sym| {
             let is_here = |track: &Track| track.sent.is_present(catalog, track.canonical(catalog, name));
             let is_sent = || clusters.iter().any(|(_, track)| is_here(track));
-            is_in_use && track.kind == Some(Kind::Lds) && !is_sent()
+            is_in_use && !is_dump && track.kind == Some(Kind::Lds) && !is_sent()
         };
         let (mut unknown, mut on_demand) = (UnknownClusters::default(), None);
         for (user, refs) in self.references_of(track, names) {

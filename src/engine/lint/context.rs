@@ -86,7 +86,7 @@ impl<'a> RuleContext<'a> {
     /// Returns the track of the frame or timer.
     pub(super) fn current_track(&self) -> Option<&'a Track> {
         let stream: &'a Stream = self.stream;
-        self.track_index.and_then(|track| stream.tracks.get(track))
+        self.track_index.and_then(|track| stream.track_at(track))
     }
 
     /// Returns the track of the type on the stream that the client goes on with, if that ended

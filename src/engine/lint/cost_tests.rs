@@ -17,6 +17,8 @@ const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const RDS: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
+const DELTA_ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+
 /// Items whose cost is measured, at the end of a source.
 const MEASURED: u32 = 50;
 
@@ -52,8 +54,12 @@ impl Source {
     }
 
     fn open(&mut self, stream: u32) {
+        self.open_method(stream, ADS);
+    }
+
+    fn open_method(&mut self, stream: u32, method: &str) {
         let (peer, server) = (format!("10.0.{}.{}:5000", stream / 250, stream % 250), "10.1.0.1:18000");
-        let method = ADS.to_owned();
+        let method = method.to_owned();
         let open = Open { method, peer: Some(peer), server: Some(server.into()), ..Open::default() };
         self.frame(stream, FramePayload::Open(Box::new(open)));
     }
@@ -153,6 +159,40 @@ fn types_cost_the_same_however_many_a_stream_has() {
         source.exchange(0, "node", &format!("type.googleapis.com/example.Type{n}"));
         source.exchange(0, "node", CDS);
     });
+}
+
+/// Sends an update of one resource whose payload is no `Any`, and its ACK.
+fn update_undecodable(source: &mut Source, n: u32) {
+    if n == 0 {
+        source.open_method(0, DELTA_ADS);
+        let mut request = NodeFields { id: "node", ..NodeFields::default() }.encode();
+        request = [len_field(1, &request), len_field(2, CDS.as_bytes()), len_field(3, b"*")].concat();
+        source.message(0, MessageShape::DeltaRequest, &request);
+    }
+    let (nonce, payload) = (format!("n{n}"), [&[0xff, 0xff], &n.to_be_bytes()[..]].concat());
+    let name = len_field(3, format!("c{n}").as_bytes());
+    let resource = [name, len_field(1, b"1"), len_field(2, &payload)].concat();
+    let fields = [len_field(2, &resource), len_field(4, CDS.as_bytes()), len_field(5, nonce.as_bytes())];
+    source.message(0, MessageShape::DeltaResponse, &fields.concat());
+    let ack = [len_field(2, CDS.as_bytes()), len_field(6, nonce.as_bytes())].concat();
+    source.message(0, MessageShape::DeltaRequest, &ack);
+}
+
+fn len_field(number: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut field = Vec::new();
+    put_len_field(&mut field, number, bytes);
+    field
+}
+
+#[test]
+fn undecodable_payloads_cost_the_same_however_many_names_have_them() {
+    let mut source = Source::new();
+    (0..400).for_each(|n| update_undecodable(&mut source, n));
+    let findings = source.lint.findings().iter();
+    let about: Vec<_> = findings.filter(|finding| finding.rule.id == "payload-undecodable").collect();
+    assert!(about.iter().any(|finding| finding.names.len() > 300), "one finding has most names");
+    assert!(about.iter().all(|finding| finding.over.is_none()), "no content was replaced");
+    assert_flat("undecodable payloads", update_undecodable);
 }
 
 #[test]

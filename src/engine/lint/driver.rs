@@ -15,7 +15,7 @@ use crate::lint::memory::state::{SourceState, StreamState};
 use crate::lint::rule::catalog::checks;
 use crate::lint::rule::check::Checks;
 use crate::lint::rule::options::{Options, Reference};
-use crate::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
+use crate::session::{Outcome, SessionEvent, Shared, Stream, can_warm, is_needed};
 use crate::store::Store;
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, Time, Variant};
@@ -30,10 +30,10 @@ pub struct Lint {
     options: Options,
     checks: Checks,
     /// By the index of the stream.
-    pub(super) streams: HashMap<usize, StreamState>,
+    pub(super) streams: HashMap<usize, Shared<StreamState>>,
     pub(super) source: SourceState,
-    alarms: AlarmQueue,
-    pub(super) findings: Findings,
+    pub(super) alarms: AlarmQueue,
+    pub(super) findings: Shared<Findings>,
 }
 
 /// The place and the time of a frame or timer.
@@ -62,7 +62,7 @@ impl Lint {
             streams: HashMap::new(),
             source: SourceState::default(),
             alarms: AlarmQueue::default(),
-            findings: Findings::default(),
+            findings: Shared::default(),
         }
     }
 
@@ -165,6 +165,13 @@ impl Lint {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;
         for Reference { kind, name, source, is_validated, .. } in references {
+            let is_structured = name.starts_with("xdstp:");
+            if is_structured && structured::has_bad_directive(&name) {
+                self.source.graphs.bad_directives.insert(payload);
+            }
+            if is_structured && structured::has_reserved_key(&name) {
+                self.source.graphs.reserved_keys.insert(payload);
+            }
             let mut add = |name: &str, entry: Option<String>| {
                 // A resource and its reference often have one name, as clusters and endpoints do.
                 let canonical = respelled(name);
@@ -176,15 +183,9 @@ impl Lint {
                 }
                 refs.push(ResourceRef { kind, name, entry, source, is_validated });
             };
-            if !name.starts_with("xdstp:") {
+            if !is_structured {
                 add(&name, None);
                 continue;
-            }
-            if structured::has_bad_directive(&name) {
-                self.source.graphs.bad_directives.insert(payload);
-            }
-            if structured::has_reserved_key(&name) {
-                self.source.graphs.reserved_keys.insert(payload);
             }
             add(name.split('#').next().unwrap_or_default(), structured::selected_entry(&name));
             if let Some(alternative) = structured::alternative(&name) {

@@ -11,7 +11,8 @@ pub(super) mod state;
 pub(super) mod structured_contents;
 pub(super) mod targets;
 use super::driver::Lint;
-use crate::session::{DroppedStreams, mark_key};
+use crate::lint::findings::finding::Findings;
+use crate::session::{DroppedStreams, Shared, mark_key};
 use crate::store::Store;
 use state::{SentResponse, SourceState, StreamState, TrackState};
 use xdscope_wire::content::UsedContent;
@@ -20,12 +21,33 @@ use xdscope_wire::content::UsedContent;
 const STREAM_BYTES: usize = 1 << 10;
 /// Estimated memory of what is known of a content: its references and broken constraints.
 const CONTENT_BYTES: usize = 80;
+/// Estimated memory of a name in one of the maps of a track.
+const NAME_BYTES: usize = 40;
+/// Estimated memory of a name that the client should request next.
+const TARGET_BYTES: usize = 160;
 
 impl Lint {
     /// Estimates the memory of all streams and findings, in bytes.
     pub fn memory(&self) -> usize {
         let contents = self.source.graphs.learned() + self.source.constraint_violations.len();
         self.streams.len() * STREAM_BYTES + contents * CONTENT_BYTES + self.findings.memory()
+    }
+
+    /// Estimates the memory of what a clone of the rules does not share with an earlier one, in
+    /// bytes.
+    pub(crate) fn own_memory(&self, earlier: Option<&Lint>) -> usize {
+        let streams: usize = self
+            .streams
+            .iter()
+            .map(|(index, state)| {
+                let earlier = earlier.and_then(|earlier| earlier.streams.get(index));
+                size_of::<Shared<StreamState>>() * 3
+                    + state.own_size(earlier, |state| state.own_memory(earlier))
+            })
+            .sum();
+        let findings = self.findings.own_size(earlier.map(|earlier| &earlier.findings), Findings::memory);
+        let source = self.source.own_memory(earlier.map(|earlier| &earlier.source));
+        streams + findings + source + self.alarms.memory()
     }
 
     /// Drops the older half of a store's history, and everything to which nothing refers without
@@ -71,6 +93,17 @@ impl Lint {
 }
 
 impl StreamState {
+    /// Estimates the memory of what the state does not share with an earlier one.
+    fn own_memory(&self, earlier: Option<&Shared<StreamState>>) -> usize {
+        let earlier = earlier.map_or(&[][..], |earlier| earlier.shared_tracks());
+        let tracks = self.shared_tracks().iter().enumerate().map(|(index, state)| {
+            let earlier = earlier.get(index).and_then(Option::as_ref);
+            let own = state.as_ref().map(|state| state.own_size(earlier, TrackState::memory));
+            size_of::<Shared<TrackState>>() + own.unwrap_or_default()
+        });
+        size_of::<StreamState>() + tracks.sum::<usize>()
+    }
+
     fn mark(&self, used: &mut UsedContent) {
         self.tracks().for_each(|track| track.mark(used));
         self.reported_unsubscribed.iter().for_each(|(_, name, _)| mark_key(used, *name));
@@ -85,6 +118,25 @@ impl SentResponse {
 }
 
 impl TrackState {
+    /// Estimates the memory of the state, in bytes, without lists and contents.
+    fn memory(&self) -> usize {
+        let names = self.unsubscribed.len()
+            + self.left_out.len()
+            + self.added_by_stale_requests.len()
+            + self.ttl_versions.len()
+            + self.reported_deadlines.len()
+            + self.reported_warming.len()
+            + self.reported_unrequested.len()
+            + self.aliases.len()
+            + self.unreferenced.len()
+            + self.spellings.len();
+        let sent = self.pending.len() + self.rejected.len();
+        size_of::<TrackState>()
+            + names * NAME_BYTES
+            + sent * size_of::<SentResponse>()
+            + self.targets.len() * TARGET_BYTES
+    }
+
     fn mark(&self, used: &mut UsedContent) {
         let sent = self.pending.iter().chain(&self.rejected).chain(&self.newest);
         sent.for_each(|response| response.mark(used));
@@ -106,6 +158,28 @@ impl TrackState {
 }
 
 impl SourceState {
+    /// Estimates the memory of what the state does not share with an earlier one, in bytes.
+    fn own_memory(&self, earlier: Option<&SourceState>) -> usize {
+        let graphs = self.graphs.own_size(earlier.map(|earlier| &earlier.graphs), |graphs| graphs.learned());
+        let contents = self
+            .constraint_violations
+            .own_size(earlier.map(|earlier| &earlier.constraint_violations), |contents| contents.len());
+        let planes = self
+            .plane_contents
+            .own_size(earlier.map(|earlier| &earlier.plane_contents), |contents| contents.len());
+        let deliveries =
+            self.deliveries.own_size(earlier.map(|earlier| &earlier.deliveries), |known| known.len());
+        let versions = self
+            .without_version
+            .own_size(earlier.map(|earlier| &earlier.without_version), |clients| 4 * clients.len());
+        let ages = self
+            .stream_ages
+            .own_size(earlier.map(|earlier| &earlier.stream_ages), |clients| 4 * clients.len());
+        let lasting = self.lasting.own_size(earlier.map(|earlier| &earlier.lasting), |lasting| lasting.len());
+        let entries = 2 * graphs + contents + planes + deliveries + versions + ages + 4 * lasting;
+        entries * CONTENT_BYTES
+    }
+
     fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.graphs.drop_streams(dropped);
         self.entry_references.drop_streams(dropped);

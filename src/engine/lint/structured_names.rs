@@ -3,6 +3,7 @@
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::structured::ParsedName;
+use crate::session::SymSet;
 use xdscope_wire::event::{Kind, Sym};
 use xdscope_wire::xdstp::Name;
 
@@ -21,9 +22,10 @@ pub(super) fn requested_names<'a>(
     if !catalog.has_spellings() {
         return structured_names(ctx, &request.outcome.added);
     }
+    let added: SymSet = request.outcome.added.iter().copied().collect();
     let is_new = |name: &Sym| {
         let first = catalog.first_spelling(*name);
-        request.outcome.added.contains(&first) || (first != *name && !ctx.state.spellings.contains(name))
+        added.contains(&first) || (first != *name && !ctx.state.spellings.contains(name))
     };
     let names: Vec<Sym> = request.names().filter(is_new).collect();
     structured_names(ctx, &names)

@@ -99,9 +99,10 @@ pub struct ProblemFact {
     pub period: Option<Duration>,
     /// The stream; for an unreachable peer the newest attempt.
     pub stream: StreamId,
-    /// Number of streams on which the same rule was broken in the same way.
+    /// Number of streams that have the problem.
     pub streams: u64,
-    /// The other streams on which the same rule was broken in the same way, by node.
+    /// The other streams on which the same rule was broken in the same way, or on which other nodes
+    /// refuse resources for one cause.
     pub others: Vec<ProblemPlace>,
     /// Whether the node has such a problem on another stream too, so that the node alone does not
     /// tell them apart.
@@ -362,6 +363,8 @@ pub struct OwedResources {
     pub requests: Option<RequestSpan>,
     /// The client goes on with another version of the first resource than the server sent last.
     pub has_older: bool,
+    /// The server has removed the resources before the stream, and the client states them.
+    pub is_removal: bool,
     /// The request on an earlier stream with which the wait for the first name began.
     pub earlier: Option<Seq>,
     /// The client has the resources, and has requested them again.

@@ -128,7 +128,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
 
 /// Sorts the findings of a problem: a NACK that names resource and field comes first, then the most
 /// severe.
-fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
+pub(super) fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
     let is_stated = problem.states_field();
     problem.findings.sort_by_key(|index| {
         let finding = findings.get(*index);

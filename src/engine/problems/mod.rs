@@ -12,6 +12,7 @@ mod ended;
 mod fact;
 mod findings;
 mod fold;
+mod nodes;
 mod refusals;
 mod states;
 
@@ -23,12 +24,13 @@ pub use findings::merged;
 pub use fold::{FindingGroup, group};
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::applied::AppliedState;
 use crate::lint::{Finding, Severity};
 use crate::session::Stream;
 use crate::store::{Store, TypeState};
-use xdscope_wire::event::StreamId;
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 /// Messages that a problem lists as evidence.
 pub(crate) const MAX_EVIDENCE: usize = 16;
@@ -48,6 +50,19 @@ pub fn problems_with_applied(
     findings: &[Finding],
     applied: Option<&AppliedState>,
 ) -> Vec<ProblemFact> {
+    problems_of(store, findings, applied, |_, _| true)
+}
+
+/// Returns the problems of some streams and types of a source like [`problems_with_applied`].
+///
+/// The type of a problem of a whole stream is empty. A problem of several nodes is about the
+/// selected ones.
+pub fn problems_of(
+    store: &Store,
+    findings: &[Finding],
+    applied: Option<&AppliedState>,
+    is_selected: impl Fn(StreamId, &TypeUrl) -> bool,
+) -> Vec<ProblemFact> {
     let mut out = ended::failing(store);
     let closed = ended::of_closed_streams(store, &out);
     out.extend(states::unreachable(store));
@@ -65,6 +80,9 @@ pub fn problems_with_applied(
     for problem in &mut out {
         problem.is_dump = store.engine().stream(problem.stream).is_some_and(Stream::is_dump);
     }
+    out.retain(|problem| is_selected(problem.stream, &problem.type_url));
+    nodes::merge(store, findings, &mut out);
+    out.sort_by_key(rank);
     out
 }
 
@@ -153,12 +171,13 @@ pub fn findings_about(
     findings: &[Finding],
     is_selected: impl Fn(StreamId, Option<&str>) -> bool,
 ) -> Vec<usize> {
-    let own = problems.iter().filter(|problem| is_selected(problem.stream, problem.node.as_deref()));
-    let with_cause = own.flat_map(|problem| {
+    let with_cause = problems.iter().flat_map(|problem| {
         // A problem may be about several clients.
-        let is_own = |index: &&usize| {
+        let places = problem.places().filter(|place| is_selected(place.stream, place.node.as_deref()));
+        let nodes: Vec<Option<Arc<str>>> = places.map(|place| place.node).collect();
+        let is_own = move |index: &&usize| {
             let node = findings.get(**index).and_then(|finding| finding.node.as_ref());
-            node.is_none() || node == problem.node.as_ref()
+            !nodes.is_empty() && (node.is_none() || nodes.iter().any(|own| own.as_ref() == node))
         };
         problem.findings.iter().filter(is_own)
     });

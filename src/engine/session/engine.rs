@@ -15,6 +15,7 @@ use super::events::EventList;
 use super::failing::Failures;
 use super::interventions::losses;
 use super::outcome::{GapFact, Outcome, SessionEvent};
+use super::shared::Shared;
 use super::stream::{Stream, type_of_name};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials};
 use crate::session::content::compare::Compare;
@@ -35,15 +36,15 @@ pub(super) const MAX_EARLIER_STREAMS: usize = 64;
 #[derive(Clone, Default)]
 pub(crate) struct Engine {
     pub(super) streams: StreamTable,
-    pub(super) by_id: HashMap<StreamId, usize>,
+    pub(super) by_id: Shared<HashMap<StreamId, usize>>,
     pub(super) index: StreamIndex,
     /// A session is one client, one server and one method. Indices are never used twice.
-    pub(super) sessions: BTreeMap<usize, Session>,
+    pub(super) sessions: Shared<BTreeMap<usize, Session>>,
     next_session: usize,
-    pub(super) by_client: HashMap<ClientHistory, usize>,
+    pub(super) by_client: Shared<HashMap<ClientHistory, usize>>,
     /// The sessions of each client with all servers.
-    pub(super) by_any_server: HashMap<ClientHistory, BTreeSet<usize>>,
-    pub(super) failures: Failures,
+    pub(super) by_any_server: Shared<HashMap<ClientHistory, BTreeSet<usize>>>,
+    pub(super) failures: Shared<Failures>,
     /// Types of all streams.
     pub(super) tracks: usize,
     /// Responses that tracks keep.
@@ -57,7 +58,7 @@ pub(crate) struct Engine {
     /// The resources that clusters and listeners wait for.
     pub(super) needs: Needs,
     /// Streams by node id, for clients that receive what they need on several streams.
-    pub(super) siblings: HashMap<Arc<str>, Siblings>,
+    pub(super) siblings: Shared<HashMap<Arc<str>, Siblings>>,
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
@@ -140,7 +141,7 @@ impl Engine {
         self.resource_timeout
     }
 
-    pub(super) fn semantics(&self) -> Option<&super::DynSemantics> {
+    pub(crate) fn semantics(&self) -> Option<&super::DynSemantics> {
         self.semantics.as_deref()
     }
 

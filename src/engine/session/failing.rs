@@ -456,6 +456,11 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
+    /// Returns the number of clients and attempts whose ends are counted.
+    pub(super) fn len(&self) -> usize {
+        self.by_client.len() + self.attempts.len() + self.open.len() + self.refusing.len()
+    }
+
     pub(crate) fn opened(&mut self, index: usize) {
         self.open.insert(index);
     }

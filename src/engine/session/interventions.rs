@@ -73,7 +73,7 @@ impl Stream {
             return;
         }
         let awaits = |track: &Track| track.diverged.as_ref().is_some_and(Divergence::awaits_changed_push);
-        let Some(changed) = self.tracks.iter().position(awaits) else { return };
+        let Some(changed) = self.all_tracks().position(awaits) else { return };
         let divergence = self.tracks.get_mut(changed).and_then(|track| track.diverged.as_mut());
         let divergence = divergence.map(|divergence| divergence.claim(outcome.seq));
         match outcome.track.and_then(|track| self.tracks.get_mut(track)) {

@@ -16,6 +16,7 @@ mod events;
 mod failing;
 pub(crate) mod interventions;
 mod outcome;
+mod shared;
 mod stream;
 mod structured;
 mod subscription;
@@ -56,6 +57,7 @@ pub(crate) use failing::{
 pub(crate) use outcome::{
     Ambiguity, GapFact, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent,
 };
+pub(crate) use shared::Shared;
 pub(crate) use stream::{SETTLE_TIME, Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames, WildcardReading};
@@ -64,8 +66,10 @@ pub use track::claims::Claim;
 pub(crate) use track::condition::{Condition, Limits, OwedAgain};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::batches::WarmingCause;
+pub(crate) use warming::needed::MissingNeed;
+pub use warming::needed::NeededResource;
 pub(crate) use warming::needs::{OtherNeed, ResourceKey, can_warm, is_needed};
-pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
+pub(crate) use warming::{WarmingName, WarmingView};
 
 use std::sync::Arc;
 use std::time::Duration;

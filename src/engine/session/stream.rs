@@ -16,6 +16,7 @@ use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, N
 
 use super::Wildcard;
 use super::outcome::{GapFact, SessionEvent};
+use super::shared::Shared;
 use super::track::Track;
 use super::words::PlaneFact;
 use crate::nack::ClientKind;
@@ -56,7 +57,7 @@ pub struct Stream {
     /// When and how the stream ended.
     pub(crate) closed: Option<(Time, End)>,
     /// The types of the stream, in order of their first messages.
-    pub(crate) tracks: Vec<Track>,
+    pub(crate) tracks: Vec<Shared<Track>>,
     /// The index of each type, if there are many.
     by_type: HashMap<TypeUrl, usize>,
     /// Indices of the tracks of known kinds, at most two of each: v3 and v2.
@@ -316,7 +317,7 @@ impl Stream {
         if track.kind.is_some() {
             self.known_tracks.push(index);
         }
-        self.tracks.push(track);
+        self.tracks.push(Shared::new(track));
         if index == MAX_SEARCHED_TYPES {
             let types = self.tracks.iter().enumerate();
             self.by_type = types.map(|(index, track)| (track.type_url.clone(), index)).collect();
@@ -337,18 +338,28 @@ impl Stream {
 
     /// Returns the track of a type.
     pub(crate) fn find(&self, type_url: &TypeUrl) -> Option<&Track> {
-        self.position(type_url).and_then(|index| self.tracks.get(index))
+        self.position(type_url).and_then(|index| self.track_at(index))
     }
 
     /// Returns the track of a type, to change it.
     pub(super) fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Track> {
         let index = self.position(type_url)?;
-        self.tracks.get_mut(index)
+        self.tracks.get_mut(index).map(|track| &mut **track)
+    }
+
+    /// Returns the track at an index.
+    pub(crate) fn track_at(&self, index: usize) -> Option<&Track> {
+        self.tracks.get(index).map(|track| &**track)
+    }
+
+    /// All tracks, in order of their first messages.
+    pub(crate) fn all_tracks(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().map(|track| &**track)
     }
 
     /// The tracks of known kinds, in order of their first messages.
     pub(crate) fn known_tracks(&self) -> impl Iterator<Item = &Track> {
-        self.known_tracks.iter().inspect(|_| visits::count()).filter_map(|index| self.tracks.get(*index))
+        self.known_tracks.iter().inspect(|_| visits::count()).filter_map(|index| self.track_at(*index))
     }
 
     /// The known kinds of the tracks.
@@ -368,7 +379,7 @@ impl Stream {
     /// Records that messages after `seq` are missing, of types that are unknown.
     pub(crate) fn lose_messages(&mut self, seq: Seq, at: Time) {
         self.lost = Some((seq, at));
-        self.tracks.iter_mut().for_each(Track::lose_messages);
+        self.tracks.iter_mut().for_each(|track| track.lose_messages());
     }
 
     /// Records a gap. Returns its effect.
@@ -424,7 +435,7 @@ impl Stream {
 
     /// The tracks that have a state, in order of their first messages.
     pub(crate) fn tracks_shown(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.iter().filter(|track| self.shows(track))
+        self.all_tracks().filter(|track| self.shows(track))
     }
 
     /// The tracks in the order in which screens show types: known kinds first, then by URL.

@@ -121,6 +121,11 @@ pub(crate) struct PendingNames {
 }
 
 impl PendingNames {
+    /// Returns the number of names that are not in the shared list.
+    pub(super) fn own_len(&self) -> usize {
+        self.single.len()
+    }
+
     /// Marks the names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.shared.iter().for_each(|(names, _)| used.run(names));

@@ -18,8 +18,6 @@ mod verdict;
 pub(crate) use parts::{Carried, ReportedError, ReportedNames, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
-use std::cell::Cell;
-
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
 
@@ -31,10 +29,14 @@ use crate::session::content::name_map::NameMap;
 use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::refusals::Refusals;
 use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet};
-use crate::session::content::responses::{Order, Responses};
+use crate::session::content::responses::{Order, RESPONSE_BYTES, Responses};
 use crate::session::interventions::divergence::{Agreement, Divergence};
 use crate::session::interventions::doubled_request::DoubledRequest;
+use crate::session::shared::Cached;
 use crate::session::warming::batches::WarmingBatches;
+
+/// Estimated memory of a name in one of the maps of a track.
+const NAME_BYTES: usize = 56;
 
 /// One type on one stream: what the client wants, what it was sent, and what it accepted.
 #[derive(Clone, Debug, Default)]
@@ -102,11 +104,11 @@ pub(crate) struct Track {
     /// Resources that wait for others before the client uses them (docs/protocol.md#h-01).
     pub(crate) warming: WarmingBatches,
     /// The result of [`Track::present`], cached for a number of messages.
-    pub(crate) counted: Cell<Option<(u64, u64)>>,
+    pub(crate) counted: Cached<(u64, u64)>,
     /// The result of [`Track::in_use`], cached likewise.
-    pub(super) counted_in_use: Cell<Option<(u64, u64)>>,
+    pub(super) counted_in_use: Cached<(u64, u64)>,
     /// The result of [`Track::reported_names`], cached likewise.
-    counted_errors: Cell<Option<(u64, ReportedNames)>>,
+    counted_errors: Cached<(u64, ReportedNames)>,
 }
 
 impl Track {
@@ -138,6 +140,21 @@ impl Track {
         names.for_each(|name| mark_key(used, *name));
     }
 
+    /// Estimates the memory of the track, in bytes, without what tracks have in common.
+    pub(super) fn memory(&self) -> usize {
+        let names = self.subscribed.names.own_len()
+            + self.waiting.own_len()
+            + self.sent.own_len()
+            + self.accepted.own_len()
+            + self.refused.names().count()
+            + self.unrequested.len()
+            + self.aliases.len()
+            + self.deadlines.len()
+            + self.ttls.len()
+            + self.errors.len();
+        size_of::<Track>() + names * NAME_BYTES + self.responses.len() * RESPONSE_BYTES
+    }
+
     /// Records that messages are missing.
     pub(crate) fn lose_messages(&mut self) {
         self.partial = true;
@@ -147,9 +164,9 @@ impl Track {
         self.names_known = false;
         self.subscription.names_after_wildcard = None;
         // Whether the client ignores a resource depends on the names that are known.
-        self.counted = Cell::default();
-        self.counted_in_use = Cell::default();
-        self.counted_errors = Cell::default();
+        self.counted = Cached::default();
+        self.counted_in_use = Cached::default();
+        self.counted_errors = Cached::default();
         if self.traffic.requests == 0 {
             self.start_unseen = true;
             self.subscribed.wildcard = Wildcard::Unknown;

@@ -7,11 +7,11 @@
 pub(super) mod batches;
 mod cached_endpoints;
 pub(super) mod content;
+pub(super) mod needed;
 pub(super) mod needs;
 pub(super) mod track;
 pub(super) mod unrequested;
 use std::cell::OnceCell;
-use std::time::Duration;
 
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
@@ -24,7 +24,8 @@ use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::content::responses::Response;
 use batches::{WarmingBatch, WarmingCause, WarmingProgress};
 use content::WarmingContent;
-use needs::{DEFAULT_TIMEOUT, Needs, ResourceKey};
+use needed::MissingNeed;
+use needs::{Needs, ResourceKey};
 use xdscope_wire::xdstp::lists::LOCATOR;
 use xdscope_wire::xdstp::{is_structured, named};
 
@@ -45,38 +46,6 @@ pub(crate) struct WarmingName<'a> {
     pub(crate) needs: Vec<MissingNeed>,
 }
 
-/// A resource that a warming one waits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MissingNeed {
-    pub(crate) key: ResourceKey,
-    /// When the wait began.
-    pub(crate) since: Time,
-    /// The request for it, if there is one since the update.
-    pub(crate) asked: Option<Seq>,
-    /// The client has the resource, and needs it once more.
-    pub(crate) is_resend: bool,
-    /// The server owes the client the resource, whether or not another one waits for it.
-    pub(crate) is_owed: bool,
-    /// No resource can have the name.
-    pub(crate) is_malformed: bool,
-    /// The server has said that the resource does not exist.
-    pub(crate) is_absent: bool,
-    /// The response that says so. `None` if it is forgotten.
-    pub(crate) absent: Option<Seq>,
-    /// That response reports another error than that the resource does not exist.
-    pub(crate) is_error: bool,
-    /// The client owes the request: it has never asked for the resource.
-    pub(crate) is_unrequested: bool,
-    /// The request with which the client gave up the resource, before the resource came.
-    pub(crate) given_up: Option<Seq>,
-    /// The client asks for the resource on another stream than that of the warming one.
-    pub(crate) is_elsewhere: bool,
-    /// The client goes on with the resource that it has, once it stops waiting.
-    pub(crate) is_cached: bool,
-    /// Time from `since` on after which an Envoy stops waiting. `None` if it waits on.
-    pub(crate) timeout: Option<Duration>,
-}
-
 /// A client as far as warming goes: its open streams, and the needs of contents.
 #[derive(Clone)]
 pub(crate) struct WarmingView<'a> {
@@ -88,28 +57,6 @@ pub(crate) struct WarmingView<'a> {
     /// The time at which resources have expired, and clients have stopped waiting. `None` if
     /// neither counts.
     now: Option<Time>,
-}
-
-impl MissingNeed {
-    /// A resource that the client does not have, and that nobody owes.
-    pub(super) fn new(key: ResourceKey, since: Time) -> MissingNeed {
-        MissingNeed {
-            key,
-            since,
-            asked: None,
-            is_resend: false,
-            is_owed: false,
-            is_malformed: false,
-            is_absent: false,
-            absent: None,
-            is_error: false,
-            is_unrequested: false,
-            given_up: None,
-            is_elsewhere: false,
-            is_cached: false,
-            timeout: Some(DEFAULT_TIMEOUT),
-        }
-    }
 }
 
 /// State of a resource of a batch.
@@ -310,13 +257,16 @@ impl WarmingView<'_> {
         let Some(now) = self.now.filter(|_| is_open && !missing.is_empty()) else { return false };
         let accepted = track.accepted.get(self.catalog, name);
         let is_accepted = accepted.is_some_and(|accepted| accepted.blob == slot.blob);
-        let is_late =
-            |need: &MissingNeed| need.timeout.is_some_and(|timeout| now.since(need.since) >= timeout);
+        // Endpoints that do not come in time are told before the client goes on with those it has.
+        let is_late = |need: &MissingNeed| {
+            let waited = now.since(need.since);
+            need.timeout.is_some_and(|timeout| waited > timeout || (waited == timeout && !need.is_cached))
+        };
         is_accepted && missing.iter().all(is_late) && self.is_envoy()
     }
 
     pub(super) fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
-        let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
+        let tracks = self.streams.iter().flat_map(|stream| stream.all_tracks());
         tracks.filter(move |track| track.kind == Some(kind))
     }
 
@@ -407,7 +357,7 @@ impl WarmingView<'_> {
                     (key.name, asked, at, wildcard.is_some())
                 }
             };
-            let need = MissingNeed::new(ResourceKey { name, ..key }, batch.at.max(at));
+            let need = MissingNeed::new(key.kind, name, batch.at.max(at));
             let is_elsewhere = self.is_elsewhere(track);
             Some(MissingNeed { asked: Some(asked), is_owed, is_elsewhere, ..need })
         };
@@ -444,7 +394,7 @@ impl WarmingView<'_> {
         match self.tracks_of(key.kind).find_map(request) {
             Some((asked, at, is_owed, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                let need = MissingNeed::new(key, since);
+                let need = MissingNeed::new(key.kind, key.name, since);
                 NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
             }
             None => NeedState::Unasked,
@@ -488,7 +438,7 @@ impl WarmingView<'_> {
 
     /// Whether a track belongs to another stream than the warming resources.
     fn is_elsewhere(&self, track: &Track) -> bool {
-        let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
+        let own = self.streams.first().into_iter().flat_map(|stream| stream.all_tracks());
         !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
@@ -536,7 +486,8 @@ impl WarmingView<'_> {
         if let Some(response) = told {
             let since = response.map_or(batch.at, |told| told.at.max(batch.at));
             let absent = response.map(|told| told.seq);
-            let need = MissingNeed { is_absent: true, absent, is_error, ..MissingNeed::new(key, since) };
+            let need = MissingNeed::new(key.kind, key.name, since);
+            let need = MissingNeed { is_absent: true, absent, is_error, ..need };
             return NeedState::Absent(MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need });
         }
         let request = covering.waiting.get(key.name);
@@ -564,11 +515,10 @@ impl WarmingView<'_> {
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
         let is_malformed = request.is_some_and(|request| request.is_malformed);
-        let need = MissingNeed { is_malformed, ..MissingNeed::new(key, since) };
+        let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
         let is_elsewhere = self.is_elsewhere(covering);
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
-        let has_timeout = !is_cached && has_timeout(request, is_absent && !is_restated);
-        let timeout = need.timeout.filter(|_| has_timeout);
+        let timeout = need.timeout.filter(|_| has_timeout(request, is_absent && !is_restated));
         let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, is_elsewhere, ..need })
     }

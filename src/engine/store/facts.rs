@@ -436,9 +436,11 @@ pub struct ResourceFact {
 /// A resource that the client has, and the server owes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwedAgainFact {
-    /// The server owes a newer version than the client has (docs/protocol.md#f-17), else the
-    /// resource once more, because the client has requested it again (docs/protocol.md#f-14).
+    /// The server owes a newer version or the removal (docs/protocol.md#f-17), else the resource
+    /// that the client has requested again (docs/protocol.md#f-14).
     pub is_newer: bool,
+    /// The server has removed the resource before the stream, and owes the removal.
+    pub is_removal: bool,
     /// When the client began to wait.
     pub since: Time,
     /// Whether the time limit is over.

@@ -1,7 +1,7 @@
 //! The memory of a store, and how it drops what is old.
 
 use crate::session::DroppedStreams;
-use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::content::{Catalog, UsedContent, next_drop};
 
 use super::{Checkpoint, Store};
 
@@ -12,6 +12,11 @@ const GONE_DIVISOR: usize = 16;
 const FULL_DIVISOR: usize = 8;
 
 impl Checkpoint {
+    /// Estimates the memory of what the checkpoint does not share with an earlier one, in bytes.
+    pub(crate) fn own_memory(&self, earlier: Option<&Checkpoint>) -> usize {
+        self.engine.own_memory(earlier.map(|earlier| &earlier.engine))
+    }
+
     /// Marks the contents and names to which the checkpoint refers as used.
     pub fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
         self.engine.mark(catalog, used);
@@ -77,7 +82,7 @@ impl Store {
         self.mark_used(&mut used);
         let used = self.catalog.retain(used);
         // Facts of open streams are never dropped: try again only after they have grown.
-        self.drop_at = self.budget().max(self.memory() + self.budget() / 4);
+        self.drop_at = next_drop(self.budget(), self.memory());
         used
     }
 

@@ -26,8 +26,8 @@ mod view;
 mod warming;
 
 pub use crate::session::{
-    EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,
-    SharedSemantics, TtlChange,
+    EndCause, EndKind, EventKind, MatchedVersion, NeededResource, PushedVersion, RequestSpan,
+    SchemaSemantics, SharedSemantics, TtlChange,
 };
 pub use client_marks::{ClientMark, ClientMarks};
 pub use facts::*;
@@ -46,8 +46,8 @@ pub use rows::row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
-pub use warming::{NeededResource, WarmingFact, WarmingUser};
 pub(crate) use warming::{UnsubscribedNames, UnsubscribedNeed};
+pub use warming::{WarmingFact, WarmingUser};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ use std::time::Duration;
 
 use crate::session::{Engine, Limits, Outcome, SessionEvent, Stream};
 use kept_interventions::KeptInterventions;
-use rows::history::History;
+use rows::history::{History, Row};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use xdscope_wire::{Frame, FramePayload, Message};
@@ -99,6 +99,8 @@ pub struct Store {
     /// The effect of the newest frame.
     latest: Option<Outcome>,
     states_only: bool,
+    /// The kind of the newest frame, if it is a message and no rows are kept.
+    latest_kind: Option<MessageKind>,
     /// Ended streams that were dropped.
     dropped_streams: usize,
     /// Bytes from which old facts are dropped.
@@ -129,6 +131,7 @@ impl Store {
             history,
             latest: None,
             states_only: false,
+            latest_kind: None,
             dropped_streams: 0,
             drop_at: options.history,
             interventions: KeptInterventions::default(),
@@ -140,6 +143,7 @@ impl Store {
     /// Call before the first frame.
     pub fn keep_states_only(&mut self) {
         self.engine.compare_by_bytes();
+        self.catalog.cache_compared(0);
         self.states_only = true;
     }
 
@@ -153,6 +157,10 @@ impl Store {
         self.advance(frame.at);
         let outcome = self.engine.handle(&mut self.catalog, &frame, self.history.is_replaying());
         if self.states_only {
+            let message =
+                if let FramePayload::Message(message) = &frame.what { Some(&**message) } else { None };
+            let row = Row::new(0, &outcome, message);
+            self.latest_kind = row.n().map(|_| row.kind);
             self.latest = Some(outcome);
             return;
         }
@@ -258,6 +266,12 @@ impl Store {
     /// Returns the number and the kind of a row. Openings and closings have no number.
     pub fn kind_of(&self, index: usize) -> Option<(Option<Seq>, MessageKind)> {
         self.history.get(index).map(|row| (row.n(), self.kind_of_row(row)))
+    }
+
+    /// Returns the kind of the newest frame, if it is a message, of a store that
+    /// [keeps states only](Store::keep_states_only).
+    pub fn latest_kind(&self) -> Option<MessageKind> {
+        self.latest_kind
     }
 
     /// Returns the row of message `n`.
@@ -379,7 +393,7 @@ impl Store {
     pub fn ack_ms(&self, streams: impl Iterator<Item = StreamId>) -> Option<(f64, f64)> {
         let streams = streams.filter_map(|id| self.engine.stream(id));
         let timed = !self.clock.untimed;
-        timed.then(|| crate::session::latencies_of(streams.flat_map(|stream| &stream.tracks))).flatten()
+        timed.then(|| crate::session::latencies_of(streams.flat_map(|stream| stream.all_tracks()))).flatten()
     }
 
     /// Returns all states without their names.

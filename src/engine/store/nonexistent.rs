@@ -79,19 +79,16 @@ impl Store {
         Some(AbsentResource { name: self.text(name), at, response, text })
     }
 
-    /// Replaces the state of a type by `MISS` if a gRPC client needs resources that do not exist.
-    pub(super) fn with_absent_targets(
-        &self,
-        stream: &Stream,
-        track: &Track,
-        condition: Condition,
-    ) -> Condition {
+    /// Replaces the state of a type by `MISS` if a gRPC client needs resources that do not exist,
+    /// or the dump of a client lists such resources: a client lists only resources that it wants.
+    pub(super) fn with_nonexistent(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
-        let absent = if can_hide { self.absent_targets(stream, track) } else { Vec::new() };
-        match absent.iter().map(|absent| absent.at).min() {
-            Some(since) => Condition { state: TypeState::Miss, since },
-            None => condition,
-        }
+        let since = match stream.is_dump() {
+            _ if !can_hide => None,
+            true => self.reported_errors(stream, track).first().map(|(_, error)| error.at),
+            false => self.absent_targets(stream, track).iter().map(|absent| absent.at).min(),
+        };
+        since.map_or(condition, |since| Condition { state: TypeState::Miss, since })
     }
 
     /// Returns the texts with which servers say that requested resources do not exist, as far as
@@ -138,6 +135,7 @@ fn is_gone(track: &Track, slot: &ResourceEntry) -> bool {
     }
 }
 
-fn is_grpc(stream: &Stream) -> bool {
+/// Whether the client of a stream is known to be one of gRPC.
+pub(super) fn is_grpc(stream: &Stream) -> bool {
     stream.client_kind().is_some_and(|client| client != ClientKind::Envoy)
 }

@@ -149,7 +149,6 @@ impl Store {
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
         let condition = self.with_expired(track, track.condition(&self.catalog, at, self.limits), at);
         let condition = self.with_nonexistent(stream, track, condition);
-        let condition = self.with_absent_targets(stream, track, condition);
         let condition = self.with_warming(stream, track, condition);
         // Nobody sends a NACK of a file (docs/protocol.md#c-04).
         match condition.state {
@@ -163,25 +162,12 @@ impl Store {
     /// Replaces the state of a type by `MISS` once the times to live of all its resources are over
     /// (docs/protocol.md#g-02).
     fn with_expired(&self, track: &Track, condition: Condition, at: Time) -> Condition {
-        let newest = track.deadlines.values().copied().max();
+        // Visits all names: only for a state that it replaces.
+        let is_synced = condition.state == TypeState::Synced;
+        let newest = if is_synced { track.deadlines.values().copied().max() } else { None };
         match newest.filter(|deadline| *deadline <= at) {
-            Some(since) if condition.state == TypeState::Synced && self.has_all_expired(track) => {
-                Condition { state: TypeState::Miss, since }
-            }
+            Some(since) if self.has_all_expired(track) => Condition { state: TypeState::Miss, since },
             _ => condition,
-        }
-    }
-
-    /// Replaces the state of a type of a dump by `MISS` if resources do not exist: a client lists
-    /// only resources that it wants.
-    fn with_nonexistent(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
-        let can_hide = matches!(condition.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
-        if !stream.is_dump() || !can_hide {
-            return condition;
-        }
-        match self.reported_errors(stream, track).first() {
-            Some((_, error)) => Condition { state: TypeState::Miss, since: error.at },
-            None => condition,
         }
     }
 
@@ -341,10 +327,10 @@ impl Store {
         slot: Option<&ResourceEntry>,
         now: Time,
     ) -> Option<OwedAgainFact> {
-        let OwedAgain { is_newer, since } = track.owed_again(name, slot)?;
+        let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, slot)?;
         let ended = track.ended.map_or(now, |at| now.min(at));
         let is_late = self.limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
-        Some(OwedAgainFact { is_newer, since, is_late })
+        Some(OwedAgainFact { is_newer, is_removal, since, is_late })
     }
 
     /// Returns the requested names that were never sent, and those that do not exist or were

@@ -10,7 +10,7 @@ use xdscope_wire::event::{Seq, StreamId, Sym, TypeUrl, VersionInfo};
 use super::Store;
 
 /// A refused resource, the first of several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RefusedBy {
     /// Name of the resource.
     pub name: Arc<str>,

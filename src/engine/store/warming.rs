@@ -7,7 +7,9 @@ mod unsubscribed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView};
+use crate::session::{
+    Condition, MissingNeed, NeededResource, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView,
+};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
@@ -53,40 +55,6 @@ pub struct WarmingFact {
     pub is_dumped: bool,
     /// The intervention of xdscope because of which it warms.
     pub caused_by: Option<Arc<InterventionFacts>>,
-}
-
-/// A resource that a warming one waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NeededResource {
-    /// Type of the resource.
-    pub kind: Kind,
-    /// Name of the resource.
-    pub name: Arc<str>,
-    /// When the wait began.
-    pub since: Time,
-    /// The request for the resource; `None` if the client did not repeat its request after the
-    /// update.
-    pub asked: Option<Seq>,
-    /// Whether the client has the resource, and needs it once more because of the update.
-    pub is_resend: bool,
-    /// Whether the server owes the resource even if nothing waited for it.
-    pub is_owed: bool,
-    /// Whether no resource can have the name.
-    pub is_malformed: bool,
-    /// Whether the server has said that the resource does not exist.
-    pub is_absent: bool,
-    /// The response that says so. `None` if it is forgotten.
-    pub absent: Option<Seq>,
-    /// Whether that response reports another error than that the resource does not exist.
-    pub is_error: bool,
-    /// Whether the client owes the request for the resource.
-    pub is_unrequested: bool,
-    /// The request with which the client gave up the resource, before the resource came.
-    pub given_up: Option<Seq>,
-    /// Whether the client asks for the resource on another stream than that of the warming one.
-    pub is_elsewhere: bool,
-    /// Whether the client goes on with the resource that it has, once it stops waiting.
-    pub is_cached: bool,
 }
 
 /// A resource that warms until a missing resource arrives, or is in use without that.
@@ -151,28 +119,6 @@ impl WarmingFact {
     }
 }
 
-impl NeededResource {
-    /// A resource that the client has requested and does not have.
-    fn requested(kind: Kind, name: Arc<str>, since: Time) -> NeededResource {
-        NeededResource {
-            kind,
-            name,
-            since,
-            asked: None,
-            is_resend: false,
-            is_owed: false,
-            is_malformed: false,
-            is_absent: false,
-            absent: None,
-            is_error: false,
-            is_unrequested: false,
-            given_up: None,
-            is_elsewhere: false,
-            is_cached: false,
-        }
-    }
-}
-
 impl Store {
     /// Returns the warming resources on open streams, those that wait longest first.
     pub fn warming(&self) -> Vec<WarmingFact> {
@@ -201,7 +147,7 @@ impl Store {
     fn warming_view_at(&self, stream: &Stream, at: Time) -> WarmingView<'_> {
         let index = self.engine.index(stream.id).unwrap_or_default();
         let view = self.engine.warming_view(&self.catalog, index);
-        if self.limits.timed { view.at(at.max(self.now)) } else { view }
+        if self.limits.timed { view.at(at) } else { view }
     }
 
     /// Returns the warming resources of a track, those for which the server owes something first.
@@ -272,7 +218,7 @@ impl Store {
 
     fn warming_fact(&self, stream: &Stream, track: &Track, warming: &WarmingName<'_>) -> Option<WarmingFact> {
         let mut needs: Vec<NeededResource> =
-            warming.needs.iter().map(|need| self.needed_resource(need)).collect();
+            warming.needs.iter().map(|need| need.with_text(self.text(need.name))).collect();
         needs.sort_by_key(|need| need.since);
         let name = self.text(warming.name);
         let caused_by = self.cause_of_warming((stream, track), (&name, warming.batch.seq), &needs);
@@ -295,16 +241,21 @@ impl Store {
     }
 
     /// Returns those of the named resources of a track that still warm or are used without what
-    /// they need, and the names that they need.
-    pub(crate) fn still_warming(&self, (stream, track): (usize, usize), names: &SymSet) -> (SymSet, SymSet) {
+    /// they need, at a time that is now or later, and the names that they need.
+    pub(crate) fn still_warming(
+        &self,
+        (stream, track): (usize, usize),
+        names: &SymSet,
+        at: Time,
+    ) -> (SymSet, SymSet) {
         let (mut still, mut needs) = (SymSet::default(), SymSet::default());
         let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         if let Some((stream, track)) = open.and_then(|stream| Some((stream, stream.tracks.get(track)?))) {
-            let view = self.warming_view(stream);
+            let view = self.warming_view_at(stream, at);
             let used = view.used_without(track).filter(|used| names.contains(&used.name));
             for warming in view.names_among(track, names).chain(used) {
                 still.insert(warming.name);
-                needs.extend(warming.needs.iter().map(|need| need.key.name));
+                needs.extend(warming.needs.iter().map(|need| need.name));
             }
         }
         (still, needs)
@@ -351,7 +302,7 @@ impl Store {
     ) -> Option<WarmingUser> {
         let names: Option<SymSet> = names.map(|names| names.iter().copied().collect());
         let is_needed = |need: &MissingNeed| {
-            need.key.kind == kind && names.as_ref().is_none_or(|names| names.contains(&need.key.name))
+            need.kind == kind && names.as_ref().is_none_or(|names| names.contains(&need.name))
         };
         let mut found: Option<WarmingUser> = None;
         for user in [Kind::Cds, Kind::Lds] {
@@ -390,25 +341,6 @@ impl Store {
         match stream.closed {
             Some(_) => self.warming_view(stream).streams,
             None => self.engine.open_of_kind(stream, kind).map(|(_, stream)| stream).collect(),
-        }
-    }
-
-    fn needed_resource(&self, need: &MissingNeed) -> NeededResource {
-        NeededResource {
-            kind: need.key.kind,
-            name: self.text(need.key.name),
-            since: need.since,
-            asked: need.asked,
-            is_resend: need.is_resend,
-            is_owed: need.is_owed,
-            is_malformed: need.is_malformed,
-            is_absent: need.is_absent,
-            absent: need.absent,
-            is_error: need.is_error,
-            is_unrequested: need.is_unrequested,
-            given_up: need.given_up,
-            is_elsewhere: need.is_elsewhere,
-            is_cached: need.is_cached,
         }
     }
 

@@ -236,8 +236,9 @@ const OWED_AGAIN: &[Field] = &[
         Always,
         "newer",
         Bool,
-        "the server owes a newer version, else the resource that was requested again",
+        "the server owes a newer version, else its removal or the resource that was requested again",
     ),
+    field(Maybe, "removal", Bool, "the server had removed the resource before the stream, and owes that"),
     field(Always, "since", Time, "when the client began to wait"),
     field(Always, "overdue", Bool, "whether the time limit is over"),
 ];

@@ -563,9 +563,13 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
     let owed = fact.unclassified.map(|(n, at)| json!({ "n": n.0, "time": time(at, clock) }));
     out.some("pending_reclassification", owed);
-    let again = fact.owed_again.map(
-        |owed| json!({ "newer": owed.is_newer, "since": time(owed.since, clock), "overdue": owed.is_late }),
-    );
+    let again = fact.owed_again.map(|owed| {
+        let (since, overdue) = (time(owed.since, clock), owed.is_late);
+        match owed.is_removal {
+            true => json!({ "newer": false, "removal": true, "since": since, "overdue": overdue }),
+            false => json!({ "newer": owed.is_newer, "since": since, "overdue": overdue }),
+        }
+    });
     out.some("owed_again", again);
     out.some("unreadable", fact.is_unreadable.then_some(true));
     out.some("stream_down", fact.is_stream_down.then_some(true));

@@ -39,7 +39,7 @@ use crate::text::shell_word;
 use crate::text::{Keep, cut};
 use xdscope_engine::activity::Activity;
 use xdscope_engine::lint::{Finding, Rule};
-use xdscope_engine::problems::{ProblemFact, problems as all_problems};
+use xdscope_engine::problems::{ProblemFact, problems_of};
 use xdscope_engine::store::{ClientMarks, Store, StreamFact};
 use xdscope_schema::Schema;
 use xdscope_wire::event::StreamId;
@@ -135,8 +135,7 @@ pub fn write(
     is_shown: &dyn Fn(StreamId) -> bool,
 ) -> String {
     let own: Vec<Finding> = findings.iter().filter(|finding| is_shown(finding.stream)).cloned().collect();
-    let mut problems = all_problems(store, &own);
-    problems.retain(|problem| is_shown(problem.stream));
+    let problems = problems_of(store, &own, None, |stream, _| is_shown(stream));
     let (mut streams, marks) = (store.streams(), store.client_marks());
     let all = streams.len();
     streams.retain(|stream| is_shown(stream.stream));

@@ -194,11 +194,12 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
 fn unshown(page: &Page<'_>, problem: &ProblemFact, facts: &[MessageFact]) -> Option<(String, String)> {
     let stream = problem.stream.0;
     match &problem.problem {
-        Problem::Refused(refused) => {
+        Problem::Refused(_) => {
             let shown = facts.iter().filter(|fact| fact.kind == MessageKind::Nack).count() as u64;
-            let left = refused.times.checked_sub(shown).filter(|left| *left > 0)?;
+            let left = problem.count.checked_sub(shown).filter(|left| *left > 0)?;
             let word = json::type_word(&problem.type_url);
-            let filter = format!(" --filter 'kind:nack stream:{stream} type:{word}'");
+            let place = if problem.others.is_empty() { format!(" stream:{stream}") } else { String::new() };
+            let filter = format!(" --filter 'kind:nack{place} type:{word}'");
             let words = format!("{} in the recording", plural(left, "more refusal"));
             Some((words, page.source.command("log", &filter)))
         }

@@ -178,7 +178,7 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
         }
         Problem::Broken(broken) => Clauses::main(broken_rule(broken.blame, &finding(broken, "×"))),
     };
-    if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
+    if !fact.others.is_empty() {
         let clients: Vec<Arc<str>> = problem_clients(fact).into_iter().collect();
         let place = match clients.len() {
             1 => plural(fact.streams, "stream"),
@@ -385,7 +385,8 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
         Blame::Xdscope => "client waits for",
         _ => "server owes",
     };
-    let mut main = format!("{what} {label} ");
+    let removal = if owed.is_removal { "the removal of " } else { "" };
+    let mut main = format!("{what} {removal}{label} ");
     match &owed.names[..] {
         [] if owed.is_guess => main.push_str("for the wildcard (guess)"),
         [] => main.push_str("for the wildcard"),
@@ -396,6 +397,10 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
     }
     let mut text = String::new();
     match &owed.requests {
+        Some(span) if owed.is_removal => {
+            let it = if owed.names.len() == 1 { "it" } else { "them" };
+            text.push_str(&format!(": the client stated {it} in #{}", span.first.0));
+        }
         Some(span) if owed.has_older => {
             text.push_str(&format!(": the client stated another version in #{}", span.first.0));
         }

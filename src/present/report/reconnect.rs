@@ -29,7 +29,8 @@ pub fn claim(fact: &ClaimFact) -> String {
         ClaimOutcome::Resent => "re-sent by the server",
         ClaimOutcome::Removed => "removed by the server",
         ClaimOutcome::LeftBehind => "left behind: stated, but not subscribed",
-        ClaimOutcome::Owed => "owed: the server had sent another version, or removed the resource",
+        ClaimOutcome::Owed if fact.known.is_none() => "owed: the server had removed the resource",
+        ClaimOutcome::Owed => "owed: the server had sent another version",
     };
     format!("states version {}, {known}; {outcome}", shown_name(&fact.version))
 }

@@ -202,6 +202,8 @@ pub fn resource_count(fact: &StateFact) -> String {
 /// `update missing`.
 pub fn owed_again(owed: &OwedAgainFact) -> &'static str {
     match (owed.is_newer, owed.is_late) {
+        (_, false) if owed.is_removal => "waiting for removal",
+        (_, true) if owed.is_removal => "removal missing",
         (true, false) => "waiting for update",
         (true, true) => "update missing",
         (false, false) => "waiting for resend",

@@ -61,6 +61,8 @@ mod tests;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
 
+use xdscope_wire::text::without_mark;
+
 pub use error::{Compression, FolderSession, RecordReadError};
 pub use header::{Header, MAGIC, VERSION};
 pub use loaded::Loaded;
@@ -137,7 +139,8 @@ pub fn detect(first: &[u8]) -> FileFormat {
         return FileFormat::Recording;
     }
     // The first line may be longer than `first`; its keys rarely are.
-    let line = first.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let text = without_mark(first);
+    let line = text.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
     let whole = serde_json::from_slice::<serde_json::Value>(line);
     let raw = match whole {
         Ok(value) => value.get("dir").is_some(),

@@ -291,7 +291,12 @@ impl SegmentReader {
             return self.ids.assign(id);
         }
         self.bodies.add_location(body_location(&record, state.number, &state.raw));
-        self.ids.assign(catalog.restore(blob));
+        let is_payload = matches!(blob.form, BlobForm::Any { .. });
+        let id = catalog.restore(blob);
+        if let Some(body) = record.body.filter(|_| is_payload) {
+            catalog.note_read(id, body);
+        }
+        self.ids.assign(id);
     }
 
     fn frame(&mut self, stream: StreamId, what: FramePayload) {

@@ -7,12 +7,14 @@ use bytes::Bytes;
 use super::BodyStore;
 use crate::event::DenseHash;
 
-/// Bytes of bodies in one generation, with what each costs beside its content.
+/// Bytes of bodies in one generation at least, with what each costs beside its content.
 const GENERATION_BYTES: usize = 4 << 20;
 /// Bytes that a body costs beside its content: the allocation and the entry of the map.
 const ENTRY_BYTES: usize = 128;
 /// Larger bodies are not cached, because each would displace too many others.
 const MAX_BODY_BYTES: usize = GENERATION_BYTES / 16;
+/// Memory of the smallest cache. Budgets for facts leave room for it.
+const MIN_CACHE_BYTES: usize = 2 * GENERATION_BYTES;
 
 /// Bodies that were read recently.
 ///
@@ -27,33 +29,83 @@ struct Generations {
     old: HashMap<u32, Bytes, DenseHash>,
     /// Bytes of the young generation.
     bytes: usize,
+    /// Bytes of the old generation.
+    old_bytes: usize,
+    /// Bytes of one generation; [`GENERATION_BYTES`] if that is more.
+    limit: usize,
+}
+
+impl Generations {
+    /// Adds a body that is not in the young generation.
+    fn insert(&mut self, id: u32, body: Bytes) {
+        let bytes = body.len() + ENTRY_BYTES;
+        if self.bytes + bytes > self.limit.max(GENERATION_BYTES) {
+            self.old = mem::take(&mut self.young);
+            self.old_bytes = mem::take(&mut self.bytes);
+        }
+        self.bytes += bytes;
+        self.young.insert(id, body);
+    }
+
+    fn find_or_read(&mut self, id: u32, bodies: &dyn BodyStore) -> Option<Bytes> {
+        if let Some(body) = self.young.get(&id).or_else(|| self.old.get(&id)) {
+            return Some(body.clone());
+        }
+        let body = bodies.get(id)?;
+        if body.len() > MAX_BODY_BYTES {
+            return Some(body);
+        }
+        // A slice would keep the block alive.
+        let body = Bytes::copy_from_slice(&body);
+        self.insert(id, body.clone());
+        Some(body)
+    }
 }
 
 impl BodyCache {
-    /// Returns the body of a blob, from the cache or else from `bodies`.
+    /// Returns the body of a blob, from the cache or else from `bodies`. The body becomes one of
+    /// the young ones.
     pub(super) fn get(&self, id: u32, bodies: &dyn BodyStore) -> Option<Bytes> {
         let mut all = self.0.borrow_mut();
-        if let Some(body) = all.young.get(&id) {
-            return Some(body.clone());
+        if let Some(body) = all.old.remove(&id) {
+            all.insert(id, body);
         }
-        let body = match all.old.remove(&id) {
-            Some(body) => body,
-            None => {
-                let body = bodies.get(id)?;
-                if body.len() > MAX_BODY_BYTES {
-                    return Some(body);
-                }
-                // A slice would keep the block alive.
-                Bytes::copy_from_slice(&body)
-            }
+        all.find_or_read(id, bodies)
+    }
+
+    /// Returns the body of a blob that will hardly be read again: it does not become young.
+    pub(super) fn get_once(&self, id: u32, bodies: &dyn BodyStore) -> Option<Bytes> {
+        self.0.borrow_mut().find_or_read(id, bodies)
+    }
+
+    /// Changes the bytes of the cache. Less than [`MIN_CACHE_BYTES`] has no effect.
+    pub(super) fn set_limit(&mut self, bytes: usize) {
+        self.0.get_mut().limit = bytes / 2;
+    }
+
+    /// Adds the body of a blob that was never read.
+    pub(super) fn put(&mut self, id: u32, body: &[u8]) {
+        if body.len() <= MAX_BODY_BYTES {
+            self.0.get_mut().insert(id, Bytes::copy_from_slice(body));
+        }
+    }
+
+    /// Drops the bodies that `is_used` does not accept.
+    pub(super) fn retain(&mut self, is_used: impl Fn(u32) -> bool) {
+        let all = self.0.get_mut();
+        let bytes = |bodies: &HashMap<u32, Bytes, DenseHash>| {
+            bodies.values().map(|body| body.len() + ENTRY_BYTES).sum::<usize>()
         };
-        if all.bytes + body.len() + ENTRY_BYTES > GENERATION_BYTES {
-            all.old = mem::take(&mut all.young);
-            all.bytes = 0;
+        for bodies in [&mut all.young, &mut all.old] {
+            bodies.retain(|id, _| is_used(*id));
         }
-        all.bytes += body.len() + ENTRY_BYTES;
-        all.young.insert(id, body.clone());
-        Some(body)
+        (all.bytes, all.old_bytes) = (bytes(&all.young), bytes(&all.old));
+    }
+
+    /// Returns the memory beyond that of the smallest cache, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let all = self.0.borrow();
+        (all.bytes + all.old_bytes).saturating_sub(MIN_CACHE_BYTES)
     }
 }
 
@@ -99,9 +151,31 @@ mod tests {
         assert_eq!(bodies.1.take(), 0);
         get(1000);
         assert_eq!(bodies.1.take(), 1);
+        // A body that is read once stays old, and leaves with its generation.
+        (60..76).for_each(get);
+        (76..80).for_each(get);
+        assert!(recent.get_once(60, &bodies).is_some());
+        (80..96).for_each(get);
+        bodies.1.take();
+        assert!(recent.get_once(60, &bodies).is_some() && bodies.1.take() == 1);
         let held = recent.0.borrow();
         let bytes = |of: &HashMap<u32, Bytes, _>| of.values().map(Bytes::len).sum::<usize>();
         assert!(bytes(&held.young) <= GENERATION_BYTES && bytes(&held.old) <= GENERATION_BYTES);
+    }
+
+    #[test]
+    fn larger_limit_caches_more_bodies() {
+        let (mut recent, bodies) = (BodyCache::default(), Counted(MAX_BODY_BYTES, Cell::default()));
+        recent.set_limit(8 * MIN_CACHE_BYTES);
+        let body = vec![0; MAX_BODY_BYTES];
+        (0..100).for_each(|id| recent.put(id, &body));
+        (0..100).for_each(|id| assert!(recent.get(id, &bodies).is_some(), "{id}"));
+        assert_eq!(bodies.1.take(), 0, "none is read");
+        let cached = 100 * (MAX_BODY_BYTES + ENTRY_BYTES);
+        assert_eq!(recent.memory(), cached - MIN_CACHE_BYTES);
+        recent.retain(|id| id < 50);
+        assert_eq!(recent.memory(), cached / 2 - MIN_CACHE_BYTES);
+        assert!(recent.get(50, &bodies).is_some() && bodies.1.take() == 1, "a dropped one is read");
     }
 
     #[test]

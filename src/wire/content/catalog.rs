@@ -46,7 +46,9 @@ pub struct Catalog {
     pub(super) max_text_bytes: usize,
     pub(super) bodies: Box<dyn BodyStore>,
     totals: ContentTotals,
-    recent: BodyCache,
+    pub(super) recent: BodyCache,
+    /// Whether payloads are cached when a recording is read.
+    pub(super) caches_read: bool,
     /// Pairs of payloads with different bytes and equal meaning.
     pub(super) same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     /// Contents that cannot be decoded as their type.
@@ -99,6 +101,7 @@ impl Catalog {
             bodies,
             totals: ContentTotals::default(),
             recent: BodyCache::default(),
+            caches_read: false,
             same: RefCell::default(),
             unreadable: HashSet::default(),
             spellings: HashMap::default(),
@@ -219,13 +222,6 @@ impl Catalog {
             }
             _ => Some(body),
         }
-    }
-
-    /// Returns the bytes of a payload that is compared with an earlier one.
-    ///
-    /// The bytes are cached: the payload is compared again when it is the earlier one.
-    pub fn compared(&self, payload: BlobId) -> Option<Bytes> {
-        self.recent.get(payload.0, &*self.bodies)
     }
 
     /// Records that two payloads have equal meaning.

@@ -11,8 +11,10 @@ mod blob_table;
 mod bodies;
 mod body_cache;
 mod catalog;
+mod compared;
 mod entry;
 mod entry_run;
+mod id_set;
 mod index;
 mod kept_ids;
 mod list;
@@ -29,7 +31,7 @@ pub use entry::{ResponseEntry, Wrapper};
 pub use list::{List, ListBuilder};
 pub use packed::Packed;
 pub use strings::Strings;
-pub use used::UsedContent;
+pub use used::{UsedContent, next_drop};
 
 /// Removes secrets before content is stored. Implemented over the descriptors.
 pub trait Redact: Send + Sync {

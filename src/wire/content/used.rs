@@ -3,19 +3,34 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
+use super::id_set::IdSet;
 use super::{BlobForm, BlobId, Catalog, List};
-use crate::event::{DenseHash, Sym};
+use crate::event::Sym;
 
 /// Memory of a blob besides its body and its entry in the table: the entries in the indexes.
 const BLOB_BYTES: usize = 48;
 /// Memory of an entry in a map of names or numbers.
 const ENTRY_BYTES: usize = 32;
 
+/// One part in this many of the memory is new before old content is dropped again.
+const NEW_DIVISOR: usize = 4;
+
+/// Returns from how many bytes on old content is dropped again, if `memory` bytes are left after it
+/// was dropped.
+///
+/// Dropping visits all that stays, which can be more than the budget: facts of open streams stay.
+/// Time passes until a share of that is new, so that each new byte costs the same.
+pub fn next_drop(budget: usize, memory: usize) -> usize {
+    budget.max(memory.saturating_add(memory.max(budget) / NEW_DIVISOR))
+}
+
 /// Contents and names that are in use. Each holder marks its own before a catalog drops the others.
 #[derive(Default)]
 pub struct UsedContent {
-    blobs: HashSet<BlobId, DenseHash>,
-    names: HashSet<Sym, DenseHash>,
+    /// Ids of contents.
+    blobs: IdSet,
+    /// Ids of names.
+    names: IdSet,
     /// Lists that were marked. Many holders share one list.
     lists: HashSet<u128>,
     /// Addresses of shared runs of names that were marked.
@@ -25,41 +40,41 @@ pub struct UsedContent {
 impl UsedContent {
     /// Marks a content.
     pub fn blob(&mut self, id: BlobId) {
-        self.blobs.insert(id);
+        self.blobs.insert(id.0);
     }
 
     /// Marks a name.
     pub fn name(&mut self, name: Sym) {
-        self.names.insert(name);
+        self.names.insert(name.0);
     }
 
     /// Marks names.
     pub fn names<'a>(&mut self, names: impl IntoIterator<Item = &'a Sym>) {
-        self.names.extend(names);
+        names.into_iter().for_each(|name| self.names.insert(name.0));
     }
 
     /// Marks a list of names that has many holders.
     pub fn run(&mut self, run: &Arc<[Sym]>) {
         if self.runs.insert(run.as_ptr() as usize) {
-            self.names.extend(run.iter());
+            self.names(run.iter());
         }
     }
 
     /// Marks the entries of a list.
     pub fn list(&mut self, list: &List) {
         if self.lists.insert(list.fingerprint()) {
-            self.blobs.extend(list.blobs());
+            list.blobs().iter().for_each(|id| self.blobs.insert(id.0));
         }
     }
 
     /// Whether a content is marked.
     pub fn has_blob(&self, id: BlobId) -> bool {
-        self.blobs.contains(&id)
+        self.blobs.contains(id.0)
     }
 
     /// Whether a name is marked.
     pub fn has_name(&self, name: Sym) -> bool {
-        self.names.contains(&name)
+        self.names.contains(name.0)
     }
 }
 
@@ -76,6 +91,7 @@ impl Catalog {
             + self.blobs.len() * BLOB_BYTES
             + self.strings.memory()
             + self.bodies.memory()
+            + self.recent.memory()
             + self.run_names * size_of::<Sym>()
             + entries * ENTRY_BYTES
     }
@@ -100,6 +116,7 @@ impl Catalog {
         self.by_hash = self.blobs.iter().map(|(id, blob)| (blob.hash as u64, id.0)).collect();
         self.strings.retain(|name| used.has_name(name));
         self.bodies.retain(&|id| used.has_blob(BlobId(id)));
+        self.recent.retain(|id| used.has_blob(BlobId(id)));
         self.lists.retain(|_, list| Weak::strong_count(list) > 0);
         self.lists.shrink_to_fit();
         self.runs.retain(|_, run| run.blobs.iter().all(|id| used.has_blob(*id)));
@@ -115,27 +132,30 @@ impl Catalog {
 
     /// Marks what marked contents and names refer to.
     pub fn mark_references(&self, used: &mut UsedContent) {
-        let payload = |id: &BlobId| match &self.blob(*id).form {
+        let payload = |id: u32| match &self.blob(BlobId(id)).form {
             BlobForm::Wrapper { wrapper, .. } => wrapper.payload,
             _ => None,
         };
         let payloads: Vec<BlobId> = used.blobs.iter().filter_map(payload).collect();
-        used.blobs.extend(payloads);
+        payloads.into_iter().for_each(|id| used.blob(id));
         let names = &mut used.names;
-        used.blobs.iter().for_each(|id| match &self.blob(*id).form {
-            BlobForm::Any { type_url, name } => names.extend([*type_url, *name]),
-            BlobForm::Wrapper { wrapper, .. } => {
-                names.extend([wrapper.name, wrapper.version]);
-                names.extend(&wrapper.aliases);
-            }
-            BlobForm::Other => {}
-        });
-        for (_, names) in self.names.iter().filter(|(id, _)| used.blobs.contains(id)) {
-            used.names.extend(names.iter());
+        for id in used.blobs.iter() {
+            match &self.blob(BlobId(id)).form {
+                BlobForm::Any { type_url, name } => [type_url, name].map(|name| names.insert(name.0)),
+                BlobForm::Wrapper { wrapper, .. } => {
+                    wrapper.aliases.iter().for_each(|name| names.insert(name.0));
+                    [&wrapper.name, &wrapper.version].map(|name| names.insert(name.0))
+                }
+                BlobForm::Other => continue,
+            };
         }
-        let firsts: Vec<Sym> =
-            used.names.iter().filter_map(|name| self.spellings.get(name)).copied().collect();
-        used.names.extend(firsts);
+        for (_, names) in self.names.iter().filter(|(id, _)| used.blobs.contains(id.0)) {
+            names.iter().for_each(|name| used.names.insert(name.0));
+        }
+        // Few names have several spellings.
+        let other = self.spellings.iter().filter(|(name, _)| used.names.contains(name.0));
+        let firsts: Vec<Sym> = other.map(|(_, first)| *first).collect();
+        used.names(&firsts);
     }
 }
 

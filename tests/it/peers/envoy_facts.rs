@@ -1,5 +1,7 @@
 //! Compares the facts of xdscope behind a tap with the config dump and the statistics of a real
 //! Envoy: secrets, on-demand clusters, warming, and refusals across a reconnect.
+//!
+//! What depends on the version is compared with an earlier Envoy, too.
 
 use std::{
     fs,
@@ -224,13 +226,38 @@ struct Scene {
     variant: Variant,
 }
 
+/// A release of Envoy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Release {
+    Newest,
+    /// 1.36, in which a runtime flag turns off the cache of endpoints.
+    Older,
+    /// 1.36 without the cache of endpoints, as before 1.32.
+    OlderWithoutCache,
+}
+
+/// The flag of the cache of endpoints, on since 1.32. 1.40 has no flag.
+const CACHE_FLAG: &str = "envoy.restart_features.use_eds_cache_for_ads";
+
 impl Scene {
     /// Serves the chain with more clusters.
     fn open(test: &str, variant: Variant, more: &[Value]) -> Option<Scene> {
+        Scene::with(test, variant, Release::Newest, more)
+    }
+
+    fn with(test: &str, variant: Variant, release: Release, more: &[Value]) -> Option<Scene> {
         let world = World::open(test)?;
         let mut plane = world.control_plane(Flags::default());
         let tap = world.tap(plane.address(), &[]);
-        let mut envoy = world.envoy("edge-1", variant, tap.address());
+        let mut config = bootstrap::envoy("edge-1", variant, tap.address(), None);
+        if release == Release::OlderWithoutCache {
+            let layer = json!({ "name": "cache", "static_layer": { CACHE_FLAG: false } });
+            config["layered_runtime"] = json!({ "layers": [layer] });
+        }
+        let mut envoy = match release {
+            Release::Newest => world.envoy_of("edge-1", &config),
+            Release::Older | Release::OlderWithoutCache => world.older_envoy_of("edge-1", &config),
+        };
         let clusters = [vec![cluster("echo", 1, "0s", variant)], more.to_vec()].concat();
         let snapshot = Snapshot::chain(variant, envoy.admin()).with(CLUSTER, "1", clusters);
         plane.set(&snapshot);
@@ -399,18 +426,32 @@ fn warming_listener(test: &str, variant: Variant) {
 
 #[test]
 fn envoy_and_xdscope_agree_on_an_updated_cluster_over_ads() {
-    updated_cluster("envoy_and_xdscope_agree_on_an_updated_cluster_over_ads", Variant::Ads);
+    let test = "envoy_and_xdscope_agree_on_an_updated_cluster_over_ads";
+    updated_cluster(test, Variant::Ads, Release::Newest);
 }
 
 #[test]
 fn envoy_and_xdscope_agree_on_an_updated_cluster_over_delta_ads() {
-    updated_cluster("envoy_and_xdscope_agree_on_an_updated_cluster_over_delta_ads", Variant::DeltaAds);
+    let test = "envoy_and_xdscope_agree_on_an_updated_cluster_over_delta_ads";
+    updated_cluster(test, Variant::DeltaAds, Release::Newest);
+}
+
+#[test]
+fn older_envoy_and_xdscope_agree_on_an_updated_cluster_over_ads() {
+    let test = "older_envoy_and_xdscope_agree_on_an_updated_cluster_over_ads";
+    updated_cluster(test, Variant::Ads, Release::Older);
+}
+
+#[test]
+fn older_envoy_and_xdscope_agree_on_an_updated_cluster_over_delta_ads() {
+    let test = "older_envoy_and_xdscope_agree_on_an_updated_cluster_over_delta_ads";
+    updated_cluster(test, Variant::DeltaAds, Release::Older);
 }
 
 /// An updated cluster keeps its earlier version until its endpoints come again, and goes on with
 /// the cached endpoints after its timeout: docs/protocol.md#h-05.
-fn updated_cluster(test: &str, variant: Variant) {
-    let Some(mut scene) = Scene::open(test, variant, &[]) else { return };
+fn updated_cluster(test: &str, variant: Variant, release: Release) {
+    let Some(mut scene) = Scene::with(test, variant, release, &[]) else { return };
     scene.set(CLUSTER, "2", vec![cluster("echo", 2, "0s", variant)]);
     scene.observed.agree("cds/echo", InForce::Earlier, true);
     assert_eq!(scene.observed.stat("cluster.echo.warming_state"), "1");
@@ -426,6 +467,20 @@ fn updated_cluster(test: &str, variant: Variant) {
     scene.observed.agree("cds/echo", InForce::Newest, false);
     scene.observed.agree_on_version("cds", "cluster_manager.cds.version_text", "3");
     scene.observed.wait_for_state("cds", "synced");
+}
+
+/// Without its cache an Envoy uses the updated cluster after its timeout, too: the version in force
+/// is that of the update. No message tells of the flag.
+#[test]
+fn updated_cluster_is_in_force_without_cached_endpoints() {
+    let (test, variant) = ("updated_cluster_is_in_force_without_cached_endpoints", Variant::Ads);
+    let Some(mut scene) = Scene::with(test, variant, Release::OlderWithoutCache, &[]) else { return };
+    scene.set(CLUSTER, "2", vec![cluster("echo", 2, "4s", variant)]);
+    scene.observed.agree("cds/echo", InForce::Earlier, true);
+    scene.observed.wait_for_stat("cluster.echo.init_fetch_timeout", "1");
+    scene.observed.agree("cds/echo", InForce::Newest, false);
+    scene.observed.agree_on_version("cds", CDS_VERSION, "2");
+    assert_eq!(scene.observed.stat("cluster.echo.assignment_use_cached"), "0");
 }
 
 #[test]
@@ -611,12 +666,26 @@ fn envoy_and_xdscope_agree_on_sotw_clusters_on_demand() {
 
 #[test]
 fn envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_ads() {
-    refusals("envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_ads", Variant::Ads);
+    let test = "envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_ads";
+    refusals(test, Variant::Ads, Release::Newest);
 }
 
 #[test]
 fn envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_delta_ads() {
-    refusals("envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_delta_ads", Variant::DeltaAds);
+    let test = "envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_delta_ads";
+    refusals(test, Variant::DeltaAds, Release::Newest);
+}
+
+#[test]
+fn older_envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_ads() {
+    let test = "older_envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_ads";
+    refusals(test, Variant::Ads, Release::Older);
+}
+
+#[test]
+fn older_envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_delta_ads() {
+    let test = "older_envoy_and_xdscope_agree_on_refusals_across_a_reconnect_over_delta_ads";
+    refusals(test, Variant::DeltaAds, Release::Older);
 }
 
 const CDS_REJECTED: &str = "cluster_manager.cds.update_rejected";
@@ -625,8 +694,9 @@ const CDS_VERSION: &str = "cluster_manager.cds.version_text";
 const LDS_VERSION: &str = "listener_manager.lds.version_text";
 
 /// Envoy refuses version 2, refuses it again after a reconnect, and accepts version 3.
-fn refusals(test: &str, variant: Variant) {
-    let Some(mut scene) = Scene::open(test, variant, &[plain("kept", 1), plain("rest", 1)]) else { return };
+fn refusals(test: &str, variant: Variant, release: Release) {
+    let more = [plain("kept", 1), plain("rest", 1)];
+    let Some(mut scene) = Scene::with(test, variant, release, &more) else { return };
     let base = || listener("in", "r-in", variant);
     scene.observed.agree_on_version("cds", CDS_VERSION, "1");
     scene.observed.agree_on_version("lds", LDS_VERSION, "1");

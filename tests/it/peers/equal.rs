@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use xdscope::app::recording::recording_file;
-use xdscope::app::replay::{self, ReplayFeed};
+use xdscope::app::replay::{self, Cursor, Opened, Reading, ReplayFeed, Until};
 use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::tap::{CopyLimits, Front, Options, Running, meaning};
 use xdscope::cli;
@@ -210,12 +210,8 @@ impl Live {
             sessions: Vec::new(),
         };
         let shared = running.shared.clone().expect("facts");
-        let feed = LiveFeed::new(
-            shared,
-            Decoded(schema.clone()),
-            about,
-            Box::new(|_| Err(std::io::Error::other("not here").into())),
-        );
+        let replay = replay_options(&schema, &file);
+        let feed = LiveFeed::new(shared, Decoded(schema.clone()), about, replay);
         Live { running, schema, feed, file, lines }
     }
 
@@ -246,6 +242,22 @@ impl Live {
     }
 }
 
+fn replay_options(schema: &Arc<Schema>, file: &Path) -> replay::Options {
+    replay::Options {
+        store: store::Options::default(),
+        meaning: meaning(schema.clone()),
+        rules: bounded(schema),
+        idle: Duration::from_secs(2),
+        speed: Speed::new(1.0),
+        source: "replay live.xdsrec".into(),
+        rerun: file.display().to_string(),
+        notices: Vec::new(),
+        copies: std::env::temp_dir(),
+        file: None,
+        rewound: false,
+    }
+}
+
 struct Ended {
     file: PathBuf,
     schema: Arc<Schema>,
@@ -257,25 +269,13 @@ struct Ended {
 impl Ended {
     /// Replays the recording to its end, or to a moment in the same way as a paused live run.
     fn replay(&self, up_to: Option<&Said>) -> ReplayFeed {
-        let mut loaded = xdscope_sources::open_recording(&self.file).expect("a recording");
-        assert_eq!(loaded.notices, Vec::<String>::new());
-        if let Some(said) = up_to {
-            replay::cut(&mut loaded, Seq(said.messages), said.at);
-        }
-        let options = replay::Options {
-            store: store::Options::default(),
-            meaning: meaning(self.schema.clone()),
-            rules: bounded(&self.schema),
-            idle: Duration::from_secs(2),
-            speed: Speed::new(1.0),
-            source: "replay live.xdsrec".into(),
-            rerun: self.file.display().to_string(),
-            notices: Vec::new(),
-            copies: std::env::temp_dir(),
-            file: None,
-            rewound: false,
-        };
-        ReplayFeed::new(options.open(loaded), options, Decoded(self.schema.clone()), None)
+        let options = replay_options(&self.schema, &self.file);
+        let until = up_to.map(|said| Until { message: Seq(said.messages), time: said.at });
+        let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+        let source = xdscope_sources::start_session(std::slice::from_ref(&self.file)).expect("a recording");
+        let (read, notices) = Cursor::read(source, &reading, until).expect("messages");
+        assert_eq!(notices, Vec::<String>::new());
+        ReplayFeed::new(Opened::new(read), options, Decoded(self.schema.clone()), None)
     }
 
     /// Asserts that the replay equals the live run; `refused` is a name in a NACK.

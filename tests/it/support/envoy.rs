@@ -17,13 +17,14 @@ pub struct Envoy {
 }
 
 impl Envoy {
-    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, bootstrap: &Value) -> Self {
+    /// Starts the Envoy at `program`.
+    pub(super) fn start(program: &Path, folder: &Path, node: &str, bootstrap: &Value) -> Self {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
         // Removes the files of an earlier Envoy of this name.
         let _ = fs::remove_file(&admin);
-        let mut command = Command::new(&peers.envoy);
+        let mut command = Command::new(program);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
         // Without this flag Envoy delays the end of a stream by half a minute.
         command.args(["--component-log-level", "config:debug"]);

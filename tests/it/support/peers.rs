@@ -187,6 +187,25 @@ pub fn sovereign() -> &'static Path {
     }
 }
 
+/// Returns the binary of an Envoy before the one of [`get`]. The first test that needs it installs it.
+///
+/// # Panics
+/// Panics if the environment cannot be made; the message names the step and the remedy.
+pub fn older_envoy() -> &'static Path {
+    static ENVOY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let make = || {
+        let (home, _lock) = locked_home("older-envoy")?;
+        let folder = home.join("older-envoy");
+        let requirements = sources().join("older-envoy/requirements.txt");
+        python_with(&folder, &requirements, "install an older Envoy with pip")?;
+        envoy_of(&folder.join("bin/python"))
+    };
+    match ENVOY.get_or_init(make) {
+        Ok(program) => program,
+        Err(why) => panic!("{why}"),
+    }
+}
+
 /// Whether `XDSCOPE_PEERS=off` skips `test`; if so, notes that.
 fn is_skipped(test: &str) -> bool {
     let is_skipped = is_off(env::var(SWITCH).ok().as_deref());
@@ -239,11 +258,16 @@ fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     let requirements = sources().join("requirements.txt");
     python_with(home, &requirements, "install Envoy and grpcio with pip")?;
     let python = home.join("bin/python");
+    Ok((envoy_of(&python)?, python))
+}
+
+/// Returns the binary of the Envoy that is installed beside a Python.
+fn envoy_of(python: &Path) -> Result<PathBuf, String> {
     let needs = "install Python 3.9 or later with its venv module";
-    let mut ask = Command::new(&python);
+    let mut ask = Command::new(python);
     ask.args(["-c", "import envoy; print(envoy.__path__[0], end='')"]);
     let package = step("find the installed Envoy", needs, &mut ask, None)?;
-    Ok((Path::new(&package).join("_bin/envoy"), python))
+    Ok(Path::new(&package).join("_bin/envoy"))
 }
 
 /// Makes a Python environment with these packages.

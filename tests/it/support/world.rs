@@ -72,7 +72,12 @@ impl World {
 
     /// Starts an Envoy with any bootstrap; the bootstrap must state `node` too.
     pub fn envoy_of(&self, node: &str, bootstrap: &Value) -> Envoy {
-        Envoy::start(self.peers, &self.folder, node, bootstrap)
+        Envoy::start(&self.peers.envoy, &self.folder, node, bootstrap)
+    }
+
+    /// Starts an Envoy of an earlier version with any bootstrap, which must state `node` too.
+    pub fn older_envoy_of(&self, node: &str, bootstrap: &Value) -> Envoy {
+        Envoy::start(peers::older_envoy(), &self.folder, node, bootstrap)
     }
 
     /// Returns Envoy's own reason for rejecting a bootstrap.

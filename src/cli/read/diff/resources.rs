@@ -3,7 +3,7 @@
 
 use crate::cli::source::offline;
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,8 +68,9 @@ pub(super) fn read(
     let mut notices = Vec::new();
     for file in &files {
         let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
-        let text = fs::read_to_string(file).map_err(|error| failed().because(error))?;
-        if let Some(dump) = xdscope_sources::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
+        let content = xdscope_sources::read_resources(file, offline::options(&args.timers).history)?;
+        let text = std::str::from_utf8(&content).map_err(|error| failed().because(error))?;
+        if let Some(dump) = xdscope_sources::read_dump(&file.to_string_lossy(), &content, schema)? {
             let of_dump = of_dump(&dump, schema, redact.as_deref());
             members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
             notices.extend(dump.notices.iter().map(dump_notice));
@@ -77,7 +78,7 @@ pub(super) fn read(
         }
         let mut found = Vec::new();
         for document in
-            xdscope_sources::parse_documents(&text).map_err(|why| failed().because(yaml_error(&why)))?
+            xdscope_sources::parse_documents(text).map_err(|why| failed().because(yaml_error(&why)))?
         {
             xdscope_sources::collect_resources(document, None, &mut found);
         }

@@ -251,6 +251,23 @@ pub(super) fn generate_files() -> String {
         ),
         row("protobuf text", format!("{} levels", count(xdscope_schema::MAX_DEPTH))),
         row(
+            "`.proto` files with their imports",
+            format!(
+                "{}, {} declarations",
+                size(schema::MAX_PROTO_BYTES),
+                count(schema::MAX_PROTO_DECLARATIONS),
+            ),
+        ),
+        row("arrow scripts", format!("`--memory`, at least {}", size(sources::MIN_SCRIPT_MEMORY))),
+        row(
+            "files of resources, dumps of clients as a source",
+            format!(
+                "{} bytes of memory per byte of text; of `--memory`, at least {}",
+                sources::RESPONSE_MEMORY_PER_BYTE,
+                size(schema::MIN_TREE_LIMIT),
+            ),
+        ),
+        row(
             "descriptor sets",
             format!(
                 "{} without source positions, {} files, {} messages, fields and values, {} of names, \

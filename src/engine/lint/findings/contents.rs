@@ -3,16 +3,20 @@
 
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
+
 use super::finding::Finding;
-use super::lasting::{Followed, LastingState};
+use super::followed::Followed;
+use super::lasting::LastingState;
 use crate::lint::context::RuleContext;
 use crate::lint::memory::state::MAX_NAMES;
-use crate::lint::rule::catalog::{client_fault_check, fault_check};
+use crate::lint::rule::catalog::{client_fault_check, fault_check, has_fault_check};
 use crate::lint::rule::{Ending, Rule, Severity};
+use crate::session::engine::visits;
 use crate::session::{SymMap, SymSet, Track};
 use crate::store::Store;
-use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Seq, Sym};
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{DenseHash, Seq, Sym};
 
 impl RuleContext<'_> {
     /// Follows a finding about what a message contains, until it is corrected.
@@ -31,7 +35,7 @@ impl RuleContext<'_> {
         } else {
             let mut contents = match followed.state {
                 LastingState::Content { contents, .. } => contents,
-                _ => SymMap::default(),
+                _ => IndexMap::default(),
             };
             let catalog = self.catalog();
             let content = |name: &Sym| {
@@ -75,7 +79,7 @@ impl RuleContext<'_> {
         let mut followed = self.take_followed(finding, track);
         let mut contents = match followed.state {
             LastingState::Content { contents, .. } => contents,
-            _ => SymMap::default(),
+            _ => IndexMap::default(),
         };
         contents.extend(content);
         followed.names = [Sym::EMPTY].into_iter().collect();
@@ -87,7 +91,7 @@ impl RuleContext<'_> {
     /// removed it since.
     pub(crate) fn is_left(&self, track: &Track, name: Sym) -> bool {
         let is_delta = self.stream.variant().is_some_and(|variant| variant.is_delta());
-        is_delta && track.unrequested.contains(&name) && track.sent.is_present(self.catalog(), name)
+        is_left(is_delta, self.catalog(), track, name)
     }
 
     /// Follows a finding about how a response treats names, until a later one treats them well.
@@ -97,16 +101,20 @@ impl RuleContext<'_> {
             return;
         }
         let known = self.source_state.lasting.take_finding(finding);
-        let mut names: SymSet = names.iter().copied().collect();
-        names.extend(known.iter().flat_map(|known| &known.names));
+        let mut broken = match known.map(|known| known.state) {
+            Some(LastingState::Names { names, .. }) => names,
+            _ => IndexSet::default(),
+        };
+        broken.extend(names);
+        let client = self.client();
         self.source_state.lasting.follow(Followed {
             finding,
             place: (self.stream_index, track),
-            client: self.client(),
-            state: LastingState::Names { seq, corrected: SymMap::default() },
+            client,
+            state: LastingState::Names { seq, names: broken, corrected: SymMap::default() },
             since: self.at,
             past: None,
-            names,
+            names: [Sym::EMPTY].into_iter().collect(),
             has_come: true,
             is_given_up: false,
         });
@@ -116,75 +124,133 @@ impl RuleContext<'_> {
     pub(crate) fn note_corrections(&mut self, track: &Track, mentioned: &[Sym]) {
         let (Some(seq), Some(index)) = (self.seq, self.track_index) else { return };
         let place = (self.stream_index, index);
+        let client = self.client();
         let line =
-            Succession { findings: self.findings.all(), store: self.store, client: self.client(), place };
-        for followed in self.source_state.lasting.all_mut() {
+            Succession { findings: self.findings.all(), store: self.store, client: client.clone(), place };
+        self.source_state.lasting.followed_mut().change(place.0, &client, |followed| {
             if line.finding(followed, track).is_none() {
-                continue;
+                return;
             }
-            let LastingState::Names { seq: broken, corrected } = &mut followed.state else { continue };
-            let names = mentioned.iter().filter(|name| *broken < seq && followed.names.contains(*name));
-            names.for_each(|name| {
+            let LastingState::Names { seq: broken, names, corrected } = &mut followed.state else { return };
+            for name in mentioned.iter().filter(|name| *broken < seq && names.contains(*name)) {
                 corrected.entry(*name).or_insert(seq);
-            });
-        }
+            }
+        });
     }
 
     /// Forgets that a response was about names, because the client has refused it.
     pub(crate) fn forget_corrections(&mut self, refused: Option<Seq>) {
-        for followed in self.source_state.lasting.all_mut() {
+        let client = self.client();
+        self.source_state.lasting.followed_mut().change(self.stream_index, &client, |followed| {
             if let LastingState::Names { corrected, .. } = &mut followed.state {
                 corrected.retain(|_, seq| Some(*seq) != refused);
             }
-        }
+        });
     }
 
     /// Ends findings about contents in whose place the client has accepted others, or which it has
-    /// given up. `accepted` is the newest response that the client has accepted.
-    pub(crate) fn settle_contents(&mut self, track: &Track, accepted: Option<Seq>) {
+    /// given up. `accepted` is the newest response that the client has accepted, and
+    /// `mentioned` are the names that a response is about, or that a request gives up.
+    pub(crate) fn settle_contents(&mut self, track: &Track, accepted: Option<Seq>, mentioned: &[Sym]) {
         let Some(index) = self.track_index else { return };
         let (place, catalog, findings) = ((self.stream_index, index), self.catalog(), self.findings.all());
-        let line = Succession { findings, store: self.store, client: self.client(), place };
-        let has_fault = |finding: &usize| {
-            let Some(finding) = findings.get(*finding) else { return false };
-            fault_check(finding.rule).is_some_and(|has_fault| has_fault(self, track, finding))
-                || client_fault_check(finding.rule).is_some_and(|has_fault| has_fault(self, finding))
-        };
-        let faulty: Vec<usize> = self.source_state.lasting.of_contents().filter(has_fault).collect();
+        let client = self.client();
+        let line = Succession { findings, store: self.store, client: client.clone(), place };
+        let faulty = self.faulty(&line, track, accepted);
         let has_content = |name: Sym, bad| {
             let slots = [track.sent.get(catalog, name), track.accepted.get(catalog, name)];
             slots.iter().flatten().any(|slot| slot.is_present() && slot.blob == Some(bad))
         };
+        let is_delta = self.stream.variant().is_some_and(|variant| variant.is_delta());
         let is_wanted = |name: Sym| track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
-        let left: SymSet =
-            track.unrequested.iter().copied().filter(|name| self.is_left(track, *name)).collect();
-        let is_held = |name: Sym| is_wanted(name) || left.contains(&name);
-        let over = self.source_state.lasting.take_over(|followed| {
+        let is_held = |name: Sym| is_wanted(name) || is_left(is_delta, catalog, track, name);
+        let followed = self.source_state.lasting.followed_mut();
+        let over = followed.take_over(place.0, Some(&client), |followed| {
             let Some(finding) = line.finding(followed, track) else {
                 let LastingState::Content { seq, .. } = followed.state else { return false };
                 let is_later = accepted > Some(seq) && line.spans_types(followed);
                 return is_later && !faulty.contains(&followed.finding);
             };
-            let (seq, contents) = match &mut followed.state {
-                LastingState::Content { seq, contents } => (*seq, contents),
-                LastingState::Names { corrected, .. } => {
+            match &mut followed.state {
+                LastingState::Content { seq, contents } => {
+                    let is_later = accepted > Some(*seq);
+                    let had_contents = !contents.is_empty();
+                    let is_bad = |name: Sym, bad| {
+                        visits::count();
+                        is_held(name) && (!is_later || has_content(name, bad))
+                    };
+                    drop_mended_contents(contents, mentioned, is_bad);
+                    let is_replaced = had_contents && contents.is_empty();
+                    let is_corrected = contents.is_empty() || has_fault_check(finding.rule);
+                    is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
+                }
+                LastingState::Names { names, corrected, .. } => {
                     let is_corrected =
                         |name: &Sym| corrected.get(name).is_some_and(|seq| accepted >= Some(*seq));
-                    followed.names.retain(|name| is_wanted(*name) && !is_corrected(name));
-                    return followed.names.is_empty();
+                    drop_mended_names(names, mentioned, |name| is_wanted(*name) && !is_corrected(name));
+                    names.is_empty()
                 }
-                _ => return false,
-            };
-            let is_later = accepted > Some(seq);
-            let had_contents = !contents.is_empty();
-            contents.retain(|name, bad| is_held(*name) && (!is_later || has_content(*name, *bad)));
-            let is_replaced = had_contents && contents.is_empty();
-            let has_check = fault_check(finding.rule).is_some() || client_fault_check(finding.rule).is_some();
-            let is_corrected = contents.is_empty() || has_check;
-            is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
+                _ => false,
+            }
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();
         over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+    }
+
+    /// Returns the findings of which the rule says that their contents still break it, of those
+    /// that a message of the track may end.
+    fn faulty(&self, line: &Succession<'_>, track: &Track, accepted: Option<Seq>) -> Vec<usize> {
+        let has_fault = |followed: &&Followed| {
+            let LastingState::Content { seq, .. } = followed.state else { return false };
+            let Some(finding) = line.findings.get(followed.finding) else { return false };
+            let (check, client_check) = (fault_check(finding.rule), client_fault_check(finding.rule));
+            accepted > Some(seq)
+                && (check.is_some_and(|has_fault| has_fault(self, track, finding))
+                    || client_check.is_some_and(|has_fault| has_fault(self, finding)))
+        };
+        let followed = self.source_state.lasting.followed();
+        followed.of(line.place.0, &line.client).filter(has_fault).map(|followed| followed.finding).collect()
+    }
+}
+
+/// Whether a delta server has sent a resource that the client did not request, and has not removed
+/// it since.
+fn is_left(is_delta: bool, catalog: &Catalog, track: &Track, name: Sym) -> bool {
+    is_delta && track.unrequested.contains(&name) && track.sent.is_present(catalog, name)
+}
+
+/// Drops contents that do not break the rule any more: those of the mentioned names, then the last
+/// ones, up to one that still breaks it.
+fn drop_mended_contents(
+    contents: &mut IndexMap<Sym, BlobId, DenseHash>,
+    mentioned: &[Sym],
+    is_bad: impl Fn(Sym, BlobId) -> bool,
+) {
+    if mentioned.len() >= contents.len() {
+        return contents.retain(|name, bad| is_bad(*name, *bad));
+    }
+    for name in mentioned {
+        if contents.get(name).is_some_and(|bad| !is_bad(*name, *bad)) {
+            contents.swap_remove(name);
+        }
+    }
+    while contents.last().is_some_and(|(name, bad)| !is_bad(*name, *bad)) {
+        contents.pop();
+    }
+}
+
+/// Drops names for which the rule is not broken any more, as [`drop_mended_contents`] does.
+fn drop_mended_names(names: &mut IndexSet<Sym, DenseHash>, mentioned: &[Sym], is_bad: impl Fn(&Sym) -> bool) {
+    if mentioned.len() >= names.len() {
+        return names.retain(is_bad);
+    }
+    for name in mentioned {
+        if names.contains(name) && !is_bad(name) {
+            names.swap_remove(name);
+        }
+    }
+    while names.last().is_some_and(|name| !is_bad(name)) {
+        names.pop();
     }
 }
 
@@ -212,5 +278,35 @@ impl Succession<'_> {
     fn spans_types(&self, followed: &Followed) -> bool {
         let rule = self.findings.get(followed.finding).map(|finding| finding.rule);
         followed.client == self.client && rule.is_some_and(|rule| client_fault_check(rule).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_end_in_any_order_and_cost_one_visit_each() {
+        let mut contents: IndexMap<Sym, BlobId, DenseHash> =
+            (1..=1000).map(|n| (Sym(n), BlobId(n))).collect();
+        let visits = std::cell::Cell::new(0);
+        for mended in 1..1000 {
+            let is_bad = |name: Sym, _| {
+                visits.set(visits.get() + 1);
+                name.0 > mended
+            };
+            drop_mended_contents(&mut contents, &[], is_bad);
+            assert!(!contents.is_empty(), "{mended}");
+        }
+        assert_eq!((contents.len(), visits.get()), (1000, 999), "the last one still breaks the rule");
+        drop_mended_contents(&mut contents, &[Sym(7), Sym(2000)], |name, _| name.0 > 500);
+        assert_eq!(contents.len(), 999);
+        drop_mended_contents(&mut contents, &[], |_, _| false);
+        assert!(contents.is_empty());
+        let mut names: IndexSet<Sym, DenseHash> = (1..=9).map(Sym).collect();
+        drop_mended_names(&mut names, &[Sym(1)], |name| (3..6).contains(&name.0));
+        assert_eq!(names.iter().map(|name| name.0).collect::<Vec<_>>(), [9, 2, 3, 4, 5]);
+        drop_mended_names(&mut names, &[], |_| false);
+        assert!(names.is_empty());
     }
 }

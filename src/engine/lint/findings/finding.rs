@@ -1,7 +1,7 @@
 //! Findings of rules, merged where they repeat.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,8 +150,8 @@ const MIN_FAST_OCCURRENCES: u64 = 10;
 const MIN_RATED_SECONDS: f64 = 0.001;
 /// Names in a finding.
 const MAX_FINDING_NAMES: usize = 1000;
-/// Memory of a name besides its text, in bytes.
-const NAME_BYTES: usize = 32;
+/// Memory of a name besides its text, in bytes, in the list and in the set of names.
+const NAME_BYTES: usize = 64;
 /// Messages in a finding.
 const MAX_EVIDENCE: usize = 16;
 /// Separate findings of one rule about one stream and type; further ones are merged.
@@ -222,6 +222,8 @@ pub(crate) struct Findings {
     by_key: HashMap<u64, usize>,
     /// Number of separate findings by rule, stream and type.
     distinct: HashMap<u64, u32>,
+    /// The names of findings that have occurred again, by the index of the finding.
+    names: HashMap<usize, HashSet<Arc<str>>>,
     /// Occurrences that turned out to be harmless, by the index of the finding.
     withdrawn: HashMap<usize, u64>,
     /// Bytes of texts and names.
@@ -327,9 +329,10 @@ impl Findings {
                 *distinct += 1;
             }
         }
-        let index = self.by_key.get(&key).copied();
-        if let Some(known) = index.and_then(|index| self.all.get_mut(index)) {
-            if index.is_some_and(|index| self.withdrawn.contains_key(&index)) {
+        if let Some(index) = self.by_key.get(&key).copied()
+            && let Some(known) = self.all.get_mut(index)
+        {
+            if self.withdrawn.contains_key(&index) {
                 known.severity = severity;
             }
             // A note may follow the sentence.
@@ -339,14 +342,14 @@ impl Findings {
                 (known.text, known.severity) = (draft.text, severity);
             }
             let room = max_names.saturating_sub(known.names.len());
-            for name in draft.names.iter().take(room) {
-                let name = text_of(*name);
-                if !known.names.contains(&name) {
+            let names = self.names.entry(index).or_insert_with(|| known.names.iter().cloned().collect());
+            for name in draft.names.iter().take(room).map(|name| text_of(*name)) {
+                if names.insert(name.clone()) {
                     self.bytes += name.len() + NAME_BYTES;
                     known.names.push(name);
                 }
             }
-            return index;
+            return Some(index);
         }
         let names: Vec<Arc<str>> = draft.names.iter().take(max_names).map(|name| text_of(*name)).collect();
         self.bytes += draft.text.len() + names.iter().map(|name| name.len() + NAME_BYTES).sum::<usize>();

@@ -3,147 +3,31 @@
 //! Such a finding is over once the state has ended for all of its names. Its text says so then.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::finding::{Finding, FindingDraft};
+pub(crate) use super::followed::LastingState;
+use super::followed::{Followed, FollowedFindings};
 use super::past_events::PastEvents;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::{RequestContext, ResponseContext};
-use crate::lint::memory::state::MAX_NAMES;
 use crate::lint::rule::{CorrectMessage, Ending, Rule, Severity};
 use crate::session::{
-    DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, can_warm, is_needed, key, mark_key,
+    ClaimOutcome, DroppedStreams, MessageKind, RequestOutcome, SymSet, Track, can_warm, is_needed, key,
+    mark_key,
 };
-use xdscope_wire::content::{BlobId, Catalog, UsedContent};
-use xdscope_wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::content::{Catalog, UsedContent};
+use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 
-/// Lasting findings that are followed.
-const MAX_FOLLOWED: usize = 1024;
 /// Findings of streams that have ended, which later streams may go on with.
 const MAX_INTERRUPTED: usize = 64;
 /// Most correct messages that end a finding about messages that broke a rule.
 const MAX_CORRECT: u64 = 10;
 
-/// The state that a finding is about.
-#[derive(Clone, Debug)]
-pub(crate) enum LastingState {
-    /// The names were requested and have no answer.
-    Unanswered,
-    /// The names were unsubscribed under a wildcard, and the server has not said what they are.
-    Unclassified,
-    /// The resources have expired.
-    Expired,
-    /// The resources warm, until these have arrived.
-    Warming(SymSet),
-    /// The resources warm, and the client has not requested these.
-    Unrequested(SymSet),
-    /// The client has not requested the type.
-    UnrequestedType,
-    /// The client has clusters, and has not requested listeners.
-    UnrequestedListeners,
-    /// The client has not requested a type again that it had on an earlier stream.
-    NotResubscribed(TypeUrl),
-    /// Clusters and listeners in force refer to the names of the type, and the client does not
-    /// request them.
-    Unsubscribed(Kind),
-    /// The client has requested nothing on a new stream.
-    UnrequestedStream,
-    /// No response has mentioned the names.
-    Unmentioned,
-    /// The content of a file is not in use.
-    UnusedFile,
-    /// The client has no resource of the type.
-    Emptied(Option<Kind>),
-    /// The client requests the names.
-    Requested,
-    /// The client has given no verdict on a response.
-    NoVerdict(Seq),
-    /// The contents break a rule, until the client has accepted others in their place. A rule about
-    /// a response as a whole has none.
-    Content {
-        /// The newest message that broke the rule.
-        seq: Seq,
-        /// The contents, by the names of their resources.
-        contents: SymMap<BlobId>,
-    },
-    /// A response broke the rule for the names, until the client has accepted a later one about
-    /// each of them, or has given them up.
-    Names {
-        /// The newest message that broke the rule.
-        seq: Seq,
-        /// The first response after that message that is about the name, for some of the names.
-        corrected: SymMap<Seq>,
-    },
-    /// Messages broke a rule, until messages of the same side keep the rule.
-    Broken {
-        /// The newest message that broke the rule.
-        seq: Seq,
-        /// The messages that end the state.
-        by: CorrectMessage,
-        /// Number of such messages that are still to come.
-        left: u64,
-        /// The first message that kept the rule.
-        correct_since: Option<Seq>,
-    },
-}
-
-impl LastingState {
-    /// Returns the names that warming resources wait for.
-    fn needs(&self) -> Option<&SymSet> {
-        match self {
-            LastingState::Warming(needs) | LastingState::Unrequested(needs) => Some(needs),
-            _ => None,
-        }
-    }
-
-    /// Whether the state is about what a message contains, and outlasts its stream.
-    pub(crate) fn is_of_contents(&self) -> bool {
-        matches!(self, LastingState::Content { .. } | LastingState::Names { .. })
-    }
-
-    /// Whether the state is not about names.
-    fn is_nameless(&self) -> bool {
-        matches!(
-            self,
-            LastingState::UnusedFile
-                | LastingState::UnrequestedType
-                | LastingState::UnrequestedListeners
-                | LastingState::NotResubscribed(_)
-                | LastingState::UnrequestedStream
-                | LastingState::NoVerdict(_)
-                | LastingState::Broken { .. }
-                | LastingState::Content { .. }
-        )
-    }
-}
-
-/// A finding about a state that may end.
-#[derive(Clone, Debug)]
-pub(crate) struct Followed {
-    pub(crate) finding: usize,
-    /// Indices of the stream and the track.
-    pub(crate) place: (usize, usize),
-    /// The node id of the client.
-    pub(crate) client: Arc<str>,
-    pub(crate) state: LastingState,
-    pub(crate) since: Time,
-    /// The text once the state is over, with `{}` for its duration; the default text without one.
-    pub(crate) past: Option<String>,
-    /// The names for which the state lasts.
-    pub(crate) names: SymSet,
-    /// Whether the server sent the resources of all other names.
-    pub(crate) has_come: bool,
-    /// Whether the client gave up a name.
-    pub(crate) is_given_up: bool,
-}
-
 /// Findings about states that may end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastingFindings {
-    followed: Vec<Followed>,
-    /// Number of names of all of them, at the time of their report.
-    names: usize,
+    followed: FollowedFindings,
     /// Findings about missing names and warming resources whose stream has ended, newest last: a
     /// later stream of the client may go on with them.
     interrupted: VecDeque<Followed>,
@@ -154,48 +38,28 @@ pub(crate) struct LastingFindings {
 }
 
 impl LastingFindings {
-    /// Whether a finding is about the stream, or about resources that may wait for others of the
-    /// type.
-    fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
-        let is_concerned = |of: &Followed| {
-            of.place.0 == stream
-                || of.state.is_of_contents()
-                || (is_needed(kind) && of.state.needs().is_some())
-                || matches!(of.state, LastingState::NotResubscribed(_) | LastingState::Unsubscribed(_))
-                || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
-        };
-        self.followed.iter().any(is_concerned)
-    }
-
-    /// Returns the findings about contents.
-    pub(crate) fn of_contents(&self) -> impl Iterator<Item = usize> {
-        let is_of_content = |of: &&Followed| matches!(of.state, LastingState::Content { .. });
-        self.followed.iter().filter(is_of_content).map(|of| of.finding)
-    }
-
-    fn recount(&mut self) {
-        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+    /// Returns the number of findings, names and rules that are followed.
+    pub(crate) fn len(&self) -> usize {
+        self.followed.len_with_names() + self.interrupted.len() + self.broken_last.len()
     }
 
     /// Takes out what is followed of a finding.
     pub(crate) fn take_finding(&mut self, finding: usize) -> Option<Followed> {
-        let at = self.followed.iter().position(|of| of.finding == finding)?;
-        let followed = self.followed.swap_remove(at);
-        self.recount();
-        Some(followed)
+        self.followed.take(finding)
     }
 
     pub(crate) fn follow(&mut self, followed: Followed) {
-        let names = followed.names.len();
-        if self.followed.len() < MAX_FOLLOWED && self.names + names <= MAX_NAMES {
-            self.names += names;
-            self.followed.push(followed);
-        }
+        self.followed.insert(followed);
+    }
+
+    /// Returns what is followed of a stream and its client.
+    pub(crate) fn followed(&self) -> &FollowedFindings {
+        &self.followed
     }
 
     /// Returns what is followed, to note what a message says about it.
-    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Followed> {
-        self.followed.iter_mut()
+    pub(crate) fn followed_mut(&mut self) -> &mut FollowedFindings {
+        &mut self.followed
     }
 
     /// Keeps a finding of a stream that has ended, for a later stream of the client.
@@ -216,27 +80,6 @@ impl LastingFindings {
         self.interrupted.retain(|of| !of.names.is_empty());
     }
 
-    /// Follows a finding no longer.
-    fn drop_finding(&mut self, finding: usize) {
-        self.followed.retain(|followed| followed.finding != finding);
-        self.recount();
-    }
-
-    /// Takes out the findings for which the function returns true, and those of them that no other
-    /// state keeps open.
-    pub(crate) fn take_over(&mut self, mut is_over: impl FnMut(&mut Followed) -> bool) -> Vec<Followed> {
-        let mut over = Vec::new();
-        for mut followed in std::mem::take(&mut self.followed) {
-            match is_over(&mut followed) {
-                true => over.push(followed),
-                false => self.followed.push(followed),
-            }
-        }
-        self.recount();
-        over.retain(|over| self.followed.iter().all(|other| other.finding != over.finding));
-        over
-    }
-
     /// Marks the names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         for followed in self.followed.iter().chain(&self.interrupted) {
@@ -248,12 +91,15 @@ impl LastingFindings {
                     used.blob(*id);
                 });
             }
+            if let LastingState::Names { names, .. } = &followed.state {
+                names.iter().for_each(|name| mark_key(used, *name));
+            }
         }
     }
 
     /// Forgets findings whose streams were dropped.
     pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
-        self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
+        self.followed.drop_streams(dropped);
         self.interrupted.retain(|followed| dropped.kept.contains(&followed.place.0));
         self.broken_last.retain(|((stream, _), _), _| dropped.kept.contains(stream));
         self.events.retain(|stream| dropped.kept.contains(&stream));
@@ -334,7 +180,7 @@ impl RuleContext<'_> {
         let place = (self.stream_index, track);
         let lasting = &mut self.source_state.lasting;
         lasting.broken_last.insert((place, rule.id), seq);
-        lasting.drop_finding(finding);
+        lasting.take_finding(finding);
         let count = self.findings.all().get(finding).map_or(1, |of| of.count.min(MAX_CORRECT));
         // A REST client repeats its refusal with each poll (docs/protocol.md#d-02).
         let is_single = rule.ending == Ending::Loop(by) || self.stream.variant() == Some(Variant::Rest);
@@ -356,7 +202,7 @@ impl RuleContext<'_> {
             return;
         }
         let broken_last = std::mem::take(&mut lasting.broken_last);
-        let over = lasting.take_over(|followed| {
+        let over = lasting.followed.take_over(self.stream_index, None, |followed| {
             let LastingState::Broken { seq: broken, by: needed, left, correct_since } = &mut followed.state
             else {
                 return false;
@@ -382,7 +228,7 @@ impl RuleContext<'_> {
 
     /// Ends findings about names that a request gives up.
     pub(crate) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
-        if self.source_state.lasting.may_concern(self.stream_index, None) {
+        if self.source_state.lasting.followed.may_concern(self.stream_index, &self.client()) {
             let outcome = request.outcome;
             self.settle_verdicts(outcome);
             if outcome.kind == MessageKind::Ack {
@@ -392,7 +238,7 @@ impl RuleContext<'_> {
                 self.forget_corrections(outcome.answers);
             }
             // A name that the client gives up has no content in use any more.
-            self.settle_contents(request.track, request.track.verdicts.newest_accepted);
+            self.settle_contents(request.track, request.track.verdicts.newest_accepted, &outcome.removed);
             let mut names = outcome.removed.clone();
             // A name is classified if the client subscribes to it again.
             names.extend(&outcome.added);
@@ -413,7 +259,8 @@ impl RuleContext<'_> {
         let Some(track) = self.track_index else { return };
         let place = (self.stream_index, track);
         let is_skipped = |seq: &Seq| outcome.skipped.binary_search(seq).is_ok();
-        let over = self.source_state.lasting.take_over(|followed| match followed.state {
+        let followed = &mut self.source_state.lasting.followed;
+        let over = followed.take_over(self.stream_index, None, |followed| match followed.state {
             LastingState::NoVerdict(seq) if followed.place == place => {
                 outcome.answers == Some(seq) || is_skipped(&seq)
             }
@@ -428,8 +275,7 @@ impl RuleContext<'_> {
 
     /// Ends findings about names that a response answers.
     pub(crate) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
-        let kind = response.track.kind;
-        if self.source_state.lasting.may_concern(self.stream_index, kind) {
+        if self.source_state.lasting.followed.may_concern(self.stream_index, &self.client()) {
             if response.outcome.kind == MessageKind::Push {
                 self.settle_broken(CorrectMessage::Response, None);
             }
@@ -437,7 +283,7 @@ impl RuleContext<'_> {
             let is_file = self.stream.variant() == Some(Variant::File);
             let is_valid = is_file && response.track.verdicts.open_nack().is_none();
             self.note_corrections(response.track, &names);
-            self.settle_contents(response.track, self.seq.filter(|_| is_valid));
+            self.settle_contents(response.track, self.seq.filter(|_| is_valid), &names);
             names.extend(is_file.then_some(Sym::EMPTY));
             self.settle_lasting(response.track, &names);
         }
@@ -446,43 +292,42 @@ impl RuleContext<'_> {
     /// Ends all findings about a stream that has closed.
     pub(crate) fn end_lasting_of_stream(&mut self) {
         let stream = self.stream_index;
-        if !self.source_state.lasting.may_concern(stream, None) {
+        if !self.source_state.lasting.followed.may_concern(stream, "") {
             return;
         }
         // The client has no resources after the end of the stream either.
         let lasts = |followed: &Followed| {
             matches!(followed.state, LastingState::Emptied(_)) || followed.state.is_of_contents()
         };
-        let over =
-            self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
+        let over = self.source_state.lasting.followed.take_over(stream, None, |followed| !lasts(followed));
         for over in over {
             self.end_lasting(&over, "the stream ended after {}");
             self.source_state.lasting.interrupt(over);
         }
     }
 
-    /// Ends findings whose state is over after a message of a track about these names.
-    fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
+    /// Ends findings whose state is over after a message of a track about these names; without a
+    /// name, after a time.
+    pub(crate) fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
         let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
         let place = (self.stream_index, index);
         let is_full_state = track.kind.is_some_and(Kind::full_state);
         let own = self.client();
         let client = (is_needed(track.kind) || is_full_state).then(|| own.clone());
-        let (store, at) = (self.store, self.at);
-        let requests = self.stream.requests;
+        let (store, at, requests) = (self.store, self.at, self.stream.requests);
         // Scopes and virtual hosts are needed as a whole.
         let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
-        let over = self.source_state.lasting.take_over(|followed| {
+        let is_needed = |of: &str, needs: &SymSet| {
+            client.as_deref() == Some(of) && (is_whole || mentioned.iter().any(|name| needs.contains(name)))
+        };
+        let followed = &mut self.source_state.lasting.followed;
+        let over = followed.take_over(place.0, Some(&own), |followed| {
             if let LastingState::Warming(needs) = &mut followed.state {
-                let is_needed = client.as_ref() == Some(&followed.client)
-                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
-                if is_needed || followed.place == place {
-                    (followed.names, *needs) = store.still_warming(followed.place, &followed.names);
+                if is_needed(&followed.client, needs) || followed.place == place {
+                    (followed.names, *needs) = store.still_warming(followed.place, &followed.names, at);
                 }
             } else if let LastingState::Unrequested(needs) = &followed.state {
-                let is_needed = client.as_ref() == Some(&followed.client)
-                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
-                if is_needed || followed.place == place {
+                if is_needed(&followed.client, needs) || followed.place == place {
                     followed.names = store.still_unrequested(followed.place, &followed.names);
                 }
             } else if matches!(followed.state, LastingState::UnrequestedType) {
@@ -497,9 +342,10 @@ impl RuleContext<'_> {
                 let is_requested = own == followed.client && track.traffic.requests > 0;
                 followed.names.retain(|_| !(is_requested && track.type_url == *type_url));
             } else if let LastingState::Unsubscribed(kind) = followed.state {
-                let is_of_kind = track.kind == Some(kind);
-                let is_mentioned = is_of_kind && mentioned.iter().any(|name| followed.names.contains(name));
-                if own == followed.client && (is_mentioned || can_warm(track.kind)) {
+                let is_named = || mentioned.iter().any(|name| followed.names.contains(name));
+                let is_mentioned = track.kind == Some(kind) && is_named();
+                let is_user = can_warm(track.kind) || track.kind == Some(Kind::Rds);
+                if own == followed.client && (is_mentioned || is_user) {
                     followed.names = store.still_unsubscribed(followed.place.0, kind, &followed.names);
                 }
             } else if matches!(followed.state, LastingState::UnrequestedStream) {
@@ -533,6 +379,7 @@ impl RuleContext<'_> {
                 _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
                 _ if matches!(over.state, LastingState::NotResubscribed(_)) => "subscribed after {}",
                 _ if matches!(over.state, LastingState::UnrequestedStream) => "requested after {}",
+                _ if matches!(over.state, LastingState::LeftBehind) => "subscribed or removed after {}",
                 (true, _) => "the client gave up after {}",
                 _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
                 (false, true) => "came after {}",
@@ -557,6 +404,11 @@ impl Followed {
         let is_over = |name: Sym| match self.state {
             LastingState::Unanswered => track.waiting.get(name).is_none(),
             LastingState::Requested => !track.subscribed.names.contains(name),
+            LastingState::LeftBehind => {
+                let is_removed = |(_, outcome)| outcome == ClaimOutcome::Removed;
+                track.carried.claims.get(name).is_some_and(is_removed)
+                    || track.covers(catalog, name, track.sent.get(catalog, name).as_ref())
+            }
             LastingState::Expired => {
                 let is_wanted = track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
                 !is_wanted || track.deadlines.get(name).is_none_or(|deadline| *deadline > at)

@@ -3,6 +3,7 @@
 pub(super) mod contents;
 pub(super) mod failed_series;
 pub(super) mod finding;
+pub(super) mod followed;
 pub(super) mod lasting;
 pub(super) mod overdue;
 pub(super) mod past_events;

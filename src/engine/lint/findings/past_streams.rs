@@ -2,7 +2,8 @@
 //!
 //! A finding about an event is over once the next stream has run for a while without such an event.
 
-use super::lasting::{Followed, LastingState};
+use super::followed::Followed;
+use super::lasting::LastingState;
 use crate::lint::context::RuleContext;
 use crate::lint::rule::{Ending, Rule, Severity};
 
@@ -48,16 +49,18 @@ impl RuleContext<'_> {
     fn end_findings_about_names(&mut self, earlier: &[usize]) {
         let (catalog, stream, client) = (self.catalog(), self.stream, self.client());
         let findings = self.findings.all();
-        let over = self.source_state.lasting.take_over(|followed: &mut Followed| {
-            let is_of_names = matches!(followed.state, LastingState::Names { .. });
-            if !is_of_names || followed.client != client || !earlier.contains(&followed.place.0) {
+        let is_over = |followed: &mut Followed| {
+            let LastingState::Names { names, .. } = &mut followed.state else { return false };
+            if followed.client != client || !earlier.contains(&followed.place.0) {
                 return false;
             }
             let Some(finding) = findings.get(followed.finding) else { return false };
             let track = stream.find(&finding.type_url);
-            followed.names.retain(|name| track.is_some_and(|track| track.sent.is_present(catalog, *name)));
-            followed.names.is_empty()
-        });
+            names.retain(|name| track.is_some_and(|track| track.sent.is_present(catalog, *name)));
+            names.is_empty()
+        };
+        let followed = self.source_state.lasting.followed_mut();
+        let over = followed.take_over(self.stream_index, Some(&client), is_over);
         let note = format!("; not sent on stream {}", stream.id.0);
         over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
     }

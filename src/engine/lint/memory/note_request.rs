@@ -5,7 +5,7 @@ use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::RequestContext;
 use crate::session::{MessageKind, RequestClass, SETTLE_TIME, Track, Wildcard, can_warm, is_needed};
-use xdscope_wire::event::Sym;
+use xdscope_wire::event::{Kind, Sym};
 
 impl RuleContext<'_> {
     pub(crate) fn note_request(&mut self, request: &RequestContext<'_>) {
@@ -115,7 +115,8 @@ impl RuleContext<'_> {
             self.arm_stream(Alarm::Settled, at);
         }
         let goes_on = is_first && self.stream.reconnect_of.is_some();
-        let gives_up = is_needed(request.track.kind) && !request.outcome.removed.is_empty();
+        let is_used = is_needed(request.track.kind) || request.track.kind == Some(Kind::Cds);
+        let gives_up = is_used && !request.outcome.removed.is_empty();
         if goes_on || gives_up {
             self.arm_stream(Alarm::Unsubscribed, at);
         }

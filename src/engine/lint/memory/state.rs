@@ -10,7 +10,7 @@ use super::structured_contents::StructuredContents;
 use crate::lint::alarm::Alarm;
 use crate::lint::findings::failed_series::FailedSeriesByClient;
 use crate::lint::findings::lasting::LastingFindings;
-use crate::session::{StreamKey, SymMap, SymSet};
+use crate::session::{Shared, StreamKey, SymMap, SymSet};
 use xdscope_schema::Violation;
 use xdscope_wire::content::{BlobId, Catalog, List};
 use xdscope_wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, VersionInfo};
@@ -189,8 +189,8 @@ impl TrackState {
 /// Memory about one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
-    /// Boxed because they are large and are lent. Empty for tracks that were never checked.
-    tracks: Vec<Option<Box<TrackState>>>,
+    /// Empty for tracks that were never checked, and for one that is lent.
+    tracks: Vec<Option<Shared<TrackState>>>,
     /// Timers of the stream as a whole.
     armed: [Option<Time>; Alarm::COUNT],
     /// REST: pending polls with their track, oldest first: `docs/protocol.md#d-03`.
@@ -212,14 +212,19 @@ impl StreamState {
         self.tracks.iter().flatten().map(|track| &**track)
     }
 
-    pub(crate) fn lend(&mut self, track: usize) -> Box<TrackState> {
+    /// The states of all tracks as checkpoints share them.
+    pub(crate) fn shared_tracks(&self) -> &[Option<Shared<TrackState>>] {
+        &self.tracks
+    }
+
+    pub(crate) fn lend(&mut self, track: usize) -> Shared<TrackState> {
         if self.tracks.len() <= track {
             self.tracks.resize_with(track + 1, || None);
         }
         self.tracks.get_mut(track).and_then(Option::take).unwrap_or_default()
     }
 
-    pub(crate) fn give_back(&mut self, track: usize, state: Box<TrackState>) {
+    pub(crate) fn give_back(&mut self, track: usize, state: Shared<TrackState>) {
         if let Some(slot) = self.tracks.get_mut(track) {
             *slot = Some(state);
         }
@@ -311,33 +316,33 @@ pub(crate) struct StreamAges {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceState {
     /// Findings about streams that failed in a row.
-    pub(crate) failures: FailedSeriesByClient,
-    pub(crate) graphs: ReferenceGraphs,
+    pub(crate) failures: Shared<FailedSeriesByClient>,
+    pub(crate) graphs: Shared<ReferenceGraphs>,
     /// References to entries in lists: `docs/protocol.md#k-15`.
-    pub(crate) entry_references: EntryReferences,
+    pub(crate) entry_references: Shared<EntryReferences>,
     /// Contents and redirects of structured names.
-    pub(crate) structured_contents: StructuredContents,
+    pub(crate) structured_contents: Shared<StructuredContents>,
     /// Contents of resources, with their control planes.
-    pub(crate) plane_contents: HashMap<SessionResource, PlaneContents>,
+    pub(crate) plane_contents: Shared<HashMap<SessionResource, PlaneContents>>,
     /// Ages at which the streams of a client to a server ended.
-    pub(crate) stream_ages: HashMap<StreamKey, StreamAges>,
+    pub(crate) stream_ages: Shared<HashMap<StreamKey, StreamAges>>,
     /// The first streams and tracks on which clients reconnected without a version, by client, type
     /// URL and server.
-    pub(crate) without_version: HashMap<(StreamKey, TypeUrl), (StreamId, Option<usize>)>,
+    pub(crate) without_version: Shared<HashMap<(StreamKey, TypeUrl), (StreamId, Option<usize>)>>,
     /// Addresses of servers that sent delta resources without a version.
     pub(crate) servers_without_versions: HashSet<String>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
-    pub(crate) constraint_violations: HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>,
+    pub(crate) constraint_violations: Shared<HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>>,
     /// The last list of each type whose references and constraints were read.
     pub(crate) inspected: HashMap<Option<Kind>, Arc<List>>,
     /// First names by their alternative, in canonical form: `docs/protocol.md#k-29`.
-    pub(crate) alternatives: HashMap<String, String>,
+    pub(crate) alternatives: Shared<HashMap<String, String>>,
     /// Deliveries of structured names, by name and payload: `docs/protocol.md#k-30`.
-    pub(crate) deliveries: HashMap<(Sym, BlobId), Vec<Delivery>>,
+    pub(crate) deliveries: Shared<HashMap<(Sym, BlobId), Vec<Delivery>>>,
     /// Receivers, by session and direction, that accepted a message above the limit.
     pub(crate) large_receivers: Vec<(usize, Dir)>,
     /// Findings about states that may end.
-    pub(crate) lasting: LastingFindings,
+    pub(crate) lasting: Shared<LastingFindings>,
 }
 
 impl SourceState {

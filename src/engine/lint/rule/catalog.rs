@@ -35,7 +35,7 @@ pub(crate) fn checks() -> Checks {
 
 /// Returns the check whether findings of a rule last, if the rule has one.
 pub(crate) fn fault_check(rule: &Rule) -> Option<HasFault> {
-    checks_of(rule.id).iter().find_map(|check| match check {
+    fault_checks(rule).find_map(|check| match check {
         Check::Fault(has_fault) => Some(*has_fault),
         _ => None,
     })
@@ -44,13 +44,29 @@ pub(crate) fn fault_check(rule: &Rule) -> Option<HasFault> {
 /// Returns the check whether findings of a rule about several types of a client last, if the rule
 /// has one.
 pub(crate) fn client_fault_check(rule: &Rule) -> Option<HasClientFault> {
-    checks_of(rule.id).iter().find_map(|check| match check {
+    fault_checks(rule).find_map(|check| match check {
         Check::ClientFault(has_fault) => Some(*has_fault),
         _ => None,
     })
 }
 
+/// Whether a rule has a check whether its findings last.
+pub(crate) fn has_fault_check(rule: &Rule) -> bool {
+    fault_checks(rule).next().is_some()
+}
+
+/// Returns the checks whether findings of a rule last. Few rules have one, and messages ask often.
+fn fault_checks(rule: &Rule) -> impl Iterator<Item = &'static Check> {
+    static CHECKS: OnceLock<Vec<(&'static str, &'static Check)>> = OnceLock::new();
+    let all = CHECKS.get_or_init(|| {
+        let all = ALL.iter().flat_map(|(rule, checks)| checks.iter().map(|check| (rule.id, check)));
+        all.filter(|(_, check)| matches!(check, Check::Fault(_) | Check::ClientFault(_))).collect()
+    });
+    all.iter().filter(move |(id, _)| *id == rule.id).map(|(_, check)| *check)
+}
+
 /// Returns the checks of one rule.
+#[cfg(test)]
 pub(crate) fn checks_of(id: &str) -> &'static [Check] {
     ALL.iter().find(|(rule, _)| rule.id == id).map_or(&[], |(_, checks)| checks)
 }

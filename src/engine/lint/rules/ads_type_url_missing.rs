@@ -57,7 +57,7 @@ fn text_and_evidence(ctx: &RuleContext<'_>, message: &Message) -> (String, Optio
             let response = track.responses.get(track.responses.find(request.response_nonce)?)?;
             Some((response.seq, track.type_url.clone()))
         };
-        let mut typed = ctx.stream.tracks.iter().filter(|track| !track.type_url.is_empty());
+        let mut typed = ctx.stream.all_tracks().filter(|track| !track.type_url.is_empty());
         return match typed.find_map(find) {
             Some((seq, url)) => {
                 let label = super::support::type_label(&url);

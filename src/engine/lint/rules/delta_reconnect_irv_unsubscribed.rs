@@ -14,12 +14,15 @@
 
 use super::super::prelude::*;
 
+use crate::lint::findings::lasting::{Lasting, LastingState};
+
 pub(super) static RULE: Rule = Rule::new(
     Severity::Warn,
     "delta-reconnect-irv-unsubscribed",
     "F-18",
     include_str!("delta_reconnect_irv_unsubscribed.rs"),
-);
+)
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
@@ -37,6 +40,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let names: Vec<_> = claimed.filter(|name| !covered(*name)).collect();
     if !names.is_empty() {
         let text = "in initial_resource_versions, but not subscribed".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+        let draft = FindingDraft { text, names: &names, ..FindingDraft::default() };
+        let lasting = Lasting { state: LastingState::LeftBehind, since: ctx.at, past: None };
+        ctx.report_lasting(&RULE, draft, lasting);
     }
 }

@@ -39,7 +39,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let nonce = Nonce::from(request.nonce());
     let issued = |track: &&Track| track.responses.find(&nonce).is_some();
-    let others = ctx.stream.tracks.iter().filter(|track| track.type_url != request.track.type_url);
+    let others = ctx.stream.all_tracks().filter(|track| track.type_url != request.track.type_url);
     let of_type = |stream: &Stream| is_issued(stream, &request.track.type_url, &nonce);
     let mut before = ctx.store.engine().before(ctx.stream);
     let other = others.filter(|track| !track.type_url.is_empty()).find(issued);

@@ -2,10 +2,11 @@
 //!
 //! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
 //! updated. The finding is a warning if a cluster or a listener that the client uses refers to the
-//! name, also if the client has given the name up in the middle of a stream; if the client had a
-//! wildcard for listeners or clusters, and does not request the type at all; and if the client
-//! requests nothing on a new stream: the client gets no updates, and the server owes nothing. A
-//! name to which no cluster or listener refers any more is left out. Otherwise the finding is
+//! name, or, for a client of gRPC, the routes of its channels, also if the client has given the
+//! name up in the middle of a stream; if the client had a wildcard for listeners or clusters, and
+//! does not request the type at all; and if the client requests nothing on a new stream: the client
+//! gets no updates, and the server owes nothing. A name to which no cluster, listener or route
+//! refers any more is left out. Otherwise the finding is
 //! info: what the name is needed for is unknown, or the client has started anew and may request
 //! listeners later. A client that ended the stream by itself is exempt, and so is a name that
 //! another open stream of the client requests.
@@ -190,7 +191,8 @@ fn report_in_use(ctx: &mut RuleContext<'_>, (kind, is_given_up): (Kind, bool), n
     evidence.sort_unstable();
     evidence.dedup();
     let Some(since) = needs.iter().map(|need| need.since).min() else { return };
-    let (text, past) = in_use_texts(ctx, (kind, is_given_up), &names, &users);
+    let user = needs.first().map(|need| need.user.kind);
+    let (text, past) = in_use_texts(ctx, (kind, is_given_up), &names, (user, &users));
     // A request that xdscope has held back or changed is none of the client.
     let is_cause = |facts: &&Arc<InterventionFacts>| {
         let of_kind = Kind::of_type_url(facts.type_url.as_str()).map(|(kind, _)| kind);
@@ -213,11 +215,13 @@ fn in_use_texts(
     ctx: &RuleContext<'_>,
     (kind, is_given_up): (Kind, bool),
     names: &[Sym],
-    users: &[Sym],
+    (user, users): (Option<Kind>, &[Sym]),
 ) -> (String, String) {
     let (noun, nouns) = match kind {
         Kind::Eds => ("cluster", "clusters"),
         Kind::Rds => ("listener", "listeners"),
+        Kind::Cds if user == Some(Kind::Lds) => ("listener", "listeners"),
+        Kind::Cds => ("route", "routes"),
         _ => ("resource", "resources"),
     };
     let verb = if users.len() == 1 { "uses" } else { "use" };
@@ -265,7 +269,7 @@ fn had_wildcard(track: &Track) -> bool {
 
 fn report_type(ctx: &mut RuleContext<'_>, before: &Stream, track: &Track) {
     // An Envoy requests listeners once it has its clusters. Without versions it may have restarted.
-    let may_come = track.kind == Some(Kind::Lds) && !ctx.stream.tracks.iter().any(Track::states_versions);
+    let may_come = track.kind == Some(Kind::Lds) && !ctx.stream.all_tracks().any(Track::states_versions);
     let severity = (track.is_of_full_state() && !may_come).then_some(Severity::Warn);
     let text = format!(
         "has not subscribed to {0} on its new stream, and was subscribed to all of {0} on stream {1}; \

@@ -2,9 +2,9 @@
 //!
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
 //! client has refused is missing too, also to inline routes of a listener; a route that the client
-//! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. With the
-//! filter `on_demand` and a source of clusters, Envoy lets a request wait for its cluster. The
-//! order of separate streams is uncertain: there the finding is info.
+//! refuses takes no traffic. Clusters in the bootstrap of the client are visible in a config dump
+//! only. With the filter `on_demand` and a source of clusters, Envoy lets a request wait for its
+//! cluster. The order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text
@@ -36,7 +36,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let new = super::support::names_to_use(ctx, response);
-    let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc()) else {
+    let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc() || ctx.stream.is_dump()) else {
         return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE);
     };
     if new.is_empty()

@@ -198,9 +198,11 @@ pub(super) fn report_unknown_clusters(
     let (users, clusters) = (listed(ctx, noun, nouns, &users), listed_clusters(ctx, &names));
     let verb = if users.starts_with(nouns) { "point" } else { "points" };
     let text = format!("{users} {verb} to {clusters}, which the client does not have");
-    let draft = gap_draft(&text, &names, streams.contains(&ctx.stream_index));
+    // A dump has the clusters of the bootstrap, too.
+    let is_certain = ctx.stream.is_dump();
+    let draft = gap_draft(&text, &names, is_certain || streams.contains(&ctx.stream_index));
     let cause = ctx.cause_in_kind(Kind::Cds, &names);
-    let draft = FindingDraft { guess: true, ..draft }.caused_by(cause.as_ref());
+    let draft = FindingDraft { guess: !is_certain, ..draft }.caused_by(cause.as_ref());
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
 }

@@ -60,6 +60,7 @@ const MAX_LISTED_NEEDS: usize = 3;
 fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);
     let Some(track) = ctx.current_track() else { return };
+    ctx.settle_lasting(track, &[Sym::EMPTY]);
     let mut due = Vec::new();
     let mut next = None;
     let reported = std::mem::take(&mut ctx.state.reported_warming);
@@ -82,6 +83,8 @@ fn check(ctx: &mut RuleContext<'_>) {
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
+        let over = cached_from(&fact).filter(|over| *over > at);
+        next = next.into_iter().chain(over).min();
         let (before, now) = match fact.is_owed_by_client() {
             true => (&reported_unrequested, &mut ctx.state.reported_unrequested),
             false => (&reported, &mut ctx.state.reported_warming),
@@ -106,6 +109,15 @@ fn check(ctx: &mut RuleContext<'_>) {
         batches.entry(key).or_default().push(fact);
     }
     batches.values().for_each(|batch| report(ctx, batch, Blame::Server));
+}
+
+/// Returns the time from which an Envoy goes on with the endpoints that it has, after it has
+/// accepted an update that needs them again (docs/protocol.md#h-05).
+fn cached_from(fact: &WarmingFact) -> Option<Time> {
+    let is_cached = !fact.is_used_without && fact.needs.iter().all(|need| need.is_cached);
+    let over = |need: &NeededResource| Some(need.since.after(need.timeout?).after(Duration::from_millis(1)));
+    let over = fact.needs.iter().map(over).collect::<Option<Vec<_>>>()?;
+    over.into_iter().max().filter(|_| is_cached && fact.withheld.is_none())
 }
 
 /// Reports resources that wait for what one side owes.

@@ -71,7 +71,8 @@ pub(crate) struct Compare<'a> {
     pub(crate) is_replay: bool,
 }
 
-/// Whether two entries have the same content: equal payload bytes, or equal messages.
+/// Whether two entries have the same content: equal payload bytes, or equal messages. `a` is the
+/// earlier entry.
 ///
 /// Redacted contents are compared only by the bytes that were on the wire.
 pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: BlobId, b: BlobId) -> bool {
@@ -95,7 +96,7 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
         return true;
     }
     let Some(compare) = compare.filter(|_| !is_replay) else { return false };
-    let same = match (catalog.compared(a), catalog.compared(b)) {
+    let same = match (catalog.compared_before(a), catalog.compared(b)) {
         (Some(a), Some(b)) => compare.semantics.same(&a, &b),
         _ => false,
     };

@@ -55,6 +55,11 @@ impl NameSet {
         self.run.as_deref().unwrap_or(&[])
     }
 
+    /// Returns the number of names that are not in the shared list as they are.
+    pub(crate) fn own_len(&self) -> usize {
+        self.plus.len() + self.minus.len()
+    }
+
     pub(crate) fn contains(&self, name: Sym) -> bool {
         self.plus.contains(&name) || (self.run().binary_search(&name).is_ok() && !self.minus.contains(&name))
     }

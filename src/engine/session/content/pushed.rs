@@ -36,6 +36,8 @@ pub enum PushedVersion {
     Empty,
     /// The response was sent before the recording, or in a gap.
     Unknown,
+    /// Several versions, each refused by other clients.
+    Several,
 }
 
 impl PushedVersion {
@@ -82,6 +84,7 @@ impl fmt::Display for PushedVersion {
             PushedVersion::Whole(version) => return f.write_str(&shown(version)),
             PushedVersion::Empty => return f.write_str("(no resources)"),
             PushedVersion::Unknown => return f.write_str("(unknown version)"),
+            PushedVersion::Several => return f.write_str("in several versions"),
             PushedVersion::Resource { name, version, more } => {
                 write!(f, "{} {}", shown_name(name), shown(version))?;
                 more

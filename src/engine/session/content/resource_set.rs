@@ -73,6 +73,11 @@ impl ResourceSet {
         self.count
     }
 
+    /// Returns the number of entries beside the shared base.
+    pub(crate) fn own_len(&self) -> usize {
+        self.patch.len()
+    }
+
     pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         match self.patch.get(&name) {
             Some(slot) => Some(*slot),

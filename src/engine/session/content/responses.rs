@@ -4,6 +4,9 @@ use std::sync::Arc;
 use xdscope_wire::content::{List, UsedContent};
 use xdscope_wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
 
+/// Estimated memory of a response that is kept to recognise its nonce.
+pub(crate) const RESPONSE_BYTES: usize = 320;
+
 /// The position of a response among those of its track, from 0.
 pub(crate) type Order = u64;
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::StreamId;
 
+use crate::session::content::responses::RESPONSE_BYTES;
 use crate::session::engine::Engine;
+use crate::session::shared::Shared;
 use crate::session::stream::Stream;
+use crate::session::track::Track;
 
 /// Estimated memory of a stream without types, with its places in all indexes.
 const STREAM_BYTES: usize = 2 << 10;
@@ -17,8 +20,8 @@ pub(crate) const TRACK_BYTES: usize = 4 << 10;
 /// Memory of the metadata of an ended stream, in bytes, after facts were dropped.
 const ENDED_METADATA_BYTES: usize = 1 << 10;
 
-/// Estimated memory of a response that is kept to recognise its nonce.
-const RESPONSE_BYTES: usize = 320;
+/// Estimated memory of a stream in an index that is copied when it changes.
+const INDEX_BYTES: usize = 96;
 
 /// Streams that a source has no more.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,30 @@ impl Engine {
             + self.tracks * TRACK_BYTES
             + self.responses * RESPONSE_BYTES
             + self.metadata_bytes
+    }
+
+    /// Estimates the memory of what a clone of the engine does not share with an earlier one, in
+    /// bytes.
+    pub(crate) fn own_memory(&self, earlier: Option<&Engine>) -> usize {
+        let streams: usize = self
+            .streams
+            .iter()
+            .map(|(index, stream)| {
+                let earlier = earlier.and_then(|earlier| earlier.streams.shared(index));
+                size_of::<Shared<Stream>>() * 3 + stream.own_size(earlier, |own| own.own_memory(earlier))
+            })
+            .sum();
+        let by_id = self.by_id.own_size(earlier.map(|earlier| &earlier.by_id), |index| index.len());
+        let sessions = self.sessions.own_size(earlier.map(|earlier| &earlier.sessions), |index| index.len());
+        let clients = self.by_client.own_size(earlier.map(|earlier| &earlier.by_client), |index| index.len());
+        let servers =
+            self.by_any_server.own_size(earlier.map(|earlier| &earlier.by_any_server), |index| index.len());
+        let failures =
+            self.failures.own_size(earlier.map(|earlier| &earlier.failures), |failures| failures.len());
+        let siblings = self.siblings.own_size(earlier.map(|earlier| &earlier.siblings), |index| index.len());
+        let places = self.index.own_len(earlier.map(|earlier| &earlier.index));
+        let indexed = by_id + sessions + 2 * (clients + servers + failures) + siblings + places;
+        streams + indexed * INDEX_BYTES
     }
 
     /// Drops the ended streams that `is_shown` does not accept, with everything that is known of
@@ -72,9 +99,11 @@ impl Engine {
         });
         self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
-        for stream in self.streams.iter_mut().filter(|stream| stream.closed.is_some()) {
+        let has_long_metadata =
+            |stream: &Stream| stream.closed.is_some() && stream.open.memory() > ENDED_METADATA_BYTES;
+        self.streams.change(has_long_metadata, |stream| {
             stream.open.limit_metadata(ENDED_METADATA_BYTES);
-        }
+        });
         self.metadata_bytes = self.streams().iter().map(|stream| stream.open.memory()).sum();
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
         let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);
@@ -112,6 +141,15 @@ impl Engine {
 }
 
 impl Stream {
+    /// Estimates the memory of what the stream does not share with an earlier state of it.
+    fn own_memory(&self, earlier: Option<&Shared<Stream>>) -> usize {
+        let tracks = self.tracks.iter().enumerate().map(|(index, track)| {
+            let earlier = earlier.and_then(|earlier| earlier.tracks.get(index));
+            size_of::<Shared<Track>>() + track.own_size(earlier, Track::memory)
+        });
+        size_of::<Stream>() + self.open.memory() + tracks.sum::<usize>()
+    }
+
     /// Marks the contents and names of the stream as used.
     fn mark(&self, used: &mut UsedContent) {
         self.node_blobs().for_each(|blob| used.blob(blob));

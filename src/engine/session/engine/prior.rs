@@ -175,6 +175,7 @@ impl Engine {
             newest_version: newest.filter(|of| !of.is_refused()).map(|of| of.version.clone()),
             has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_asked.is_none(),
             owed,
+            claims: found.carried.claims.clone(),
             owes_all,
             nacks,
             waiting: found.missing_since(catalog),

@@ -99,7 +99,7 @@ impl Engine {
         self.client_of(index).into_iter().any(|other| {
             let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);
             let others = tracks.iter().enumerate().filter(|(at, _)| (other, *at) != (index, track));
-            others.map(|(_, of)| of).any(is_cause)
+            others.map(|(_, track)| &**track).any(is_cause)
         })
     }
 

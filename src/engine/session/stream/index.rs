@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use xdscope_wire::event::{Kind, Time};
 
+use crate::session::shared::Shared;
 use crate::session::stream::Stream;
 
 /// Open streams of one client, or of one type of a client, that rules look at. About clients with
@@ -27,11 +28,11 @@ type Connection = (String, Option<String>);
 /// Indices of streams, and the last frame of each connection.
 #[derive(Clone, Default)]
 pub(crate) struct StreamIndex {
-    by_node: HashMap<Arc<str>, ClientStreams>,
-    by_server: HashMap<String, BTreeSet<usize>>,
-    connections: HashMap<Connection, usize>,
+    by_node: Shared<HashMap<Arc<str>, ClientStreams>>,
+    by_server: Shared<HashMap<String, BTreeSet<usize>>>,
+    connections: Shared<HashMap<Connection, usize>>,
     /// The connection of each stream.
-    connection_of: HashMap<usize, usize>,
+    connection_of: Shared<HashMap<usize, usize>>,
     /// The time of the last frame on each connection.
     last_frames: HashMap<usize, Time>,
     next_connection: usize,
@@ -58,6 +59,19 @@ impl StreamIndex {
             self.by_server.entry(server.clone()).or_default().insert(index);
         }
         self.update(index, stream);
+    }
+
+    /// Returns the number of entries that an index does not share with an earlier one.
+    pub(crate) fn own_len(&self, earlier: Option<&StreamIndex>) -> usize {
+        let nodes = self.by_node.own_size(earlier.map(|earlier| &earlier.by_node), |index| 3 * index.len());
+        let servers = self.by_server.own_size(earlier.map(|earlier| &earlier.by_server), |index| {
+            index.values().map(BTreeSet::len).sum()
+        });
+        let connections =
+            self.connections.own_size(earlier.map(|earlier| &earlier.connections), |index| 2 * index.len());
+        let streams =
+            self.connection_of.own_size(earlier.map(|earlier| &earlier.connection_of), |index| index.len());
+        nodes + servers + connections + streams + self.last_frames.len()
     }
 
     /// Records the time of a frame.

@@ -100,7 +100,7 @@ impl Engine {
         for stream in closed.filter_map(|index| self.streams.get(*index)) {
             let mut carried = streams.iter().flat_map(|stream| &stream.tracks);
             let is_carried = |track: &Track| carried.any(|other| other.type_url == track.type_url);
-            if stream.closed.is_some() && !stream.tracks.first().is_none_or(is_carried) {
+            if stream.closed.is_some() && !stream.track_at(0).is_none_or(is_carried) {
                 streams.push(stream);
             }
         }
@@ -138,7 +138,7 @@ impl Engine {
         }
         let view = self.warming_view(catalog, index);
         let progress = |track: &Track| (!track.warming.is_empty()).then(|| view.progress(track));
-        let progress: Vec<_> = stream.tracks.iter().map(progress).collect();
+        let progress: Vec<_> = stream.all_tracks().map(progress).collect();
         let Some(stream) = self.streams.get_mut(index) else { return };
         for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
             progress.iter().for_each(|progress| track.warming.settle(progress, at));

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
 use crate::session::engine::visits;
+use crate::session::shared::Shared;
 use crate::session::stream::Stream;
 
 /// The streams of a source, by index, in order of their openings. Indices are never used twice.
 #[derive(Clone, Default)]
 pub(crate) struct StreamTable {
-    streams: BTreeMap<usize, Box<Stream>>,
+    streams: BTreeMap<usize, Shared<Stream>>,
     next: usize,
 }
 
@@ -19,15 +20,29 @@ impl StreamTable {
         self.streams.get_mut(&index).map(|stream| &mut **stream)
     }
 
-    /// All streams, in order of their openings.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.streams.values_mut().map(|stream| &mut **stream)
+    /// All streams with their indices, in order of their openings.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Shared<Stream>)> {
+        self.streams.iter().map(|(index, stream)| (*index, stream))
+    }
+
+    /// Returns a stream as checkpoints share it.
+    pub(crate) fn shared(&self, index: usize) -> Option<&Shared<Stream>> {
+        self.streams.get(&index)
+    }
+
+    /// Changes the streams that `is_changed` accepts.
+    pub(crate) fn change(&mut self, is_changed: impl Fn(&Stream) -> bool, change: impl Fn(&mut Stream)) {
+        for stream in self.streams.values_mut() {
+            if is_changed(stream) {
+                change(stream);
+            }
+        }
     }
 
     /// Adds a stream, and returns its index.
     pub(crate) fn push(&mut self, stream: Stream) -> usize {
         let index = self.next;
-        self.streams.insert(index, Box::new(stream));
+        self.streams.insert(index, Shared::new(stream));
         self.next += 1;
         index
     }

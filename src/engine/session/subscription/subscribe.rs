@@ -11,7 +11,7 @@ use crate::session::track::Track;
 use crate::session::warming::needs::is_needed;
 use crate::session::{MessageKind, Wildcard};
 use xdscope_wire::ResponseView;
-use xdscope_wire::xdstp::{is_glob, is_malformed};
+use xdscope_wire::xdstp::{glob_matches, is_glob, is_malformed};
 
 /// Time after a request in which responses may have crossed the request.
 const CROSSING_TIME: Duration = Duration::from_secs(5);
@@ -115,10 +115,13 @@ impl Track {
     /// Removes a name from the subscription.
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
-        if is_needed(self.kind) {
+        if is_needed(self.kind) || self.is_of_full_state() {
             self.subscription.released.add(name, ctx.seq, ctx.at);
         }
-        self.subscription.globs.remove(ctx.catalog, name);
+        if self.subscription.globs.contains(ctx.catalog, name) {
+            self.subscription.globs.remove(ctx.catalog, name);
+            self.release_members(ctx.catalog, Some(name));
+        }
         self.waiting.remove(name);
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
             self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
@@ -172,22 +175,31 @@ impl Track {
             (true, false) => {
                 self.subscription.wildcard_asked = None;
                 self.subscription.unclassified.clear();
-                self.release_members(ctx.catalog);
+                self.release_members(ctx.catalog, None);
             }
             _ => {}
         }
     }
 
-    /// Waits for the resources that the client had given up with the wildcard, or has ignored, and
-    /// that it requests again with the wildcard. `was`: the subscription before.
+    /// Waits for the resources that the client had given up with the wildcard or a glob, or has
+    /// ignored, and that it requests again with the wildcard or the glob. `was`: the subscription
+    /// before.
     pub(crate) fn request_members(&mut self, ctx: &mut Context<'_>, was: &SubscribedNames) {
-        let is_requested_again = was.wildcard == Wildcard::None && self.subscribed.is_wildcard();
-        if !is_requested_again || self.traffic.requests == 0 {
+        let is_wildcard_new = was.wildcard == Wildcard::None && self.subscribed.is_wildcard();
+        let new_globs = self.subscription.globs.names().filter(|glob| !was.names.contains(*glob));
+        let new_globs: Vec<Sym> = new_globs.collect();
+        if (!is_wildcard_new && new_globs.is_empty()) || self.traffic.requests == 0 {
             return;
         }
         let globs: Vec<Sym> = was.names.iter().filter(|name| is_glob(ctx.catalog.text(*name))).collect();
         for (name, slot) in self.sent.slots(ctx.catalog) {
-            let is_kept = slot.is_present() && was.has(ctx.catalog, name, &slot, &globs);
+            let is_member = |glob: &&Sym| glob_matches(ctx.catalog.text(**glob), ctx.catalog.text(name));
+            let glob = new_globs.iter().find(is_member).copied();
+            if glob.is_none() && !is_wildcard_new {
+                continue;
+            }
+            let is_kept =
+                slot.is_present() && (was.may_be_wildcard() || was.has(ctx.catalog, name, &slot, &globs));
             // The client may have wanted the name when the response came.
             let is_crossing = slot.is_present()
                 && self.unrequested.contains(&name)
@@ -198,24 +210,32 @@ impl Track {
             }
             self.unrequested.remove(&name);
             // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
-            if self.is_of_full_state() {
+            if glob.is_some() || self.is_of_full_state() {
                 self.request_released(ctx.catalog, name, slot);
                 let request = NameRequest { is_member: true, ..self.name_request(ctx) };
                 self.wait_for(ctx, name, request);
                 self.subscription.awaits_members = true;
+                if let Some(glob) = glob {
+                    // The members stand for the glob.
+                    self.waiting.remove(glob);
+                }
             } else {
                 self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
             }
         }
     }
 
-    /// Waits no more for members of a wildcard: the client has given up the wildcard, or the server
-    /// has answered with other members.
-    pub(crate) fn release_members(&mut self, catalog: &mut Catalog) {
-        if !std::mem::take(&mut self.subscription.awaits_members) {
+    /// Waits no more for members of a wildcard or a glob: the client has given that up, or the
+    /// server has answered with other members. Without `glob`, waits for no member of any.
+    pub(crate) fn release_members(&mut self, catalog: &mut Catalog, glob: Option<Sym>) {
+        if !self.subscription.awaits_members {
             return;
         }
-        for name in self.waiting.members() {
+        self.subscription.awaits_members = glob.is_some();
+        let is_of_glob =
+            |name: Sym| glob.is_none_or(|glob| glob_matches(catalog.text(glob), catalog.text(name)));
+        let members: Vec<Sym> = self.waiting.members().into_iter().filter(|of| is_of_glob(*of)).collect();
+        for name in members {
             self.waiting.remove(name);
             if let Some(slot) = self.sent.get(catalog, name).filter(|slot| slot.state == Presence::Again) {
                 self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..slot });
@@ -235,6 +255,9 @@ impl Track {
             let is_awaited = |name: &Sym| self.is_awaited_since(self.canonical(ctx.catalog, *name), ctx.seq);
             self.traffic.awaits_names = match self.traffic.requests {
                 0 => !self.waiting.is_empty(),
+                _ if self.subscription.awaits_members && self.waiting.members().iter().any(is_awaited) => {
+                    true
+                }
                 _ => asked.iter().any(is_awaited),
             };
         }

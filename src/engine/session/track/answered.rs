@@ -45,9 +45,14 @@ impl Track {
             let mut globs = self.subscription.globs.of(catalog, name).into_iter();
             is_unnamed || is_asked(name) || aliases.any(|alias| is_asked(*alias)) || globs.any(is_asked)
         };
+        let removes_asked = |name: Sym| {
+            // The members of a glob that is requested again stand for the glob.
+            let is_glob = self.subscription.globs.contains(catalog, name);
+            is_asked(name) || (is_glob && self.waiting.members().into_iter().any(is_asked))
+        };
         let errors = push.resource_errors.iter().map(|error| error.name);
         push.resources.blobs().iter().any(sends_asked)
-            || push.removed.iter().copied().chain(errors).any(is_asked)
+            || push.removed.iter().copied().chain(errors).any(removes_asked)
     }
 }
 

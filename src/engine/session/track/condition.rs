@@ -8,7 +8,7 @@ use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::interventions::divergence::Divergence;
 use crate::session::subscription::{NameRequest, Owed};
 use crate::session::track::Track;
-use crate::session::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
+use crate::session::{AbsentBy, ClaimOutcome, Origin, ResourceState, TypeState, Wildcard};
 use xdscope_wire::xdstp::lists::LOCATOR;
 
 /// Time limits of states; none for sources without timestamps.
@@ -23,9 +23,11 @@ pub(crate) struct Limits {
 /// A resource that the client has, and the server owes again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwedAgain {
-    /// The server owes a newer version (docs/protocol.md#f-17), else the resource once more
-    /// (docs/protocol.md#f-14).
+    /// The server owes a newer version or the removal (docs/protocol.md#f-17), else the resource
+    /// once more (docs/protocol.md#f-14).
     pub(crate) is_newer: bool,
+    /// The server has removed the resource before the stream, and owes the removal.
+    pub(crate) is_removal: bool,
     pub(crate) since: Time,
 }
 
@@ -157,10 +159,17 @@ impl Track {
         if self.is_owed_anew(name, slot) {
             let all = self.wildcard_owed().map(|(at, _)| at);
             let since = request.map(|request| request.since).or(all)?;
-            return Some(OwedAgain { is_newer: true, since });
+            return Some(OwedAgain { is_newer: true, is_removal: self.is_removal_owed(name), since });
         }
         let request = request.filter(|request| request.is_resend)?;
-        Some(OwedAgain { is_newer: false, since: request.since })
+        Some(OwedAgain { is_newer: false, is_removal: false, since: request.since })
+    }
+
+    /// Delta: whether the client states a resource that the server has removed before the stream,
+    /// and of which the server owes the removal.
+    pub(crate) fn is_removal_owed(&self, name: Sym) -> bool {
+        let claim = self.carried.claims.get(name);
+        claim.is_some_and(|(claim, outcome)| outcome == ClaimOutcome::Owed && claim.known.is_none())
     }
 
     /// Returns the state of a resource at `now`.
@@ -306,7 +315,7 @@ impl Track {
         let slots = self.sent.slots(catalog).into_iter();
         let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
         let count = (present + claimed) as u64;
-        self.counted.set(Some((messages, count)));
+        self.counted.set((messages, count));
         count
     }
 }

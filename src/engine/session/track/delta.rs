@@ -1,9 +1,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use xdscope_wire::DeltaRequest;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::Sym;
+use xdscope_wire::event::{DenseHash, Sym};
 
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
@@ -153,7 +155,7 @@ impl Track {
             };
         }
         self.subscription.was_named |= !comes.is_empty();
-        let mut fresh = Vec::new();
+        let mut fresh: IndexSet<Sym, DenseHash> = IndexSet::default();
         for name in comes {
             self.subscription.unclassified.remove(&self.canonical(ctx.catalog, name));
             if name == ctx.star {
@@ -162,12 +164,13 @@ impl Track {
                 }
                 self.subscribed.wildcard = Wildcard::Explicit;
             } else if self.subscribed.names.insert(name, ctx.runs) {
-                fresh.push(name);
+                fresh.insert(name);
                 outcome.added.push(name);
             } else if !fresh.contains(&name) {
                 self.subscribe_again(ctx, name);
             }
         }
+        let fresh: Vec<Sym> = fresh.into_iter().collect();
         // A verdict as the first request: the wildcard is what the server has sent unasked.
         self.wildcard_changed(ctx, &was, !(outcome.first && outcome.answers.is_some()));
         self.release_owed_claims(ctx.catalog);
@@ -315,7 +318,8 @@ impl Track {
     fn carry_aliases(&mut self, catalog: &Catalog, request: &DeltaRequest, prior: Option<&Prior>) {
         let Some(prior) = prior else { return };
         for name in request.initial_resource_versions.keys() {
-            let slot = prior.sent.get(catalog, *name).filter(ResourceEntry::is_present);
+            // Those of a removed resource too: the server owes the removal to a client of an alias.
+            let slot = prior.sent.get(catalog, *name);
             let Some(blob) = slot.and_then(|slot| slot.blob) else { continue };
             for alias in catalog.entry(blob).aliases {
                 self.aliases.insert(catalog.first_spelling(*alias), *name);
@@ -348,18 +352,20 @@ impl Track {
     /// request again.
     fn note_claims(&mut self, ctx: &Context<'_>, request: &DeltaRequest, prior: Option<&Prior>) {
         let stated = &request.initial_resource_versions;
-        let known = |name: Sym| {
-            prior.and_then(|prior| prior.sent.get(ctx.catalog, name)).filter(ResourceEntry::is_present)
-        };
+        let known = |name: Sym| prior.and_then(|prior| prior.sent.get(ctx.catalog, name));
         let mut left = Vec::new();
         if !stated.is_empty() {
             let mut entries = Vec::with_capacity(stated.len());
             for (name, version) in stated {
-                let known = known(*name);
-                if !self.covers(ctx.catalog, *name, known.as_ref()) {
+                let slot = known(*name);
+                if !self.covers(ctx.catalog, *name, slot.as_ref()) {
                     left.push(*name);
                 }
-                entries.push(Claim { name: *name, version: *version, known: known.map(|slot| slot.version) });
+                let known = match prior.and_then(|prior| prior.claims.get(*name)) {
+                    Some((earlier, ClaimOutcome::Owed)) => earlier.known,
+                    _ => slot.filter(ResourceEntry::is_present).map(|slot| slot.version),
+                };
+                entries.push(Claim { name: *name, version: *version, known });
             }
             self.carried.claims = Claims::new(ctx.seq, entries, &left);
         }
@@ -393,13 +399,12 @@ impl Track {
         for (name, version) in claims {
             let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
             let last = prior.sent.get(ctx.catalog, *name);
-            let sent = last.filter(ResourceEntry::is_present);
             let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
-            if !self.covers(ctx.catalog, *name, sent.as_ref()) {
+            if !self.covers(ctx.catalog, *name, last.as_ref()) {
                 continue;
             }
             // The content of the claimed version, if an earlier stream had it.
-            let known = has_accepted.into_iter().chain(sent.filter(of_version));
+            let known = has_accepted.into_iter().chain(last.filter(of_version));
             let blob = known.filter_map(|slot| slot.blob).next();
             let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);

@@ -232,7 +232,7 @@ impl Track {
         let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
         let kept = kept.len() as u64;
         let count = present.saturating_sub(unused) + kept;
-        self.counted_in_use.set(Some((messages, count)));
+        self.counted_in_use.set((messages, count));
         count
     }
 }

@@ -9,6 +9,7 @@ use crate::session::content::resource_set::ResourceSet;
 use crate::session::events::TtlRecord;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::track::EarlierNacks;
+use crate::session::track::claims::Claims;
 use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
 
 /// Resources of a type at the end of the previous stream of the session.
@@ -40,6 +41,8 @@ pub(crate) struct Prior {
     pub(crate) has_all: bool,
     /// Resources that the client has, and of which the server still owed another version.
     pub(crate) owed: SymSet,
+    /// Delta: the entries of `initial_resource_versions`.
+    pub(crate) claims: Claims,
     /// SotW: the server owed all resources, of which the client has some at another version.
     pub(crate) owes_all: bool,
     /// NACKs that were open at the end.

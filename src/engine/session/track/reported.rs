@@ -33,7 +33,7 @@ impl Track {
         let errors = self.reported_errors(catalog);
         let since = errors.iter().map(|(_, error)| error.at).min();
         let names = ReportedNames { since, count: errors.len() as u64 };
-        self.counted_errors.set(Some((messages, names)));
+        self.counted_errors.set((messages, names));
         names
     }
 }

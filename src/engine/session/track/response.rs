@@ -94,7 +94,7 @@ impl Track {
         // A delta server without resources answers a wildcard with nothing.
         let says_nothing = push.resources.is_empty() && push.removed.is_empty();
         if is_full || !change.added.is_empty() || (wildcard_asked.is_some() && says_nothing) {
-            self.release_members(ctx.catalog);
+            self.release_members(ctx.catalog, None);
         }
         let wildcard_reading = if is_full { self.read_names_after_wildcard(ctx, push) } else { None };
         self.count_carried(kept, scope, change.removed.len());
@@ -353,7 +353,8 @@ impl Track {
             let text = ctx.catalog.text(name).to_owned();
             let slots = self.sent.slots(ctx.catalog).into_iter();
             let members = slots.filter(|(member, slot)| {
-                slot.is_present() && xdstp::glob_matches(&text, ctx.catalog.text(*member))
+                let has_been_sent = slot.is_present() || slot.state == Presence::Again;
+                has_been_sent && xdstp::glob_matches(&text, ctx.catalog.text(*member))
             });
             for (member, _) in members.collect::<Vec<_>>() {
                 self.remove(ctx, member, order, removed);

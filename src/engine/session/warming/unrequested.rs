@@ -16,7 +16,8 @@ use crate::session::stream::Stream;
 use crate::session::stream::siblings::has_authority_of;
 use crate::session::track::Track;
 use crate::session::warming::batches::WarmingBatch;
-use crate::session::warming::{BatchState, MissingNeed, WarmingName, WarmingView, delivered_since};
+use crate::session::warming::needed::MissingNeed;
+use crate::session::warming::{BatchState, WarmingName, WarmingView, delivered_since};
 use xdscope_wire::xdstp::named;
 
 /// Parts of the `user_agent_name` of clients that request the endpoints of their clusters.
@@ -158,7 +159,7 @@ impl WarmingView<'_> {
         let given_up = given_up.map(|(n, _)| n);
         let is_resend = self.needs_resend(key.kind, batch)
             && self.tracks_of(key.kind).any(|track| track.sent.is_present(self.catalog, key.name));
-        let need = MissingNeed::new(key, since);
+        let need = MissingNeed::new(key.kind, key.name, since);
         let need = MissingNeed { is_unrequested: true, given_up, is_resend, ..need };
         (!is_known).then_some(need)
     }

@@ -58,7 +58,7 @@ pub(crate) struct UnpackedMessage {
 
 impl Row {
     /// Makes the row of an outcome, without the message.
-    fn new(stream: usize, outcome: &Outcome, message: Option<&Message>) -> Row {
+    pub(crate) fn new(stream: usize, outcome: &Outcome, message: Option<&Message>) -> Row {
         let mut row = Row {
             at: outcome.at,
             unpacked: None,

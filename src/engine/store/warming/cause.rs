@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::session::{Consequence, Stream, Track};
+use crate::session::{Consequence, NeededResource, Stream, Track};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Dir, Nonce, Seq};
 
 use crate::store::Store;
-use crate::store::warming::NeededResource;
 
 impl Store {
     /// Returns the intervention because of which a resource of a track warms since a response: one

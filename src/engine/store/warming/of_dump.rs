@@ -45,7 +45,7 @@ impl Store {
         for need in needs.iter() {
             let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(need.kind));
             if let Some(request) = tracks.find_map(|track| track.waiting.get(need.name)) {
-                missing.push(NeededResource::requested(need.kind, self.text(need.name), request.since));
+                missing.push(NeededResource::new(need.kind, self.text(need.name), request.since));
             }
         }
         missing

@@ -1,15 +1,18 @@
-//! Resources that clusters and listeners in force refer to, and that the client requests no longer.
+//! Resources that clusters, listeners and routes in force refer to, and that the client requests no
+//! longer.
 //!
 //! A subscription ends with its stream, so a client gets no update of a resource that it does not
-//! request again (docs/protocol.md#f-18). Resources with structured names are left out: a client
-//! may request alternatives of them, on streams of their own.
+//! request again (docs/protocol.md#f-18). A client may request an alternative of a resource, or the
+//! target of a redirect, in its place (docs/protocol.md#k-27, docs/protocol.md#k-29).
 
 use std::collections::BTreeMap;
 
 use crate::session::{ResourceEntry, ResourceKey, Stream, SymSet, Track, can_warm};
 use crate::store::Store;
+use crate::store::nonexistent::is_grpc;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
-use xdscope_wire::xdstp::is_structured;
+use xdscope_wire::xdstp::lists::LOCATOR;
+use xdscope_wire::xdstp::{is_structured, named};
 
 /// Types that a client requests by name for as long as a cluster or a listener refers to them.
 const NAMED_KINDS: [Kind; 4] = [Kind::Eds, Kind::Rds, Kind::Sds, Kind::Ecds];
@@ -21,12 +24,12 @@ const MAX_ENDED_STREAMS: usize = 4;
 /// gave them up, and its time. `None` for names that it has not requested again on the stream.
 pub(crate) type UnsubscribedNames = BTreeMap<(Kind, Sym), Option<(Seq, Time)>>;
 
-/// A resource to which a cluster or a listener in force refers, and that the client requests no
-/// longer.
+/// A resource to which a cluster, a listener or a route in force refers, and that the client
+/// requests no longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsubscribedNeed {
     pub(crate) key: ResourceKey,
-    /// The cluster or the listener.
+    /// The cluster, the listener or the routes.
     pub(crate) user: ResourceKey,
     /// Since when the client owes the request.
     pub(crate) since: Time,
@@ -45,23 +48,27 @@ impl Store {
         if !stream.is_aggregated() || streams.iter().any(is_unknown) {
             return names;
         }
-        let is_left = |kind: Kind, name: Sym| {
-            !is_structured(self.catalog.text(name)) && !self.is_requested_on(&streams, kind, name)
+        let is_left = |before: &Stream, track: &Track, kind: Kind, name: Sym| {
+            !self.is_requested_on(&streams, kind, name)
+                && !self.is_replaced_on(&streams, track, (kind, name))
+                && (kind != Kind::Cds || self.needs_routed_cluster(&streams, before, name))
         };
         let ended = self.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
-        for track in ended.take(MAX_ENDED_STREAMS).flat_map(Stream::known_tracks) {
-            let Some(kind) = named_kind(track).filter(|_| track.names_known) else { continue };
-            let released = track.subscription.released.iter().map(|(name, ..)| name);
-            for name in track.subscribed.names.iter().chain(released) {
-                if is_left(kind, name) {
-                    names.insert((kind, name), None);
+        for before in ended.take(MAX_ENDED_STREAMS) {
+            for track in before.known_tracks().filter(|track| track.names_known) {
+                let Some(kind) = named_kind(stream, track) else { continue };
+                let released = track.subscription.released.iter().map(|(name, ..)| name);
+                for name in track.subscribed.names.iter().chain(released) {
+                    if is_left(before, track, kind, name) {
+                        names.insert((kind, name), None);
+                    }
                 }
             }
         }
         for track in stream.known_tracks() {
-            let Some(kind) = named_kind(track) else { continue };
+            let Some(kind) = named_kind(stream, track) else { continue };
             for (name, n, at) in track.subscription.released.iter() {
-                if is_left(kind, name) {
+                if is_left(stream, track, kind, name) {
                     names.insert((kind, name), Some((n, at)));
                 }
             }
@@ -69,8 +76,49 @@ impl Store {
         names
     }
 
-    /// Returns those of the names that clusters and listeners in force on a stream refer to. A
-    /// resource that several of them use occurs several times.
+    /// Whether the client requests another resource in place of a structured name: an alternative,
+    /// or the target of a redirect.
+    fn is_replaced_on(&self, streams: &[&Stream], track: &Track, (kind, name): (Kind, Sym)) -> bool {
+        let text = self.catalog.text(name);
+        if !is_structured(text) {
+            return false;
+        }
+        let content = track.sent.get(&self.catalog, name).and_then(|slot| slot.blob);
+        let is_redirect = |blob| self.catalog.text(self.catalog.entry(blob).type_url) == LOCATOR;
+        let clients = streams.iter().map(|stream| stream.client());
+        let mut alternatives = clients.flat_map(|client| self.engine.needs().alternatives_of(&client, text));
+        let is_requested = |alternative: String| {
+            let alternative = named(&self.catalog, &alternative);
+            alternative.is_some_and(|name| self.is_requested_on(streams, kind, name))
+        };
+        content.is_some_and(is_redirect) || alternatives.any(is_requested)
+    }
+
+    /// Whether a client of gRPC needs a cluster of a stream for its routes: the cluster has come
+    /// under the newest listeners and routes of the stream, and the client has given up none of its
+    /// channels since (docs/protocol.md#a-16).
+    fn needs_routed_cluster(&self, open: &[&Stream], stream: &Stream, cluster: Sym) -> bool {
+        let of_kind = |kind: Kind| stream.known_tracks().filter(move |track| track.kind == Some(kind));
+        let came = of_kind(Kind::Cds).filter_map(|track| {
+            let slot = track.sent.get(&self.catalog, cluster)?;
+            track.responses.get(slot.order)
+        });
+        let Some(came) = came.map(|response| response.seq).max() else { return false };
+        let mut routes = of_kind(Kind::Lds).chain(of_kind(Kind::Rds)).peekable();
+        let has_routes = routes.peek().is_some();
+        let is_older = |track: &Track| track.responses.last().is_none_or(|newest| newest.seq < came);
+        let keeps_channels = |track: &Track| {
+            let released = &track.subscription.released;
+            let mut names = track.subscribed.names.iter();
+            !released.has_forgotten(came)
+                && released.iter().all(|(_, n, _)| n < came)
+                && names.all(|name| self.is_requested_on(open, Kind::Lds, name))
+        };
+        has_routes && routes.all(is_older) && of_kind(Kind::Lds).all(keeps_channels)
+    }
+
+    /// Returns those of the names that clusters, listeners and routes in force on a stream refer
+    /// to. A resource that several of them use occurs several times.
     ///
     /// Clusters and listeners that warm wait for what they refer to: they are left out.
     pub(crate) fn unsubscribed_needs(
@@ -82,29 +130,59 @@ impl Store {
         if names.is_empty() {
             return found;
         }
+        let has_clusters = names.keys().any(|(kind, _)| *kind == Kind::Cds);
+        let is_user = |kind: &Kind| can_warm(Some(*kind)) || (*kind == Kind::Rds && has_clusters);
         for track in stream.known_tracks() {
-            let Some(kind) = track.kind.filter(|kind| can_warm(Some(*kind))) else { continue };
+            let Some(kind) = track.kind.filter(is_user) else { continue };
             let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
             let warming: SymSet = warming.collect();
             for (name, slot) in track.sent.slots(&self.catalog) {
                 if warming.contains(&name) || !self.is_used_as_sent(track, name, &slot) {
                     continue;
                 }
-                let (needs, _) = self.engine.needs().on_ads(&self.catalog, slot.blob);
-                for key in needs.iter() {
+                let needs = self.keys_used(&slot, has_clusters && kind != Kind::Cds);
+                for key in needs {
                     let Some(given_up) = names.get(&(key.kind, key.name)) else { continue };
-                    // A client without versions may have restarted: its resources warm anew.
-                    if given_up.is_none() && !track.states_versions() {
+                    // A client without versions may have restarted: its resources warm anew. Other
+                    // routes may need other clusters.
+                    let is_other = || key.kind == Kind::Cds && self.has_changed(track, name, &slot);
+                    if given_up.is_none() && (!track.states_versions() || is_other()) {
                         continue;
                     }
                     let since = given_up.map_or(stream.opened.max(track.traffic.began), |(_, at)| at);
                     let given_up = given_up.map(|(n, _)| n);
                     let user = ResourceKey { kind, name };
-                    found.push(UnsubscribedNeed { key: *key, user, since, given_up });
+                    found.push(UnsubscribedNeed { key, user, since, given_up });
                 }
             }
         }
         found
+    }
+
+    /// Whether a resource has other content than on the stream before.
+    fn has_changed(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
+        let before = track.predecessor.and_then(|stream| self.engine.stream(stream));
+        let before = before.and_then(|before| before.find(&track.type_url));
+        let known = before.and_then(|before| before.sent.get(&self.catalog, name));
+        known.is_none_or(|known| known.blob != slot.blob)
+    }
+
+    /// Returns what a resource waits for on its own stream, under the names of messages, and the
+    /// clusters to which it routes.
+    fn keys_used(&self, slot: &ResourceEntry, reads_routes: bool) -> Vec<ResourceKey> {
+        let (needs, _) = self.engine.needs().on_ads(&self.catalog, slot.blob);
+        let known = |name: Sym| named(&self.catalog, self.catalog.text(name)).unwrap_or(name);
+        let mut keys: Vec<_> =
+            needs.iter().map(|key| ResourceKey { name: known(key.name), ..*key }).collect();
+        let payload = slot.blob.and_then(|blob| self.catalog.entry(blob).payload);
+        let content = payload.filter(|_| reads_routes).and_then(|payload| self.catalog.bytes(payload));
+        if let Some((semantics, content)) = self.engine.semantics().zip(content) {
+            let clusters = semantics.references(&content).into_iter().filter(|of| of.kind == Kind::Cds);
+            let names = clusters.filter_map(|cluster| named(&self.catalog, &cluster.name));
+            keys.extend(names.map(|name| ResourceKey { kind: Kind::Cds, name }));
+            keys.dedup();
+        }
+        keys
     }
 
     /// Returns those of the named resources of a type that clusters and listeners in force on an
@@ -172,7 +250,9 @@ impl Store {
     }
 }
 
-/// The type of a track, if a client requests its resources by name.
-fn named_kind(track: &Track) -> Option<Kind> {
-    track.kind.filter(|kind| NAMED_KINDS.contains(kind))
+/// The type of a track, if the client of a stream requests its resources by name. A client of gRPC
+/// requests the clusters of its routes.
+fn named_kind(stream: &Stream, track: &Track) -> Option<Kind> {
+    let is_named = |kind: &Kind| NAMED_KINDS.contains(kind) || (*kind == Kind::Cds && is_grpc(stream));
+    track.kind.filter(is_named)
 }

@@ -183,6 +183,46 @@ fn memory_of_a_long_session_is_flat() {
     assert!(resources.iter().any(|resource| resource.name.as_ref() == newest), "the newest resource");
 }
 
+/// Returns the bytes of facts that are visited to drop old ones, for each update on open streams,
+/// whose facts are never dropped.
+fn visited_per_update(streams: u64) -> usize {
+    let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
+    let options = Options { history: 4 << 20, ..Options::default() };
+    let store = Store::new(catalog, Clock { epoch: None, untimed: false }, options);
+    let mut analysis = Analysis::new(store, bounded(&Schema::builtin()));
+    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+    let stream = |n: u64| StreamId(u32::try_from(n % streams).expect("few streams") + 1);
+    let message = |analysis: &mut Analysis, n: u64, shape, bytes: &[u8]| {
+        let message = Arc::new(Message::parse(shape, bytes, analysis.catalog_mut()));
+        let what = FramePayload::Message(message);
+        analysis.handle(Frame { at: Time(n * 10_000_000), stream: stream(n), what });
+    };
+    for n in 0..streams {
+        let open = Open { method: method.into(), ..Open::default() };
+        let what = FramePayload::Open(Box::new(open));
+        analysis.handle(Frame { at: Time(0), stream: stream(n), what });
+        message(&mut analysis, n, MessageShape::DeltaRequest, &delta_request(n * MESSAGES_PER_STREAM));
+    }
+    assert!(analysis.memory() > 4 << 20, "open streams exceed the budget");
+    let updates = 20_000;
+    let mut visited = 0;
+    for n in 0..updates {
+        message(&mut analysis, n, MessageShape::DeltaResponse, &delta_response(n));
+        message(&mut analysis, n, MessageShape::DeltaRequest, &delta_request(n / 50 * 50 + 1));
+        if analysis.drop_old(|_| {}).is_some() {
+            visited += analysis.memory();
+        }
+    }
+    assert!(visited > 0, "old facts were dropped");
+    visited / usize::try_from(updates).expect("few updates")
+}
+
+#[test]
+fn dropping_costs_an_update_the_same_however_much_stays() {
+    let (small, large) = (visited_per_update(800), visited_per_update(3200));
+    assert!(large <= 2 * small, "{small} bytes visited for each update, {large} with four times the streams");
+}
+
 /// Returns the blames of the findings about a push that xdscope has changed or not.
 fn blames_about(pushed: &[u8], is_changed: bool) -> Vec<Blame> {
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -9,6 +9,7 @@ use crate::record::loaded::Loaded;
 use xdscope_wire::Frame;
 use xdscope_wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
 use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::without_mark;
 
 /// Longest line: the largest field there is, in base64, and the rest of its line.
 const MAX_LINE_BYTES: u64 = 1 << 30;
@@ -171,7 +172,8 @@ impl<'a, R: BufRead> LineReader<'a, R> {
             Err(if is_counted { LineError::LongMessage(limit) } else { LineError::TooLong(limit) })
         } else {
             self.session.frames.begin_line(self.line.len());
-            self.session.line(self.line.trim_ascii(), catalog)
+            let line = if self.number == 1 { without_mark(&self.line) } else { &self.line };
+            self.session.line(line.trim_ascii(), catalog)
         };
         if let Err(error) = result {
             self.skipped_lines += 1;

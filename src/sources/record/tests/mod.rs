@@ -1,3 +1,4 @@
+mod compared;
 mod damage;
 mod fixture;
 mod killed;

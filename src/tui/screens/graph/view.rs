@@ -246,7 +246,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
-        NodeState::NotDumped => format!("- {}", node.state.word()),
+        NodeState::NotDumped | NodeState::Static => format!("- {}", node.state.word()),
         NodeState::Replaced => format!("{} {}", glyphs.ok, node.state.word()),
         NodeState::Ignored => format!("- {} ignored", version(node)),
         NodeState::Elsewhere | NodeState::InFile => {
@@ -304,6 +304,7 @@ fn role(state: &NodeState) -> Role {
         NodeState::Gone(_)
         | NodeState::NotAsked
         | NodeState::NotDumped
+        | NodeState::Static
         | NodeState::Ignored
         | NodeState::Elsewhere
         | NodeState::InFile
@@ -350,6 +351,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Replaced, _) => "the client has the alternative in place of this name",
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::NotDumped, _) => "referred to, and the dump does not have it",
+        (NodeState::Static, _) => "a static cluster, which no server sends",
         (NodeState::Elsewhere, _) => {
             "from another source, which is not behind this tap: whether the client has the resource is unknown"
         }

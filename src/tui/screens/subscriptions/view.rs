@@ -311,6 +311,7 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     };
     if let (Some(owed), Some(waits)) = (fact.owed_again, row.waits) {
         let text = match owed.is_newer {
+            true if owed.is_removal => "the client has the resource, and the server has not sent its removal",
             true => "the client has an older version, and the server has not sent the newest one",
             false => "the client has the resource, and the server has not sent it again",
         };

@@ -64,6 +64,7 @@ pub fn problems() -> Vec<ProblemFact> {
         more: 0,
         requests: None,
         has_older: false,
+        is_removal: false,
         earlier: None,
         is_resend: false,
         is_first: true,
