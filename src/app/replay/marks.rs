@@ -107,6 +107,7 @@ impl OverdueSampler {
             for (at, problem) in overdue(store, &self.options) {
                 self.late.entry(at).or_insert_with(|| ProblemSubject::of(&problem));
             }
+            self.note_ended(store, Position { frames, now: next });
             self.left -= 1;
             if self.left == 0 {
                 self.left = MAX_SAMPLES / 2;
@@ -123,10 +124,15 @@ impl OverdueSampler {
         self.found.resize(store.findings().len(), at);
         self.ends += u32::from(is_end);
         // Not after each of very many ends: all streams are examined for each.
-        if !is_end || !self.ends.is_multiple_of((self.ends / MAX_SAMPLES).max(1)) {
-            return;
+        if is_end && self.ends.is_multiple_of((self.ends / MAX_SAMPLES).max(1)) {
+            self.note_ended(store, at);
         }
-        let failing = store.failing_streams().into_iter().map(|failing| {
+    }
+
+    /// Takes in the problems of ended streams that are known at `at`.
+    pub(super) fn note_ended(&mut self, store: &Analysis, at: Position) {
+        let failing = store.failing_streams().into_iter().filter(|failing| !store.may_reconnect(failing));
+        let failing = failing.map(|failing| {
             let address = failing.peer.as_deref().or(failing.server.as_deref()).map(Into::into);
             let (kind, node) = (ProblemKind::Failing, failing.node.clone().or(address));
             ProblemSubject { kind, stream: failing.stream, node, type_url: TypeUrl::default(), rule: None }

@@ -411,7 +411,7 @@ fn wait_and_status_agree_on_a_reconnect() {
         ("> cds v=1\nadvance 5s\n", Exit::Yes),
         ("> cds v=1\nadvance 16s\n", Exit::Yes),
         ("> cds\nadvance 5s\n", Exit::No),
-        ("", Exit::No),
+        ("advance 4s\n", Exit::No),
     ] {
         std::fs::write(&file, format!("{start}{rest}")).unwrap();
         let status = run(&["status", path]);

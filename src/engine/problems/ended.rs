@@ -10,7 +10,7 @@ use super::cause::blame_xdscope;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
 use super::refusals;
 
-/// Returns the clients whose streams fail.
+/// Returns the clients whose streams fail, except those that may just reconnect.
 pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
     let problem = |failing: FailingStream| {
         let is_error = matches!(failing.failure, StreamFailure::Rejected | StreamFailure::Lost);
@@ -45,7 +45,8 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             problem: Problem::Failing(Box::new(failing)),
         }
     };
-    store.failing_streams().into_iter().map(problem).collect()
+    let failing = store.failing_streams().into_iter();
+    failing.filter(|failing| !store.may_reconnect(failing)).map(problem).collect()
 }
 
 /// Returns refusals on closed streams that no later stream of the client has settled, and missing

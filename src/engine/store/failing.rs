@@ -8,16 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::{
-    CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, MIN_PLANNED_AGE, Stream, StreamEnds,
-    StreamKey, is_counted,
+    CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, MIN_PLANNED_AGE, SETTLE_TIME, Stream,
+    StreamEnds, StreamKey, Track, is_counted,
 };
 use xdscope_wire::InterventionFacts;
-use xdscope_wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Code, Seq, Side, StreamId, Time, TypeUrl, Variant};
 
 use super::{EndFact, OwedAtEnd, Store};
 
 /// Streams that a client ends after a push before the series is a fault.
 const MIN_ABORTS: u64 = 3;
+
+/// The status of a stream whose server restarts.
+const UNAVAILABLE: Code = Code(14);
 
 /// Healthy streams in a row that a client ends before that is a fault.
 const MIN_LEFT: u64 = 10;
@@ -127,19 +130,22 @@ impl Store {
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
         let clients = self.engine.failures().clients();
-        let failing = clients.filter_map(|(key, ends)| {
-            Some((self.failing(ends, silent.get(key).copied(), self.now)?, ends.unreplaced))
-        });
-        let failing: Vec<(FailingStream, Option<usize>)> = failing.collect();
+        let failing = clients
+            .filter_map(|(key, ends)| Some((self.failing(ends, silent.get(key).copied(), self.now)?, ends)));
+        let failing: Vec<(FailingStream, &StreamEnds)> = failing.collect();
         if failing.is_empty() {
             return Vec::new();
         }
         let servers = self.servers();
         // A client that is refused at once requests nothing on its newest stream.
-        let is_open = |(failing, requesting): &(FailingStream, Option<usize>)| {
-            let requesting = requesting.and_then(|index| self.engine.streams().get(index));
+        let is_open = |(failing, ends): &(FailingStream, &StreamEnds)| {
+            let requesting = ends.unreplaced.and_then(|index| self.engine.streams().get(index));
             let newest = requesting.or_else(|| self.engine.stream(failing.stream));
-            newest.is_none_or(|newest| !servers.has_replaced(&self.catalog, newest, failing.first))
+            newest.is_none_or(|newest| {
+                !servers.has_replaced(&self.catalog, newest, failing.first)
+                    && !(failing.failure == StreamFailure::Lost
+                        && servers.is_silent_after(&self.catalog, newest, ends))
+            })
         };
         let open = failing.into_iter().filter(is_open);
         let mut out: Vec<FailingStream> = open.map(|(failing, _)| failing).collect();
@@ -154,6 +160,19 @@ impl Store {
         out.iter_mut().for_each(|failing| failing.owed = owed.remove(&failing.stream).unwrap_or_default());
         out.sort_by_key(|failing| std::cmp::Reverse((failing.last, failing.stream)));
         out
+    }
+
+    /// Whether the client of a healthy stream that ended with UNAVAILABLE, as it does when a server
+    /// restarts, is in time with its next stream.
+    pub fn may_reconnect(&self, failing: &FailingStream) -> bool {
+        let is_first = failing.failure == StreamFailure::Lost && failing.count == 1;
+        let is_restart = failing.end.code == Some(UNAVAILABLE) && failing.caused_by.is_none();
+        let is_in_time = self.limits.timed && self.now.since(failing.last) < SETTLE_TIME;
+        let stream = self.engine.stream(failing.stream);
+        let has_refusal = |track: &Track| track.verdicts.refusal().is_some();
+        let is_healthy = failing.owed.is_empty()
+            && stream.is_some_and(|stream| !stream.owes_verdict() && !stream.tracks_shown().any(has_refusal));
+        is_first && is_restart && is_in_time && is_healthy
     }
 
     /// Returns how the client of a closed stream fails, healthy streams aside.

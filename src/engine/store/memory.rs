@@ -12,9 +12,9 @@ const GONE_DIVISOR: usize = 16;
 const FULL_DIVISOR: usize = 8;
 
 impl Checkpoint {
-    /// Estimates the memory of what the checkpoint does not share with an earlier one, in bytes.
-    pub(crate) fn own_memory(&self, earlier: Option<&Checkpoint>) -> usize {
-        self.engine.own_memory(earlier.map(|earlier| &earlier.engine))
+    /// Estimates the memory of what the checkpoint does not share with another one, in bytes.
+    pub(crate) fn own_memory(&self, other: &Checkpoint) -> usize {
+        self.engine.own_memory(&other.engine)
     }
 
     /// Marks the contents and names to which the checkpoint refers as used.

@@ -163,8 +163,13 @@ impl Store {
     /// (docs/protocol.md#g-02).
     fn with_expired(&self, track: &Track, condition: Condition, at: Time) -> Condition {
         // Visits all names: only for a state that it replaces.
-        let is_synced = condition.state == TypeState::Synced;
-        let newest = if is_synced { track.deadlines.values().copied().max() } else { None };
+        if condition.state != TypeState::Synced {
+            return condition;
+        }
+        let slot = |name: Sym| track.sent.get(&self.catalog, name);
+        let is_wanted = |name: Sym| track.covers(&self.catalog, name, slot(name).as_ref());
+        let wanted = track.deadlines.iter().filter(|(name, _)| is_wanted(*name));
+        let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
             Some(since) if self.has_all_expired(track) => Condition { state: TypeState::Miss, since },
             _ => condition,

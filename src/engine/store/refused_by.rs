@@ -104,13 +104,17 @@ impl Store {
         self.used_in_state(track, name, state)
     }
 
-    /// Whether the times to live of all resources that the client has accepted are over.
+    /// Whether the times to live of all resources that the client has accepted, and not given up
+    /// since, are over.
     pub(crate) fn has_all_expired(&self, track: &Track) -> bool {
         if track.deadlines.is_empty() || track.accepted.count() == 0 {
             return false;
         }
-        let accepted = track.accepted.slots(&self.catalog).into_iter().filter(|(_, slot)| slot.is_present());
-        accepted.into_iter().all(|(name, _)| self.used_by_client(track, name).is_none())
+        let accepted = track.accepted.slots(&self.catalog).into_iter();
+        let accepted = accepted.filter(|(_, slot)| slot.is_present());
+        let wanted = accepted.filter(|(name, slot)| !track.is_given_up(&self.catalog, *name, slot));
+        let mut is_used = wanted.map(|(name, _)| self.used_by_client(track, name).is_some()).peekable();
+        is_used.peek().is_some() && !is_used.any(|is_used| is_used)
     }
 
     /// Returns the version that the client uses: none once all that it has accepted has expired

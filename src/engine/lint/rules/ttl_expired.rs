@@ -43,10 +43,11 @@ fn check(ctx: &mut RuleContext<'_>) {
     // No server can refresh a resource between two streams.
     let opened = ctx.stream.opened;
     let over: Vec<_> = over.into_iter().filter(|(_, deadline)| *deadline >= opened).collect();
-    // A lost response may have refreshed the resource.
+    // A lost response may have refreshed the resource, and nobody refreshes one without a
+    // subscription.
     let is_expired = |name: &xdscope_wire::event::Sym| {
         let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());
-        slot.is_some_and(|slot| track.is_current(&slot))
+        slot.is_some_and(|slot| track.is_current(&slot) && track.covers(ctx.catalog(), *name, Some(&slot)))
     };
     let over: Vec<_> = over.into_iter().filter(|(name, _)| is_expired(name)).collect();
     let Some(since) = over.iter().map(|(_, deadline)| *deadline).min() else { return };

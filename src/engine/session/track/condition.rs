@@ -236,10 +236,8 @@ impl Track {
                 let redirects =
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {
+                    _ if self.is_given_up(catalog, name, slot) => ResourceState::Released,
                     _ if over && limits.timed => ResourceState::Expired,
-                    _ if !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
-                        ResourceState::Released
-                    }
                     _ if redirects => ResourceState::Redirected,
                     Presence::Kept => ResourceState::Kept,
                     _ => ResourceState::Present,
@@ -247,6 +245,11 @@ impl Track {
             }
         };
         (state, None)
+    }
+
+    /// Whether the client has ended its subscription to a resource, so that nobody refreshes it.
+    pub(crate) fn is_given_up(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry) -> bool {
+        !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(slot))
     }
 
     /// Whether a subscribed glob has a member.

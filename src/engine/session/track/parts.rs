@@ -40,6 +40,8 @@ pub(crate) struct Subscription {
     pub(crate) names_after_wildcard: Option<Time>,
     /// When the wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_asked: Option<(Time, Seq)>,
+    /// The request that gave up the wildcard, with its time, until another one asks for it again.
+    pub(crate) wildcard_released: Option<(Seq, Time)>,
     /// Whether the client may wait for members of a wildcard that it had given up.
     pub(crate) awaits_members: bool,
     /// Delta: names that the client has unsubscribed under the wildcard, with the request. The

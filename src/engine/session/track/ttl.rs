@@ -32,8 +32,8 @@ impl Track {
         self.replaced.map_or(now, |at| now.min(at))
     }
 
-    /// Marks resources as expired whose time to live is over. A response at the last moment is in
-    /// time.
+    /// Marks resources as expired whose time to live is over, unless the client has given them up.
+    /// A response at the last moment is in time.
     pub(super) fn expire(&mut self, ctx: &mut Context<'_>) {
         if !ctx.timed || self.next_expiry.is_none_or(|next| next >= ctx.at) {
             return;
@@ -42,7 +42,8 @@ impl Track {
         let over: Vec<Sym> =
             self.deadlines.iter().filter(|(_, at)| **at < ctx.at).map(|(name, _)| name).collect();
         for name in over {
-            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
+            let slot = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present);
+            if let Some(slot) = slot.filter(|slot| !self.is_given_up(ctx.catalog, name, slot)) {
                 self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
             }
         }

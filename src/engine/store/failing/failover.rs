@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::session::{Stream, StreamKey, Track, is_counted};
+use crate::session::{Stream, StreamEnds, StreamKey, Track, is_counted};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Sym, Time};
 
@@ -15,8 +15,8 @@ const MAX_NAMES: usize = 64;
 
 /// The newest streams of each client, to any server.
 pub(crate) struct ClientServers<'a> {
-    /// Open streams with a response.
-    answered: HashMap<StreamKey, Vec<&'a Stream>>,
+    /// Open streams with requests or a response.
+    open: HashMap<StreamKey, Vec<&'a Stream>>,
     /// The first server of a client, and whether there are others.
     servers: HashMap<StreamKey, (Option<&'a str>, bool)>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct ClientServers<'a> {
 impl Store {
     /// Returns the servers of all clients.
     pub(crate) fn servers(&self) -> ClientServers<'_> {
-        let mut out = ClientServers { answered: HashMap::new(), servers: HashMap::new() };
+        let mut out = ClientServers { open: HashMap::new(), servers: HashMap::new() };
         let clients = self.engine.failures().clients();
         let newest = clients.flat_map(|(_, ends)| [ends.answered, ends.unreplaced]).flatten();
         let newest = newest.filter_map(|index| self.engine.streams().get(index));
@@ -34,15 +34,16 @@ impl Store {
             let (first, is_several) = out.servers.entry(key).or_insert((server, false));
             *is_several |= *first != server;
         }
-        let open = self.engine.open_streams().filter(|stream| stream.is_answered() && is_counted(stream));
+        let is_used = |stream: &&Stream| (stream.is_answered() || stream.requests > 0) && is_counted(stream);
+        let open = self.engine.open_streams().filter(is_used);
         for stream in open {
             // Streams that end before a request have no node.
             let keys = [StreamKey::of(stream), StreamKey::anonymous(stream)];
             let keys = if stream.node.is_some() { &keys[..] } else { &keys[..1] };
             for key in keys {
-                let answered = out.answered.entry(key.of_any_server()).or_default();
-                if answered.len() < MAX_COMPARED {
-                    answered.push(stream);
+                let open = out.open.entry(key.of_any_server()).or_default();
+                if open.len() < MAX_COMPARED {
+                    open.push(stream);
                 }
             }
         }
@@ -50,7 +51,7 @@ impl Store {
     }
 }
 
-impl ClientServers<'_> {
+impl<'a> ClientServers<'a> {
     /// Whether the client of a stream has streams to several servers.
     pub(crate) fn has_other(&self, stream: &Stream) -> bool {
         self.servers.get(&StreamKey::of(stream).of_any_server()).is_some_and(|(_, is_several)| *is_several)
@@ -59,8 +60,21 @@ impl ClientServers<'_> {
     /// Whether another server answers the client of a closed stream, on a stream that opened after
     /// `since` and goes on with what the closed one was for.
     pub(crate) fn has_replaced(&self, catalog: &Catalog, closed: &Stream, since: Time) -> bool {
-        let mut others = self.answered.get(&StreamKey::of(closed).of_any_server()).into_iter().flatten();
+        let mut others = self.others(closed).filter(|other| other.is_answered());
         others.any(|other| replaces(catalog, other, (closed, since)))
+    }
+
+    /// Whether another server has nothing to send to the client of a closed stream, the newest of
+    /// those in `ends`, on a stream that goes on with what the closed one was for.
+    pub(super) fn is_silent_after(&self, catalog: &Catalog, closed: &Stream, ends: &StreamEnds) -> bool {
+        let since = closed.closed.as_ref().map_or(closed.opened, |(at, _)| *at);
+        let mut others = self.others(closed).filter(|other| other.requests > 0 && ends.is_replaced_by(other));
+        others.any(|other| replaces(catalog, other, (closed, since)))
+    }
+
+    /// Returns the open streams of the client of a stream, to any server.
+    fn others(&self, stream: &Stream) -> impl Iterator<Item = &'a Stream> {
+        self.open.get(&StreamKey::of(stream).of_any_server()).into_iter().flatten().copied()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::session::{ResourceEntry, ResourceKey, Stream, SymSet, Track, can_warm};
+use crate::session::{Presence, ResourceEntry, ResourceKey, Stream, SymSet, Track, can_warm};
 use crate::store::Store;
 use crate::store::nonexistent::is_grpc;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
@@ -73,7 +73,28 @@ impl Store {
                 }
             }
         }
+        for track in stream.known_tracks().filter(|track| track.kind == Some(Kind::Cds)) {
+            let Some(released) = track.subscription.wildcard_released else { continue };
+            for name in self.members_given_up(track, released.0) {
+                let key = (Kind::Cds, name);
+                if !self.is_requested_on(&streams, key.0, name) && !self.is_replaced_on(&streams, track, key)
+                {
+                    names.insert(key, Some(released));
+                }
+            }
+        }
         names
+    }
+
+    /// Returns the resources that the client had with a wildcard which it gave up with message `n`.
+    /// A server that keeps the wildcard goes on to send them (docs/protocol.md#l-06).
+    fn members_given_up(&self, track: &Track, n: Seq) -> Vec<Sym> {
+        let was_held = |slot: &ResourceEntry| slot.is_present() || slot.state == Presence::Released;
+        let came_before =
+            |slot: &ResourceEntry| track.responses.get(slot.order).is_none_or(|response| response.seq < n);
+        let slots = track.sent.slots(&self.catalog).into_iter();
+        let held = slots.filter(|(_, slot)| was_held(slot) && (came_before(slot) || !slot.is_present()));
+        held.map(|(name, _)| name).collect()
     }
 
     /// Whether the client requests another resource in place of a structured name: an alternative,

@@ -310,7 +310,7 @@ fn shows_problems_that_a_stream_closed_with() {
     );
     assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
-    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\n"));
+    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\nadvance 5s\n"));
     let shown = screen(&source.data(), "", 100, 30);
     assert!(shown.contains("! 1 problem ") && shown.contains("UNAVAILABLE"), "{shown}");
     let source = ScriptedStore::of(&format!("{accepted}+5s 1 close\n"));
