@@ -75,12 +75,11 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Estimates the memory of what the checkpoint does not share with an earlier one, in bytes.
+    /// Estimates the memory of what the checkpoint does not share with another one, in bytes.
     ///
     /// Takes time in proportion to the number of streams and types.
-    pub fn own_memory(&self, earlier: Option<&Checkpoint>) -> usize {
-        self.store.own_memory(earlier.map(|earlier| &earlier.store))
-            + self.lint.own_memory(earlier.map(|earlier| &earlier.lint))
+    pub fn own_memory(&self, other: &Checkpoint) -> usize {
+        self.store.own_memory(&other.store) + self.lint.own_memory(&other.lint)
     }
 
     /// Marks the contents and names to which the checkpoint refers as used.

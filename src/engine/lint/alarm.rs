@@ -28,6 +28,8 @@ pub(super) enum Alarm {
     Settled,
     /// A client has had the time to request names again that its resources in force need.
     Unsubscribed,
+    /// Routes from an earlier stream have had the time to change.
+    Routes,
     /// A resource that nothing may refer to.
     Unreferenced,
     /// A client that has clusters may never request listeners.

@@ -33,20 +33,19 @@ impl Lint {
         self.streams.len() * STREAM_BYTES + contents * CONTENT_BYTES + self.findings.memory()
     }
 
-    /// Estimates the memory of what a clone of the rules does not share with an earlier one, in
+    /// Estimates the memory of what a clone of the rules does not share with another one, in
     /// bytes.
-    pub(crate) fn own_memory(&self, earlier: Option<&Lint>) -> usize {
+    pub(crate) fn own_memory(&self, other: &Lint) -> usize {
         let streams: usize = self
             .streams
             .iter()
             .map(|(index, state)| {
-                let earlier = earlier.and_then(|earlier| earlier.streams.get(index));
-                size_of::<Shared<StreamState>>() * 3
-                    + state.own_size(earlier, |state| state.own_memory(earlier))
+                let other = other.streams.get(index);
+                size_of::<Shared<StreamState>>() * 3 + state.own_size(other, |state| state.own_memory(other))
             })
             .sum();
-        let findings = self.findings.own_size(earlier.map(|earlier| &earlier.findings), Findings::memory);
-        let source = self.source.own_memory(earlier.map(|earlier| &earlier.source));
+        let findings = self.findings.own_size(Some(&other.findings), Findings::memory);
+        let source = self.source.own_memory(&other.source);
         streams + findings + source + self.alarms.memory()
     }
 
@@ -93,12 +92,12 @@ impl Lint {
 }
 
 impl StreamState {
-    /// Estimates the memory of what the state does not share with an earlier one.
-    fn own_memory(&self, earlier: Option<&Shared<StreamState>>) -> usize {
-        let earlier = earlier.map_or(&[][..], |earlier| earlier.shared_tracks());
+    /// Estimates the memory of what the state does not share with another one.
+    fn own_memory(&self, other: Option<&Shared<StreamState>>) -> usize {
+        let others = other.map_or(&[][..], |other| other.shared_tracks());
         let tracks = self.shared_tracks().iter().enumerate().map(|(index, state)| {
-            let earlier = earlier.get(index).and_then(Option::as_ref);
-            let own = state.as_ref().map(|state| state.own_size(earlier, TrackState::memory));
+            let other = others.get(index).and_then(Option::as_ref);
+            let own = state.as_ref().map(|state| state.own_size(other, TrackState::memory));
             size_of::<Shared<TrackState>>() + own.unwrap_or_default()
         });
         size_of::<StreamState>() + tracks.sum::<usize>()
@@ -158,24 +157,18 @@ impl TrackState {
 }
 
 impl SourceState {
-    /// Estimates the memory of what the state does not share with an earlier one, in bytes.
-    fn own_memory(&self, earlier: Option<&SourceState>) -> usize {
-        let graphs = self.graphs.own_size(earlier.map(|earlier| &earlier.graphs), |graphs| graphs.learned());
+    /// Estimates the memory of what the state does not share with another one, in bytes.
+    fn own_memory(&self, other: &SourceState) -> usize {
+        let graphs = self.graphs.own_size(Some(&other.graphs), |graphs| graphs.learned());
         let contents = self
             .constraint_violations
-            .own_size(earlier.map(|earlier| &earlier.constraint_violations), |contents| contents.len());
-        let planes = self
-            .plane_contents
-            .own_size(earlier.map(|earlier| &earlier.plane_contents), |contents| contents.len());
-        let deliveries =
-            self.deliveries.own_size(earlier.map(|earlier| &earlier.deliveries), |known| known.len());
-        let versions = self
-            .without_version
-            .own_size(earlier.map(|earlier| &earlier.without_version), |clients| 4 * clients.len());
-        let ages = self
-            .stream_ages
-            .own_size(earlier.map(|earlier| &earlier.stream_ages), |clients| 4 * clients.len());
-        let lasting = self.lasting.own_size(earlier.map(|earlier| &earlier.lasting), |lasting| lasting.len());
+            .own_size(Some(&other.constraint_violations), |contents| contents.len());
+        let planes = self.plane_contents.own_size(Some(&other.plane_contents), |contents| contents.len());
+        let deliveries = self.deliveries.own_size(Some(&other.deliveries), |known| known.len());
+        let versions =
+            self.without_version.own_size(Some(&other.without_version), |clients| 4 * clients.len());
+        let ages = self.stream_ages.own_size(Some(&other.stream_ages), |clients| 4 * clients.len());
+        let lasting = self.lasting.own_size(Some(&other.lasting), |lasting| lasting.len());
         let entries = 2 * graphs + contents + planes + deliveries + versions + ages + 4 * lasting;
         entries * CONTENT_BYTES
     }

@@ -18,9 +18,9 @@ impl<T> Shared<T> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the size of the value, unless `earlier` holds it too.
-    pub(crate) fn own_size(&self, earlier: Option<&Shared<T>>, size: impl FnOnce(&T) -> usize) -> usize {
-        if earlier.is_some_and(|earlier| self.is_same(earlier)) { 0 } else { size(&self.0) }
+    /// Returns the size of the value, unless `other` holds it too.
+    pub(crate) fn own_size(&self, other: Option<&Shared<T>>, size: impl FnOnce(&T) -> usize) -> usize {
+        if other.is_some_and(|other| self.is_same(other)) { 0 } else { size(&self.0) }
     }
 }
 

@@ -135,7 +135,7 @@ impl RuleContext<'_> {
 }
 
 /// Whether the client has the cluster, and no removal is on the way.
-fn has(catalog: &Catalog, track: &Track, name: Sym) -> bool {
+pub(crate) fn has(catalog: &Catalog, track: &Track, name: Sym) -> bool {
     let name = track.canonical(catalog, name);
     let is_kept = || track.refused.removal(name).is_some();
     track.in_force(catalog, name).is_some() && (track.sent.is_present(catalog, name) || is_kept())

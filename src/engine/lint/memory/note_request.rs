@@ -116,7 +116,9 @@ impl RuleContext<'_> {
         }
         let goes_on = is_first && self.stream.reconnect_of.is_some();
         let is_used = is_needed(request.track.kind) || request.track.kind == Some(Kind::Cds);
-        let gives_up = is_used && !request.outcome.removed.is_empty();
+        let released = request.track.subscription.wildcard_released;
+        let ends_wildcard = released.is_some_and(|(n, _)| Some(n) == self.seq);
+        let gives_up = is_used && (ends_wildcard || !request.outcome.removed.is_empty());
         if goes_on || gives_up {
             self.arm_stream(Alarm::Unsubscribed, at);
         }

@@ -294,6 +294,12 @@ pub(crate) struct SessionResource {
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
 
+/// The first streams and tracks on which clients reconnected without a version.
+type ReconnectsWithoutVersion = HashMap<(StreamKey, TypeUrl), (StreamId, Option<usize>)>;
+
+/// Broken constraints by payload; `None` where they are unknown.
+type ViolationsByPayload = HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>;
+
 /// Occurrences in a row, such as responses that change nothing, each just after a verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EchoRun {
@@ -328,11 +334,11 @@ pub(crate) struct SourceState {
     pub(crate) stream_ages: Shared<HashMap<StreamKey, StreamAges>>,
     /// The first streams and tracks on which clients reconnected without a version, by client, type
     /// URL and server.
-    pub(crate) without_version: Shared<HashMap<(StreamKey, TypeUrl), (StreamId, Option<usize>)>>,
+    pub(crate) without_version: Shared<ReconnectsWithoutVersion>,
     /// Addresses of servers that sent delta resources without a version.
     pub(crate) servers_without_versions: HashSet<String>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
-    pub(crate) constraint_violations: Shared<HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>>,
+    pub(crate) constraint_violations: Shared<ViolationsByPayload>,
     /// The last list of each type whose references and constraints were read.
     pub(crate) inspected: HashMap<Option<Kind>, Arc<List>>,
     /// First names by their alternative, in canonical form: `docs/protocol.md#k-29`.

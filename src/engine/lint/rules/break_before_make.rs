@@ -2,7 +2,9 @@
 //!
 //! Why: Traffic is lost from the removal until the route changes. If the new route came before on
 //! the same stream, or follows within a second, the finding is info, unless the client refuses the
-//! new route. The order of separate streams is uncertain: there the finding is info.
+//! new route. The order of separate streams is uncertain: there the finding is info. A client keeps
+//! its routes over a reconnect: if the server removes the cluster before the client requests the
+//! routes again, they have 5 s to change.
 //!
 //! Example:
 //! ```text
@@ -20,15 +22,21 @@ pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
         .ends(Ending::State);
 
-pub(super) static CHECKS: &[Check] =
-    &[Check::Response(check), Check::Response(follow), Check::Request(verdict)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Response(check),
+    Check::Response(follow),
+    Check::Request(verdict),
+    Check::Request(resumed),
+    Check::Alarm(Alarm::Routes, check_resumed),
+];
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::lint::findings::traffic_gaps::has;
 use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
-use crate::session::{ResourceSet, SymSet, Track};
-use xdscope_wire::event::{Kind, Sym};
+use crate::session::{Presence, ResourceEntry, ResourceSet, SETTLE_TIME, Stream, SymSet, Track};
+use xdscope_wire::event::{Kind, Seq, Sym};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();
@@ -57,6 +65,73 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let client = ctx.client();
     let window = OpenFinding { removed_in: ctx.seq, ..ctx.open_finding(finding, names) };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
+}
+
+/// Sets the timer of routes that the client has from the stream before.
+fn resumed(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let is_route = request.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
+    if is_route && request.outcome.first && request.track.accepted.count() > 0 {
+        ctx.arm_stream(Alarm::Routes, ctx.at.after(SETTLE_TIME));
+    }
+}
+
+/// Reports clusters that were removed before the client requested its routes again.
+fn check_resumed(ctx: &mut RuleContext<'_>) {
+    if ctx.options.links.is_none() {
+        return;
+    }
+    let stream: &Stream = ctx.stream;
+    for (index, track) in stream.tracks.iter().enumerate() {
+        if track.kind != Some(Kind::Cds) {
+            continue;
+        }
+        let (names, removed_in) = removed_and_routed(ctx, track);
+        if names.is_empty() {
+            continue;
+        }
+        // The finding is about the response.
+        let (place, seq) = (ctx.track_index.replace(index), ctx.seq);
+        ctx.seq = removed_in;
+        let text = "cluster removed while accepted routes point to it";
+        let finding = ctx.report(&RULE, super::support::gap_draft(text, &names, true));
+        (ctx.track_index, ctx.seq) = (place, seq);
+        let Some(finding) = finding else { continue };
+        let client = ctx.client();
+        let window = OpenFinding { removed_in, ..ctx.open_finding(finding, names) };
+        ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
+    }
+}
+
+/// Returns the clusters that a response of the track has removed, that accepted routes of the
+/// stream point to, also as sent last, and that have no open finding; and the newest such response.
+fn removed_and_routed(ctx: &RuleContext<'_>, clusters: &Track) -> (Vec<Sym>, Option<Seq>) {
+    let (catalog, client, graphs) = (ctx.catalog(), ctx.client(), &ctx.source_state.graphs);
+    let others = ctx.tracks_of(Kind::Cds);
+    let is_missing = |name: &Sym| others.iter().all(|(_, track)| !has(catalog, track, *name));
+    let is_removed = |(name, slot): &(Sym, ResourceEntry)| {
+        slot.state == Presence::Removed && clusters.covers(catalog, *name, Some(slot)) && is_missing(name)
+    };
+    let slots = clusters.sent.slots(catalog).into_iter().filter(is_removed);
+    let removed = slots.filter_map(|(name, slot)| Some((name, clusters.responses.get(slot.order)?.seq)));
+    let mut removed: HashMap<Sym, Seq> = removed.collect();
+    let open = graphs.windows.get(&client).into_iter().chain(graphs.breaks.get(&client));
+    for known in open.flatten().flat_map(|window| &window.clusters) {
+        removed.remove(known);
+    }
+    if removed.is_empty() {
+        return (Vec::new(), None);
+    }
+    let wanted: SymSet = removed.keys().copied().collect();
+    let tracks = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
+    let (mut accepted, mut sent) = (SymSet::default(), SymSet::default());
+    for (_, track) in tracks.filter(|(stream, _)| *stream == ctx.stream_index) {
+        accepted.extend(named(ctx, track, &track.accepted, &wanted));
+        sent.extend(named(ctx, track, &track.sent, &wanted));
+    }
+    let mut names: Vec<Sym> = accepted.into_iter().filter(|name| sent.contains(name)).collect();
+    names.sort_unstable();
+    let removed_in = names.iter().filter_map(|name| removed.get(name)).max().copied();
+    (names, removed_in)
 }
 
 /// Softens findings whose new route follows within a second.

@@ -3,13 +3,13 @@
 //! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
 //! updated. The finding is a warning if a cluster or a listener that the client uses refers to the
 //! name, or, for a client of gRPC, the routes of its channels, also if the client has given the
-//! name up in the middle of a stream; if the client had a wildcard for listeners or clusters, and
-//! does not request the type at all; and if the client requests nothing on a new stream: the client
-//! gets no updates, and the server owes nothing. A name to which no cluster, listener or route
-//! refers any more is left out. Otherwise the finding is
-//! info: what the name is needed for is unknown, or the client has started anew and may request
-//! listeners later. A client that ended the stream by itself is exempt, and so is a name that
-//! another open stream of the client requests.
+//! name up in the middle of a stream, or, with the wildcard, clusters of its routes; if the
+//! client had a wildcard for listeners or clusters, and does not request the type at all; and if
+//! the client requests nothing on a new stream: the client gets no updates, and the server owes
+//! nothing. A name to which no cluster, listener or route refers any more is left out. Otherwise
+//! the finding is info: what the name is needed for is unknown, or the client has started anew
+//! and may request listeners later. A client that ended the stream by itself is exempt, and so is
+//! a name that another open stream of the client requests.
 //!
 //! Example:
 //! ```text

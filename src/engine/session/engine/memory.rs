@@ -45,26 +45,24 @@ impl Engine {
             + self.metadata_bytes
     }
 
-    /// Estimates the memory of what a clone of the engine does not share with an earlier one, in
+    /// Estimates the memory of what a clone of the engine does not share with another one, in
     /// bytes.
-    pub(crate) fn own_memory(&self, earlier: Option<&Engine>) -> usize {
+    pub(crate) fn own_memory(&self, other: &Engine) -> usize {
         let streams: usize = self
             .streams
             .iter()
             .map(|(index, stream)| {
-                let earlier = earlier.and_then(|earlier| earlier.streams.shared(index));
-                size_of::<Shared<Stream>>() * 3 + stream.own_size(earlier, |own| own.own_memory(earlier))
+                let other = other.streams.shared(index);
+                size_of::<Shared<Stream>>() * 3 + stream.own_size(other, |own| own.own_memory(other))
             })
             .sum();
-        let by_id = self.by_id.own_size(earlier.map(|earlier| &earlier.by_id), |index| index.len());
-        let sessions = self.sessions.own_size(earlier.map(|earlier| &earlier.sessions), |index| index.len());
-        let clients = self.by_client.own_size(earlier.map(|earlier| &earlier.by_client), |index| index.len());
-        let servers =
-            self.by_any_server.own_size(earlier.map(|earlier| &earlier.by_any_server), |index| index.len());
-        let failures =
-            self.failures.own_size(earlier.map(|earlier| &earlier.failures), |failures| failures.len());
-        let siblings = self.siblings.own_size(earlier.map(|earlier| &earlier.siblings), |index| index.len());
-        let places = self.index.own_len(earlier.map(|earlier| &earlier.index));
+        let by_id = self.by_id.own_size(Some(&other.by_id), |index| index.len());
+        let sessions = self.sessions.own_size(Some(&other.sessions), |index| index.len());
+        let clients = self.by_client.own_size(Some(&other.by_client), |index| index.len());
+        let servers = self.by_any_server.own_size(Some(&other.by_any_server), |index| index.len());
+        let failures = self.failures.own_size(Some(&other.failures), |failures| failures.len());
+        let siblings = self.siblings.own_size(Some(&other.siblings), |index| index.len());
+        let places = self.index.own_len(&other.index);
         let indexed = by_id + sessions + 2 * (clients + servers + failures) + siblings + places;
         streams + indexed * INDEX_BYTES
     }
@@ -141,11 +139,11 @@ impl Engine {
 }
 
 impl Stream {
-    /// Estimates the memory of what the stream does not share with an earlier state of it.
-    fn own_memory(&self, earlier: Option<&Shared<Stream>>) -> usize {
+    /// Estimates the memory of what the stream does not share with another state of it.
+    fn own_memory(&self, other: Option<&Shared<Stream>>) -> usize {
         let tracks = self.tracks.iter().enumerate().map(|(index, track)| {
-            let earlier = earlier.and_then(|earlier| earlier.tracks.get(index));
-            size_of::<Shared<Track>>() + track.own_size(earlier, Track::memory)
+            let other = other.and_then(|other| other.tracks.get(index));
+            size_of::<Shared<Track>>() + track.own_size(other, Track::memory)
         });
         size_of::<Stream>() + self.open.memory() + tracks.sum::<usize>()
     }

@@ -61,16 +61,13 @@ impl StreamIndex {
         self.update(index, stream);
     }
 
-    /// Returns the number of entries that an index does not share with an earlier one.
-    pub(crate) fn own_len(&self, earlier: Option<&StreamIndex>) -> usize {
-        let nodes = self.by_node.own_size(earlier.map(|earlier| &earlier.by_node), |index| 3 * index.len());
-        let servers = self.by_server.own_size(earlier.map(|earlier| &earlier.by_server), |index| {
-            index.values().map(BTreeSet::len).sum()
-        });
-        let connections =
-            self.connections.own_size(earlier.map(|earlier| &earlier.connections), |index| 2 * index.len());
-        let streams =
-            self.connection_of.own_size(earlier.map(|earlier| &earlier.connection_of), |index| index.len());
+    /// Returns the number of entries that an index does not share with another one.
+    pub(crate) fn own_len(&self, other: &StreamIndex) -> usize {
+        let nodes = self.by_node.own_size(Some(&other.by_node), |index| 3 * index.len());
+        let servers =
+            self.by_server.own_size(Some(&other.by_server), |index| index.values().map(BTreeSet::len).sum());
+        let connections = self.connections.own_size(Some(&other.connections), |index| 2 * index.len());
+        let streams = self.connection_of.own_size(Some(&other.connection_of), |index| index.len());
         nodes + servers + connections + streams + self.last_frames.len()
     }
 

@@ -166,6 +166,11 @@ impl Track {
         self.subscription.was_wildcard |= self.subscribed.is_wildcard();
         self.subscription.has_released |= was.may_be_wildcard() && !self.subscribed.may_be_wildcard();
         let is_explicit = self.subscribed.wildcard == Wildcard::Explicit;
+        match (was.is_wildcard(), self.subscribed.may_be_wildcard()) {
+            (true, false) => self.subscription.wildcard_released = Some((ctx.seq, ctx.at)),
+            (_, true) => self.subscription.wildcard_released = None,
+            _ => {}
+        }
         match (was.is_wildcard(), self.subscribed.is_wildcard()) {
             // A client without on-demand routes opens VHDS with an empty request, which is not a
             // wildcard (docs/protocol.md#a-05).
