@@ -345,10 +345,15 @@ pub struct Running {
     pub source: String,
 }
 
-/// Returns the bytes that facts may take of `memory`: those of recorder and analysis together.
+/// Returns the bytes of `memory` for what grows with the facts.
+pub(crate) fn growing_bytes(memory: usize) -> usize {
+    memory - FIXED_BYTES.min(memory / 8 * 3)
+}
+
+/// Returns the bytes that the facts of recorder and analysis may take together, of `memory`.
 /// `copies` is the part of copies that are not analysed yet.
-pub(crate) fn counted_bytes(memory: usize, copies: usize) -> usize {
-    let growing = memory - FIXED_BYTES.min(memory / 8 * 3);
+fn counted_bytes(memory: usize, copies: usize) -> usize {
+    let growing = growing_bytes(memory);
     let counted = (growing - growing / ALLOCATOR_DIVISOR).saturating_sub(copies);
     counted - counted / GROWTH_DIVISOR
 }

@@ -98,7 +98,7 @@ impl ProtoFiles {
     }
 
     /// Reads a file without a byte order mark, as far as the limits of all files allow.
-    #[allow(clippy::disallowed_methods)]
+    #[allow(clippy::disallowed_methods, clippy::disallowed_types)]
     fn read(&self, path: &Path) -> io::Result<String> {
         let refused = |text: String| {
             let set = "protoc --include_imports --descriptor_set_out makes a set for --protoset";

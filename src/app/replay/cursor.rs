@@ -145,7 +145,8 @@ struct Checkpoints {
     /// responses.
     since: usize,
     spacing: usize,
-    /// Memory that only checkpoints take, in bytes.
+    /// Memory of what each checkpoint does not share with the next one, in bytes. The last one
+    /// shares most with the present state.
     memory: usize,
 }
 
@@ -166,9 +167,8 @@ impl Checkpoints {
     const STREAM_DIVISOR: usize = 4;
 
     fn new(start: Checkpoint) -> Checkpoints {
-        let memory = start.own_memory(None);
         let all = vec![PlacedCheckpoint { frames: 0, state: start }];
-        Checkpoints { all, since: 0, spacing: Checkpoints::SPACING, memory }
+        Checkpoints { all, since: 0, spacing: Checkpoints::SPACING, memory: 0 }
     }
 
     /// Adds a checkpoint if it is time, and drops every other one when there are twice as many as
@@ -186,7 +186,9 @@ impl Checkpoints {
     }
 
     fn add(&mut self, frames: usize, state: Checkpoint) {
-        self.memory += state.own_memory(self.all.last().map(|last| &last.state));
+        if let Some(last) = self.all.last() {
+            self.memory += last.state.own_memory(&state);
+        }
         self.all.push(PlacedCheckpoint { frames, state });
     }
 
@@ -214,12 +216,8 @@ impl Checkpoints {
     }
 
     fn count_memory(&mut self) {
-        let mut earlier = None;
-        self.memory = 0;
-        for PlacedCheckpoint { state, .. } in &self.all {
-            self.memory += state.own_memory(earlier);
-            earlier = Some(state);
-        }
+        let pairs = self.all.iter().zip(self.all.iter().skip(1));
+        self.memory = pairs.map(|(earlier, later)| earlier.state.own_memory(&later.state)).sum();
     }
 
     /// Returns the last checkpoint at or before a frame.
@@ -257,10 +255,11 @@ impl Cursor {
     ) -> Result<((Cursor, OverdueSampler), Vec<String>), SourceError> {
         let StartedSource { catalog, mut frames, .. } = source;
         reading.begin(catalog, frames.clock());
-        let mut some = Vec::new();
+        let (mut some, mut is_cut) = (Vec::new(), false);
         'source: while reading.step(|builder| frames.next(builder.store.catalog_mut(), &mut some))? {
             for frame in some.drain(..) {
-                if !reading.step(|builder| builder.take_until(frame, until)) || reading.is_stopped() {
+                is_cut = !reading.step(|builder| builder.take_until(frame, until)) || reading.is_stopped();
+                if is_cut {
                     break 'source;
                 }
             }
@@ -269,7 +268,11 @@ impl Cursor {
             }
             reading.report(frames.position());
         }
-        let (end, notices) = frames.finish();
+        let (end, mut notices) = frames.finish();
+        if is_cut {
+            // They are about the end of the source.
+            notices.clear();
+        }
         let end = until.map_or(end, |until| until.time);
         Ok((reading.finish().end(end), notices))
     }
@@ -541,7 +544,9 @@ impl CursorBuilder {
         let end = self.store.now().max(end);
         self.looks.until(&mut self.store, self.frames.count, end);
         self.store.advance(end);
-        self.looks.after(&self.store, Position { frames: self.frames.count, now: end }, false);
+        let last = Position { frames: self.frames.count, now: end };
+        self.looks.after(&self.store, last, false);
+        self.looks.note_ended(&self.store, last);
         // Positions before the first one from which all messages are held cannot be reached.
         self.keep_checkpoints(self.store.dropped());
         let first = self.first_frame();

@@ -25,7 +25,7 @@ use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::process::saved_copy::save_copy;
 use crate::app::recording::session_dir;
-use crate::app::tap::counted_bytes;
+use crate::app::tap::growing_bytes;
 use xdscope_tui::Decoded;
 
 /// How often to look whether a growing source was read again.
@@ -58,7 +58,7 @@ impl Options {
     /// Returns the state of a file before its first message. Its facts and checkpoints take what
     /// `--memory` leaves beside what does not grow with them.
     pub fn reading(&self) -> Reading {
-        let store = store::Options { history: counted_bytes(self.store.history, 0), ..self.store };
+        let store = store::Options { history: growing_bytes(self.store.history), ..self.store };
         Reading::new(store, self.meaning.clone(), self.rules.clone())
     }
 

@@ -116,7 +116,7 @@ fn print(
             table(&rows, store, &io.zone, style, !args.no_headers, out)?;
         }
         LintFormat::Wide => {
-            let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new() };
+            let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new(), nodes: 1 };
             let in_order = groups.iter().flatten().filter_map(|index| findings.get(*index));
             let rows: Vec<LintRow> = in_order.map(row).collect();
             table(&rows, store, &io.zone, style, !args.no_headers, out)?;
@@ -258,6 +258,8 @@ struct LintRow {
     finding: Finding,
     /// Other rules that were broken with this cause.
     others: Vec<&'static str>,
+    /// Number of nodes of all findings.
+    nodes: usize,
 }
 
 impl LintRow {
@@ -265,8 +267,19 @@ impl LintRow {
         let mut of_group = group.iter().filter_map(|index| findings.get(*index));
         let lead = of_group.next()?;
         let finding = problems::merged(lead, of_group.clone());
+        let nodes: BTreeSet<_> = of_group.clone().chain([lead]).filter_map(|of| of.node.as_ref()).collect();
+        let nodes = nodes.len();
         let others: BTreeSet<&str> = of_group.map(|of| of.rule.id).filter(|id| *id != lead.rule.id).collect();
-        Some(LintRow { finding, others: others.into_iter().collect() })
+        Some(LintRow { finding, others: others.into_iter().collect(), nodes })
+    }
+
+    /// Returns the client and the type: `edge-1 CDS`, `5 nodes CDS`.
+    fn place(&self, marks: &ClientMarks) -> String {
+        if self.nodes < 2 {
+            return report::place(&self.finding, marks);
+        }
+        let node = Some(std::sync::Arc::from(format!("{} nodes", self.nodes)));
+        report::place(&Finding { node, ..self.finding.clone() }, &ClientMarks::default())
     }
 }
 
@@ -281,7 +294,8 @@ fn table(
     let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
     let mut table = Table::new(out, style, headers, &titles);
     let marks = store.client_marks();
-    for LintRow { finding, others } in rows {
+    for row in rows {
+        let LintRow { finding, others, .. } = row;
         let mut text = report::finding(finding, style.pick("×", "x"));
         if !others.is_empty() {
             text.push_str(&format!("; also {}", others.join(", ")));
@@ -298,7 +312,7 @@ fn table(
         table.row(vec![
             Cell::role(finding.severity.word(), role),
             finding.rule.id.into(),
-            Cell::new(report::place(finding, &marks)),
+            Cell::new(row.place(&marks)),
             Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
             Cell::new(since),
             Cell::new(text),

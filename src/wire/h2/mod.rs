@@ -287,7 +287,7 @@ impl ConnectionObserver {
     /// Whether the client has not opened a stream, as far as all bytes of the connection were seen.
     /// Receivers must refuse frames on such streams (RFC 9113, 5.1), and some ignore them.
     fn is_unopened(&self, number: u32) -> bool {
-        !self.midway && (number % 2 == 0 || number > self.last_opened)
+        !self.midway && (number.is_multiple_of(2) || number > self.last_opened)
     }
 
     /// Notes a stream whose beginning may not have been seen.

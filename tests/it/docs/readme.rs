@@ -87,7 +87,7 @@ fn runs_every_console_line() {
         // The addresses of the README do not exist here.
         let command = command.replace("cp.mesh:15010", &format!("127.0.0.1:{}", free_port()));
         let command = command.replace("--listen 127.0.0.1:18001", "--listen 127.0.0.1:0");
-        let command = command.replace("/var/lib/xdscope/a/", ".");
+        let command = command.replace("/var/lib/xdscope/a/", ".").replace("/var/lib/xdscope/b/", ".");
         seen += 1;
         if is_live(&command) {
             let log = folder.join(format!("{seen}.log"));

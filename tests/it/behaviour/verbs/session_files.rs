@@ -393,9 +393,10 @@ fn followed_session_goes_on_in_further_files() {
         run.wait_for(&format!("request-{n}/"));
     }
     let requested = || {
-        let rows = follow.log().lines().filter_map(|row| serde_json::from_str::<Value>(row).ok()).collect();
+        // A notice on stderr may stand behind a row.
+        let object = |row: &str| serde_json::Deserializer::from_str(row).into_iter::<Value>().next()?.ok();
         let name = |row: Value| Some(row["names"].get(0)?.as_str()?.split('/').next()?.to_owned());
-        Vec::<Value>::into_iter(rows).filter_map(name).collect::<Vec<_>>()
+        follow.log().lines().filter_map(object).filter_map(name).collect::<Vec<_>>()
     };
     let names = wait_for("the last row", || Some(requested()).filter(|names| names.len() >= 10));
     run.child.interrupt();
