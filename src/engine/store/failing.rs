@@ -141,11 +141,10 @@ impl Store {
         let is_open = |(failing, ends): &(FailingStream, &StreamEnds)| {
             let requesting = ends.unreplaced.and_then(|index| self.engine.streams().get(index));
             let newest = requesting.or_else(|| self.engine.stream(failing.stream));
-            newest.is_none_or(|newest| {
-                !servers.has_replaced(&self.catalog, newest, failing.first)
-                    && !(failing.failure == StreamFailure::Lost
-                        && servers.is_silent_after(&self.catalog, newest, ends))
-            })
+            let Some(newest) = newest else { return true };
+            let is_lost = failing.failure == StreamFailure::Lost;
+            let is_quiet = is_lost && servers.is_silent_after(&self.catalog, newest, ends);
+            !is_quiet && !servers.has_replaced(&self.catalog, newest, failing.first)
         };
         let open = failing.into_iter().filter(is_open);
         let mut out: Vec<FailingStream> = open.map(|(failing, _)| failing).collect();
