@@ -1,7 +1,7 @@
 //! Compares the facts of xdscope behind a tap with the config dump and the statistics of a real
 //! Envoy: secrets, on-demand clusters, warming, and refusals across a reconnect.
 //!
-//! What depends on the version is compared with an earlier Envoy, too.
+//! Facts that depend on the version are compared with an earlier Envoy, too.
 
 use std::{
     fs,
