@@ -23,11 +23,12 @@ pub fn run(quick: bool) {
     schema.warm();
     let below = parts(&mut Engine::with_budget(&schema, Judged::Live, usize::MAX / 4), updates);
     let mut engine = Engine::with_budget(&schema, Judged::Live, BUDGET);
-    let at = parts(&mut engine, updates);
+    let limited = parts(&mut engine, updates);
     assert!(engine.watched.first_row() > 0, "the limit was reached");
     let half = PARTS / 2;
-    let of = |parts: &[f64]| median(parts.to_vec());
-    let (below, first, last) = (of(&below[half..]), of(&at[..half]), of(&at[half..]));
+    let typical = |parts: &[f64]| median(parts.to_vec());
+    let (below, first, last) =
+        (typical(&below[half..]), typical(&limited[..half]), typical(&limited[half..]));
     let ratio = last / below;
     say(&format!(
         "limit: {updates} updates on {STREAMS} streams: {:.1} us each below the limit, {:.1} us at {} MB, \
