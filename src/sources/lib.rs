@@ -49,8 +49,8 @@ pub use open::{
 };
 pub use passes::{BoundedCatalog, Passes, StoreUntil, Until};
 pub use replay_until::{
-    InvalidPosition, Limit, PositionError, Replay, ReplayPosition, SourceSpan, is_message, replay,
-    replay_all, store,
+    COMPARED_DIVISOR, InvalidPosition, Limit, PositionError, Replay, ReplayPosition, SourceSpan, is_message,
+    replay, replay_all, store,
 };
 pub use row_sink::{RowSink, Timeline};
 pub use schema_codec::SchemaCodec;

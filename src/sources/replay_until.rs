@@ -195,7 +195,7 @@ pub fn is_message(frame: &Frame) -> bool {
 }
 
 /// One part in this many of the memory is for contents that later ones are compared with.
-const COMPARED_DIVISOR: usize = 8;
+pub const COMPARED_DIVISOR: usize = 8;
 
 /// Creates a store that compares and checks resources with the descriptors of `schema`.
 pub fn store(options: store::Options, catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Store {

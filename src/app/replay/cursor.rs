@@ -10,7 +10,7 @@ use xdscope_engine::lint::{self, Finding};
 use xdscope_engine::session::SharedSemantics;
 use xdscope_engine::store::{Options, Store};
 use xdscope_sources::record::Loaded;
-use xdscope_sources::{SourceError, StartedSource};
+use xdscope_sources::{COMPARED_DIVISOR, SourceError, StartedSource};
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Clock, Seq, Time};
 use xdscope_wire::{Frame, FramePayload};
@@ -19,8 +19,6 @@ use xdscope_wire::{Frame, FramePayload};
 const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);
 /// Estimated memory of a frame that is not a message.
 const OTHER_FRAME_BYTES: usize = 512;
-/// One part in this many of the memory is for contents that are compared again.
-const COMPARED_DIVISOR: usize = 8;
 /// One part in this many of the memory is for checkpoints, before some of them are dropped.
 const CHECKPOINT_DIVISOR: usize = 4;
 
