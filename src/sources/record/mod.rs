@@ -37,9 +37,11 @@
 
 mod blob_numbers;
 mod block;
+mod block_sink;
 pub(crate) mod bodies;
 mod decode;
 mod encode;
+mod encoder;
 mod error;
 mod header;
 mod list;
