@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdscope::app::live::{Live, LiveState};
+use xdscope::app::live::{Decoding, Live, LiveState};
 use xdscope::app::tap::meaning;
 use xdscope::net::tap::CopyQueue;
 use xdscope_engine::analysis::{Analysis, bounded};
@@ -109,13 +109,16 @@ impl Fleet {
     pub fn new(size: Size, schema: &Arc<Schema>) -> Fleet {
         let copies = Arc::new(CopyQueue::new(usize::MAX));
         let redactor = Arc::new(Redactor::new(schema.clone(), 1));
-        let catalog = Catalog::new(1, Some(redactor.clone()), Box::new(MemoryBodies::default()));
-        let mut store = Store::new(catalog, copies.clock(), Options::default());
+        let catalog = || Catalog::new(1, Some(redactor.clone()), Box::new(MemoryBodies::default()));
+        let (decoded, read) = (catalog(), catalog());
+        let mut store = Store::new(read, copies.clock(), Options::default());
         store.set_meaning(meaning(schema.clone()));
         let store = Analysis::new(store, bounded(schema));
         let pipeline =
             Pipeline::new(move |name, value| redactor.metadata(name, value)).with_rest(schema.clone());
-        let live = Live::start(copies.clone(), store, pipeline, None, None, None).expect("a thread");
+        let decoding =
+            Decoding { pipeline, catalog: decoded, recorder: None, budget: usize::MAX, spool: None };
+        let live = Live::start(copies.clone(), store, decoding, None).expect("a thread");
         let push = |version, changed| chunks(SOTW, &clusters::push(size.resources, version, changed));
         let all = [push(1, 0), push(2, size.resources / 2)];
         let (shared, sent) = (live.shared.clone(), Arc::new(AtomicU64::new(0)));

@@ -1,6 +1,7 @@
-//! A live source: stores, records and shows frames. A tap's copies pass two threads, the recorder
-//! and then the analysis; a third one spools while the recorder is busy.
+//! A live source: stores, records and shows frames. A tap's copies pass two threads, the decoder
+//! and then the analysis; a third one spools while the decoder is busy.
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,15 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use crate::net::tap::CopyQueue;
-use xdscope_sources::observe::{Pipeline, TapCopy};
+use xdscope_sources::observe::Pipeline;
+use xdscope_sources::record::JournalReader;
 use xdscope_tui::Waker;
-use xdscope_wire::content::UsedContent;
+use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::Time;
 use xdscope_wire::{Frame, FramePayload};
 
-use super::recording::{RecorderWorker, Recording};
-use crate::app::recording::handover::{Handed, Handover, Part};
+use super::recording::{Decoder, DecoderWorker};
+use crate::app::recording::journal::{JOURNAL_DIVISOR, Journal, NextPart};
 use crate::app::recording::pending::PendingParts;
 use crate::app::recording::recorder::{FinishedRecording, Recorder};
 use crate::app::recording::spool::{Spool, SpoolReader};
@@ -28,7 +32,7 @@ use xdscope_engine::analysis::Analysis;
 /// Timers of rules move the clock too.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes to decode before the store lock is released, whether or not another thread waits.
+/// Bytes of messages to store before the store lock is released, whether or not another thread waits.
 const MAX_LOCKED_BYTES: usize = 1 << 20;
 
 /// The shortest time to hold the store lock, so that frequent readers do not stop the analysis.
@@ -39,7 +43,7 @@ const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
 #[cfg(target_os = "linux")]
 const ANALYSIS_NICENESS: i32 = 12;
 
-/// How long the recorder may take to count what is left and to complete the file.
+/// How long the decoder may take to count what is left and to complete the file.
 const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long the analysis may take to notice that the rest is not wanted.
@@ -169,13 +173,13 @@ impl LiveState {
     }
 }
 
-/// The threads of a live source: the recorder and the analysis. They end when the tap has stopped
+/// The threads of a live source: the decoder and the analysis. They end when the tap has stopped
 /// and all copies are drained.
 pub struct Live {
     pub shared: Arc<LiveState>,
-    handover: Arc<Handover>,
+    journal: Arc<Journal>,
     deadline: Arc<OnceLock<Instant>>,
-    /// The recorder and the analysis.
+    /// The decoder and the analysis.
     threads: [RunningThread; 2],
 }
 
@@ -209,42 +213,63 @@ impl RunningThread {
     }
 }
 
+/// What the decoder of a live source works with.
+pub struct Decoding {
+    pub pipeline: Pipeline,
+    /// Removes secrets.
+    pub catalog: Catalog,
+    /// `None`: the run is not recorded.
+    pub recorder: Option<Recorder>,
+    /// Bytes that contents and names may take.
+    pub budget: usize,
+    pub spool: Option<Spool>,
+}
+
 impl Live {
+    /// Starts the threads, which decode the copies and analyse their frames.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
     pub fn start(
         copies: Arc<CopyQueue>,
         store: Analysis,
-        pipeline: Pipeline,
-        recording: Option<Recording>,
-        spool: Option<Spool>,
+        decoding: Decoding,
         sink: Option<Sink>,
     ) -> io::Result<Live> {
-        let keep = LiveSink::new(store, None, sink);
-        let (shared, handover, deadline) = (keep.shared.clone(), Arc::default(), Arc::default());
+        let Decoding { pipeline, catalog, recorder, budget, spool } = decoding;
         let spool = spool.map(Arc::new);
+        let journal = Arc::new(Journal::new(copies.limit() / JOURNAL_DIVISOR, spool.clone()));
+        let decoder = Decoder::new(pipeline, catalog, recorder, journal.clone(), budget);
+        let keep = LiveSink::new(store, None, sink);
+        let (shared, deadline) = (keep.shared.clone(), Arc::default());
         let pending = Arc::new(PendingParts::new(copies.clone(), spool.clone()));
         let to_spool = spool.is_some().then(|| pending.clone());
-        let recorder = RecorderWorker {
+        let decoder = DecoderWorker {
             pending,
-            recording,
-            spool: spool.clone().map(SpoolReader::new),
-            handover: Arc::clone(&handover),
+            decoder,
+            spool: spool.map(SpoolReader::new),
+            journal: journal.clone(),
             shared: shared.clone(),
             deadline: Arc::clone(&deadline),
             late: None,
         };
-        let spool = spool.map(SpoolReader::new);
-        let work =
-            AnalysisWorker { keep, pipeline, frames: Vec::new(), copies, spool, handover: handover.clone() };
+        let (reader, frames) = (JournalReader::default(), VecDeque::new());
+        let analysis = AnalysisWorker { keep, reader, frames, copies, journal: journal.clone() };
         if let Some(pending) = to_spool {
             std::thread::Builder::new()
                 .name("spool".into())
                 .spawn(move || pending.fill_when_nearly_full())?;
         }
         let threads = [
-            RunningThread::start("recorder", move || recorder.run())?,
-            RunningThread::start("analysis", move || work.run())?,
+            RunningThread::start("decoder", move || decoder.run())?,
+            RunningThread::start("analysis", move || analysis.run())?,
         ];
-        Ok(Live { shared, handover, deadline, threads })
+        Ok(Live { shared, journal, deadline, threads })
+    }
+
+    /// Returns the records that are not analysed yet.
+    pub(super) fn journal(&self) -> Arc<Journal> {
+        self.journal.clone()
     }
 
     /// Returns the time until which copies are recorded and analysed after the tap has stopped.
@@ -258,26 +283,27 @@ impl Live {
     /// The recording has all traffic, also the part that is not analysed by then.
     pub fn stop(self, deadline: Instant) -> Arc<LiveState> {
         let _ = self.deadline.set(deadline);
-        let [recorder, analysis] = self.threads;
+        let [decoder, analysis] = self.threads;
         // Completing the file takes a moment.
-        recorder.wait(deadline + FINISH_TIMEOUT);
+        decoder.wait(deadline + FINISH_TIMEOUT);
         if !analysis.wait(deadline) {
-            self.handover.abandon();
+            self.journal.abandon();
             analysis.wait(Instant::now() + ABANDON_TIMEOUT);
         }
-        recorder.report("the recorder panicked; what it had written is kept");
+        decoder.report("the decoder panicked; what it had written is kept");
         analysis.report("the analysis panicked; the recording is kept");
         self.shared
     }
 }
 
+/// Reads the journal into the store.
 struct AnalysisWorker {
     keep: LiveSink,
-    pipeline: Pipeline,
-    frames: Vec<Frame>,
+    reader: JournalReader,
+    /// Frames that are read and not stored yet.
+    frames: VecDeque<Frame>,
     copies: Arc<CopyQueue>,
-    spool: Option<SpoolReader>,
-    handover: Arc<Handover>,
+    journal: Arc<Journal>,
 }
 
 impl AnalysisWorker {
@@ -285,60 +311,73 @@ impl AnalysisWorker {
         // Traffic goes first. Fails without the permission, and changes nothing then.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(ANALYSIS_NICENESS);
-        let redactor = self.keep.shared.store().catalog().redactor().cloned();
-        redactor.iter().for_each(|redactor| redactor.warm());
         loop {
-            match self.handover.next(self.keep.tick()) {
-                Handed::Part(part) => self.part(part),
-                Handed::Nothing => {
-                    self.spool.iter().for_each(|reader| reader.spool.trim());
-                    if let Some(now) = now_if_idle(&self.copies, &self.handover) {
+            match self.journal.next(self.keep.tick()) {
+                NextPart::Part { records, begins_segment } => self.part(records, begins_segment),
+                NextPart::Nothing => {
+                    self.journal.trim_spool();
+                    if let Some(now) = now_if_idle(&self.copies, &self.journal) {
                         self.keep.batch(|_| now);
                     }
                 }
-                Handed::End(at) => return self.keep.batch(|_| at),
-                Handed::Abandoned => return,
+                NextPart::End(at) => return self.keep.batch(|_| at),
+                NextPart::Abandoned => return,
             }
         }
     }
 
-    fn part(&mut self, part: Part) {
-        let (size, spooled) = (part.bytes, part.spooled());
-        let mut rest = part.into_copies(self.spool.as_mut()).into_iter().peekable();
-        let (pipeline, frames, copies) = (&mut self.pipeline, &mut self.frames, &*self.copies);
-        let (handover, shared) = (&*self.handover, self.keep.shared.clone());
-        while rest.peek().is_some() && !handover.is_abandoned() {
-            self.keep.batch(|into| {
-                let take = |copied| {
-                    pipeline.handle(copied, into.store.catalog_mut(), frames);
-                    let decompressed = frames.iter().map(message_size).sum();
-                    frames.drain(..).for_each(|frame| into.take(frame));
-                    decompressed
-                };
-                let begun = Instant::now();
-                let (at, bytes) =
-                    take_part(&mut rest, || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted(), take);
-                if spooled.is_none() {
-                    copies.analysed(bytes);
-                }
-                // The clock stays at the last copy while copies remain: an overdue answer may be
-                // among them.
-                let is_last = rest.peek().is_none();
-                now_if_idle(copies, handover).filter(|_| is_last).unwrap_or(at)
-            });
-            self.keep.drop_old(|used| pipeline.mark(used));
+    fn part(&mut self, records: Bytes, begins_segment: bool) {
+        if begins_segment {
+            // The reader refers to no content.
+            self.keep.drop_old(|_| {});
         }
-        if let Some(spooled) = spooled {
-            copies.analysed_from_spool(spooled);
-            copies.analysed(size - spooled);
+        self.reader.begin(records);
+        let (reader, frames) = (&mut self.reader, &mut self.frames);
+        let (copies, journal, shared) = (&*self.copies, &*self.journal, self.keep.shared.clone());
+        let mut has_more = true;
+        while has_more && !journal.is_abandoned() {
+            self.keep.batch(|into| {
+                let begun = Instant::now();
+                let is_wanted = || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted();
+                let at;
+                (at, has_more) = read_some(reader, frames, into, is_wanted);
+                // The clock stays at the last frame while others remain: an overdue answer may be
+                // among them.
+                if has_more { at } else { now_if_idle(copies, journal).unwrap_or(at) }
+            });
+        }
+        if self.keep.is_full() {
+            self.journal.want_segment();
         }
     }
 }
 
+/// Stores frames of a part, until [`MAX_LOCKED_BYTES`] bytes are stored or `stop`. Returns the time
+/// of the last frame, and whether there is more.
+fn read_some(
+    reader: &mut JournalReader,
+    frames: &mut VecDeque<Frame>,
+    into: &mut Ingest<'_>,
+    stop: impl Fn() -> bool,
+) -> (Time, bool) {
+    let (mut bytes, mut at) = (0_usize, Time::ZERO);
+    while !frames.is_empty() || reader.next(into.store.catalog_mut(), frames) {
+        while let Some(frame) = frames.pop_front() {
+            at = frame.at;
+            bytes = bytes.saturating_add(message_size(&frame));
+            into.take(frame);
+            if bytes >= MAX_LOCKED_BYTES || stop() {
+                return (at, true);
+            }
+        }
+    }
+    (at, false)
+}
+
 /// Returns the time, unless there are copies before it that are not analysed.
-fn now_if_idle(copies: &CopyQueue, handover: &Handover) -> Option<Time> {
+fn now_if_idle(copies: &CopyQueue, journal: &Journal) -> Option<Time> {
     let now = copies.now();
-    (copies.is_idle() && handover.is_empty()).then_some(now)
+    (copies.is_idle() && journal.is_empty()).then_some(now)
 }
 
 /// Returns the bytes of a message, after decompression.
@@ -347,26 +386,6 @@ fn message_size(frame: &Frame) -> usize {
         FramePayload::Message(message) => usize::try_from(message.size).unwrap_or(usize::MAX),
         _ => 0,
     }
-}
-
-/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken, compressed or not, or
-/// `stop`. `take` returns the bytes of the messages after decompression. Returns the time of the
-/// last copy, and the bytes of all copies.
-fn take_part(
-    rest: &mut impl Iterator<Item = TapCopy>,
-    stop: impl Fn() -> bool,
-    mut take: impl FnMut(TapCopy) -> usize,
-) -> (Time, usize) {
-    let (mut bytes, mut decompressed, mut at) = (0, 0_usize, Time::ZERO);
-    for copied in rest {
-        bytes += copied.event.memory();
-        at = copied.at;
-        decompressed = decompressed.saturating_add(take(copied));
-        if bytes.max(decompressed) >= MAX_LOCKED_BYTES || stop() {
-            break;
-        }
-    }
-    (at, bytes)
 }
 
 /// The destinations of a live source's frames: session file, store, printer.
@@ -446,6 +465,11 @@ impl LiveSink {
         }
     }
 
+    /// Whether the facts take more memory than they may.
+    pub(super) fn is_full(&self) -> bool {
+        self.shared.store().is_full()
+    }
+
     /// Drops old facts, if all of them take more memory than they may. `mark` marks the contents
     /// that are in use outside of the store.
     pub(super) fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) {
@@ -472,35 +496,40 @@ mod tests {
     use super::*;
     use xdscope_engine::lint;
     use xdscope_engine::store::{Options, Store};
-    use xdscope_sources::observe::{ConnId, TapEvent};
-    use xdscope_wire::content::{Catalog, MemoryBodies};
-    use xdscope_wire::event::{Clock, Dir};
+    use xdscope_wire::content::MemoryBodies;
+    use xdscope_wire::event::{Clock, StreamId};
+    use xdscope_wire::{Message, MessageShape};
 
-    fn shared() -> Arc<LiveState> {
+    fn analysis() -> Analysis {
         let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
         let store = Store::new(catalog, Clock { epoch: None, untimed: false }, Options::default());
-        LiveSink::new(Analysis::new(store, lint::Options::default()), None, None).shared
+        Analysis::new(store, lint::Options::default())
+    }
+
+    fn shared() -> Arc<LiveState> {
+        LiveSink::new(analysis(), None, None).shared
+    }
+
+    fn message() -> Message {
+        Message::parse(MessageShape::SotwRequest, &[], &mut Catalog::in_memory())
     }
 
     #[test]
-    fn stops_after_a_part() {
-        let copied = |at| TapCopy {
-            conn: ConnId(1),
-            at: Time(at),
-            event: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; MAX_LOCKED_BYTES / 4].into() },
+    fn stops_after_some_bytes() {
+        let message = Message { size: (MAX_LOCKED_BYTES / 2) as u64, ..message() };
+        let frames = |count| {
+            let what = || FramePayload::Message(message.clone().into());
+            (1..=count).map(move |at| Frame { at: Time(at), stream: StreamId(1), what: what() })
         };
-        let taken = |decompressed: usize, stop: &dyn Fn() -> bool| {
-            let (mut rest, mut taken) = ((1..=9).map(copied), 0);
-            let take = |_| {
-                taken += 1;
-                decompressed
-            };
-            let (at, _) = take_part(&mut rest, stop, take);
-            (at, taken, rest.count())
+        let (mut store, mut reader) = (analysis(), JournalReader::default());
+        let mut taken = |stop: &dyn Fn() -> bool| {
+            let mut queued: VecDeque<Frame> = frames(9).collect();
+            let mut into = Ingest { store: &mut store, recorder: &mut None };
+            let (at, has_more) = read_some(&mut reader, &mut queued, &mut into, stop);
+            (at, has_more, queued.len())
         };
-        assert_eq!(taken(0, &|| true), (Time(1), 1, 8));
-        assert_eq!(taken(0, &|| false), (Time(4), 4, 5));
-        assert_eq!(taken(MAX_LOCKED_BYTES / 2, &|| false), (Time(2), 2, 7), "compressed copies");
+        assert_eq!(taken(&|| true), (Time(1), true, 8));
+        assert_eq!(taken(&|| false), (Time(2), true, 7));
     }
 
     #[test]

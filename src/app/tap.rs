@@ -22,8 +22,8 @@ use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::plural;
 
-use super::live::{Live, LiveState, Sink};
-use super::recording::Recording;
+use super::live::{Decoding, Live, LiveState, Sink};
+use crate::app::recording::journal::Journal;
 use crate::app::recording::recorder::Recorder;
 use crate::app::recording::recording_file::SessionFile;
 use crate::app::recording::search_limit::LimitedRedactor;
@@ -42,25 +42,24 @@ const ALLOCATOR_DIVISOR: usize = 3;
 /// dropped.
 const GROWTH_DIVISOR: usize = 5;
 
-/// One part in this many of the counted memory is for the recorder, the rest for the analysis.
-const RECORDER_DIVISOR: usize = 4;
+/// One part in this many of the counted memory is for the decoder, the rest for the analysis.
+const DECODER_DIVISOR: usize = 4;
 
-/// One part in this many of the memory is for copies of traffic that are not analysed yet, up to
+/// One part in this many of the memory is for copies of traffic that are not decoded yet, up to
 /// the highest limit of the listening side.
 pub(crate) const QUEUE_DIVISOR: usize = 8;
 
-/// The least limit of copies in memory, in bytes: a burst that the recorder cannot take at once.
+/// The least limit of copies in memory, in bytes: a burst that the decoder cannot take at once.
 pub(crate) const MIN_QUEUED_BYTES: usize = 16 << 20;
 
-/// One part in this many of the memory is for unfinished messages, of the recorder and of the
-/// analysis each.
+/// One part in this many of the memory is for unfinished messages.
 pub(crate) const UNFINISHED_DIVISOR: usize = 8;
 
 /// The least limit of unfinished messages, in bytes.
 pub(crate) const MIN_UNFINISHED_BYTES: usize = 8 << 20;
 
 /// Connections with several streams get no more once one stream is open for this many bytes of the
-/// memory. An open stream takes about 3 kB in recorder and analysis together.
+/// memory. An open stream takes about 3 kB in decoder and analysis together.
 pub(crate) const STREAM_DIVISOR: usize = 8 << 10;
 
 /// The analysis has at least one part in this many of the memory.
@@ -294,6 +293,7 @@ pub enum StartError {
 pub struct TapMeter {
     counters: Arc<Counters>,
     copies: Arc<CopyQueue>,
+    journal: Arc<Journal>,
 }
 
 impl TapMeter {
@@ -302,9 +302,10 @@ impl TapMeter {
         self.counters.added_delay.percentiles()
     }
 
-    /// Returns the bytes of traffic that are not analysed yet.
+    /// Returns the bytes that are not analysed yet: copies of traffic, and the records of decoded
+    /// copies.
     pub fn backlog(&self) -> u64 {
-        self.copies.backlog()
+        self.copies.backlog() + self.journal.backlog()
     }
 }
 
@@ -350,15 +351,15 @@ pub(crate) fn growing_bytes(memory: usize) -> usize {
     memory - FIXED_BYTES.min(memory / 8 * 3)
 }
 
-/// Returns the bytes that the facts of recorder and analysis may take together, of `memory`.
-/// `copies` is the part of copies that are not analysed yet.
+/// Returns the bytes that the facts of decoder and analysis may take together, of `memory`.
+/// `copies` is the part of copies that are not decoded yet.
 fn counted_bytes(memory: usize, copies: usize) -> usize {
     let growing = growing_bytes(memory);
     let counted = (growing - growing / ALLOCATOR_DIVISOR).saturating_sub(copies);
     counted - counted / GROWTH_DIVISOR
 }
 
-/// Returns the bytes that unfinished messages may take, of recorder and analysis each.
+/// Returns the bytes that unfinished messages may take.
 fn unfinished_bytes(memory: usize) -> usize {
     (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
 }
@@ -384,7 +385,7 @@ impl Running {
         let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
         let least = memory / ANALYSIS_DIVISOR;
         let counted = counted_bytes(memory, share);
-        let idle = (counted - counted / RECORDER_DIVISOR).max(least);
+        let idle = (counted - counted / DECODER_DIVISOR).max(least);
         let armed = idle.saturating_sub(memory / ARMED_DIVISOR).max(least);
         let budgets = Budgets { idle: if has_faults { armed } else { idle }, armed };
         let pairs = tap.listening.iter().zip(&behind);
@@ -412,13 +413,10 @@ impl Running {
         let redactor = Arc::new(Redactor::new(options.schema.clone(), seed));
         let redact = (!options.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
         let new_catalog = || new_catalog(seed, redact.clone());
-        let new_pipeline = || {
-            let redactor = redactor.clone();
-            let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
-            bounded_pipeline(pipeline, memory).with_rest(options.schema.clone())
-        };
+        let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
+        let pipeline = bounded_pipeline(pipeline, memory).with_rest(options.schema.clone());
         let clock = copies.clock();
-        let budget = (counted / RECORDER_DIVISOR).max(least / RECORDER_DIVISOR);
+        let budget = (counted / DECODER_DIVISOR).max(least / DECODER_DIVISOR);
         let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
         let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
@@ -435,9 +433,9 @@ impl Running {
         };
         let recorder = options.record.map(|session| open_recorder(session, header)).transpose()?;
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let record = recorder.map(|recorder| Recording::new(recorder, new_pipeline(), new_catalog(), budget));
         let spool = spool.and_then(|(folder, size)| open_spool(&folder, size));
-        let live = Live::start(copies, store, new_pipeline(), record, spool, sink);
+        let decoding = Decoding { pipeline, catalog: new_catalog(), recorder, budget, spool };
+        let live = Live::start(copies, store, decoding, sink);
         let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
         let live = Some(live);
@@ -459,7 +457,8 @@ impl Running {
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
     pub fn meter(&self) -> Option<TapMeter> {
         let copies = self.tap.copies.clone().filter(|_| self.is_relay)?;
-        Some(TapMeter { counters: self.tap.counters.clone(), copies })
+        let journal = self.live.as_ref()?.journal();
+        Some(TapMeter { counters: self.tap.counters.clone(), copies, journal })
     }
 
     /// Returns the memory that facts may take.

@@ -1,4 +1,4 @@
-//! Copies on their way from the tap to the recorder.
+//! Copies that have left the queue and are not decoded yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::net::tap::CopyQueue;
 use xdscope_sources::observe::{ConnId, TapCopy};
 
-use super::handover::Part;
+use super::part::Part;
 use super::spool::Spool;
 
-/// The parts that have left the queue and are not recorded yet, oldest first.
+/// The parts that have left the queue and are not decoded yet, oldest first.
 ///
-/// Two threads take copies from the queue: the recorder between any two parts, and a thread that
-/// spools them while the recorder is busy with a long part. The lock keeps their order.
+/// Two threads take copies from the queue: the decoder between any two parts, and a thread that
+/// spools them while the decoder is busy with a long part. The lock keeps their order.
 pub(crate) struct PendingParts {
     pub(crate) copies: Arc<CopyQueue>,
     pub(crate) spool: Option<Arc<Spool>>,
@@ -54,12 +54,15 @@ impl PendingParts {
         }
     }
 
-    /// Copies that would fill the memory go to the spool before they are recorded. That costs one
-    /// more reading, so recorded copies go earlier.
+    /// Copies that would fill the memory go to the spool. That costs one more reading.
     fn append(&self, state: &mut PendingState) {
         let PendingState { parts, batch } = state;
         Part::split(batch, |mut part| {
-            self.spool_beyond(self.copies.spool_above(), &mut part);
+            if let Some(spool) = &self.spool
+                && self.copies.held() > self.copies.spool_above()
+            {
+                part.spool(spool, &self.copies);
+            }
             parts.push_back(part);
         });
     }
@@ -85,13 +88,6 @@ impl PendingParts {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().parts.is_empty()
-    }
-
-    /// Moves a part to the spool if drained copies take more than `limit` bytes of memory.
-    pub(crate) fn spool_beyond(&self, limit: usize, part: &mut Part) {
-        if let Some(spool) = self.spool.as_ref().filter(|_| self.copies.held() > limit) {
-            part.spool(spool, &self.copies);
-        }
     }
 }
 
@@ -154,7 +150,7 @@ mod tests {
         let (mut reader, mut known, mut lost, mut spooled) = (SpoolReader::new(spool), Vec::new(), 0, 0);
         while let Some(part) = pending.pop() {
             spooled += usize::from(part.spooled().is_some());
-            for copy in part.losses(Some(&mut reader), &kept) {
+            for copy in part.into_losses(Some(&mut reader), copies, &kept) {
                 match copy.event {
                     TapEvent::Bytes { bytes, .. } => known.push((copy.conn.0, bytes.len())),
                     TapEvent::Lost { bytes, .. } => lost += bytes as usize,
@@ -186,10 +182,12 @@ mod tests {
         pending.fill();
         let (mut reader, mut chunks) = (SpoolReader::new(spool), Vec::new());
         while let Some(part) = pending.pop() {
-            chunks.extend(part.into_copies(Some(&mut reader)).into_iter().map(|copy| match copy.event {
-                TapEvent::Bytes { bytes, .. } => (bytes[0] as usize, bytes.len()),
-                event => panic!("{event:?}"),
-            }));
+            chunks.extend(part.into_copies(Some(&mut reader), copies).into_iter().map(
+                |copy| match copy.event {
+                    TapEvent::Bytes { bytes, .. } => (bytes[0] as usize, bytes.len()),
+                    event => panic!("{event:?}"),
+                },
+            ));
         }
         assert_eq!(chunks, (0..CHUNKS).map(|n| (n, CHUNK)).collect::<Vec<_>>());
     }

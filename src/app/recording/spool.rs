@@ -1,4 +1,5 @@
-//! The spool: an unlinked file for copies of traffic that outrun the analysis.
+//! The spool: an unlinked file for copies that outrun the decoder, and for decoded records that
+//! outrun the analysis.
 //!
 //! Room at the start of the file is used before the file grows: its pages are in memory already.
 
@@ -127,10 +128,7 @@ impl Spool {
         let len = copies.iter().map(encoded_len).sum::<usize>() as u64;
         let Some(place) = self.parts().reserve(len, self.size) else { return Err(copies) };
         if let Err(error) = self.write(&copies, place.start) {
-            tracing::warn!("the spool cannot be written: {error}");
-            let mut parts = self.parts();
-            parts.has_failed = true;
-            parts.free_part(&place);
+            self.fail(&place, &error);
             return Err(copies);
         }
         let mut totals = BTreeMap::new();
@@ -183,6 +181,38 @@ impl Spool {
     pub(crate) fn release(&self, copies: SpooledCopies) {
         self.parts().free_part(&copies.place);
         self.shrink(MAX_EMPTY_FILE_BYTES);
+    }
+
+    /// Writes records. Returns their place, unless there is no room.
+    pub(crate) fn put_records(&self, records: &[u8]) -> Option<Range<u64>> {
+        let place = self.parts().reserve(records.len() as u64, self.size)?;
+        match self.file.write_all_at(records, place.start) {
+            Ok(()) => Some(place),
+            Err(error) => {
+                self.fail(&place, &error);
+                None
+            }
+        }
+    }
+
+    /// Reads records, and releases their room.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn take_records(&self, place: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut records = vec![0; (place.end - place.start) as usize];
+        let result = self.file.read_exact_at(&mut records, place.start);
+        self.parts().free_part(&place);
+        self.shrink(MAX_EMPTY_FILE_BYTES);
+        result.map(|()| records)
+    }
+
+    /// Notes that a part cannot be written.
+    fn fail(&self, place: &Range<u64>, error: &io::Error) {
+        tracing::warn!("the spool cannot be written: {error}");
+        let mut parts = self.parts();
+        parts.has_failed = true;
+        parts.free_part(place);
     }
 
     /// Gives the room of an empty spool back. For pauses of the traffic: the next copies find no

@@ -28,9 +28,9 @@ pub(in crate::net) struct BatchPolicy {
     pub(in crate::net) bytes: usize,
 }
 
-/// The queue of copies between the relay and the recorder.
+/// The queue of copies between the relay and the decoder.
 ///
-/// The limit applies to all copies in memory, from the relay to the end of the analysis.
+/// The limit applies to all copies in memory, from the relay to the end of their decoding.
 #[derive(Debug)]
 pub struct CopyQueue {
     queue: Mutex<Queue>,
@@ -41,9 +41,9 @@ pub struct CopyQueue {
     nearly_full: Condvar,
     /// A thread sleeps until memory is nearly full.
     awaits_nearly_full: AtomicBool,
-    /// Bytes of copies in memory that were drained and are not analysed yet.
+    /// Bytes of copies in memory that were drained and are not decoded yet.
     held: AtomicUsize,
-    /// Bytes of copies in the spool that are not analysed yet.
+    /// Bytes of copies in the spool that are not decoded yet.
     spooled: AtomicU64,
     limit: usize,
     company: BatchPolicy,
@@ -174,8 +174,7 @@ impl CopyQueue {
         queue.bytes > self.limit / MIN_QUEUE_DIVISOR && queue.bytes + self.held() > self.spool_above()
     }
 
-    /// Returns the bytes of copies in memory above which the copies belong in the spool before they
-    /// are recorded.
+    /// Returns the bytes of copies in memory above which the copies belong in the spool.
     pub fn spool_above(&self) -> usize {
         self.limit / 8 * 5
     }
@@ -195,7 +194,7 @@ impl CopyQueue {
         self.lock().bytes
     }
 
-    /// Returns the bytes of copies in memory that were drained and are not analysed yet.
+    /// Returns the bytes of copies in memory that were drained and are not decoded yet.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -205,8 +204,8 @@ impl CopyQueue {
         self.limit
     }
 
-    /// Counts drained copies of this size in memory as analysed.
-    pub fn analysed(&self, bytes: usize) {
+    /// Counts drained copies of this size in memory as decoded.
+    pub fn decoded(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
@@ -216,12 +215,12 @@ impl CopyQueue {
         self.spooled.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts copies of this size in the spool as analysed.
-    pub fn analysed_from_spool(&self, bytes: usize) {
+    /// Counts copies of this size in the spool as decoded.
+    pub fn decoded_from_spool(&self, bytes: usize) {
         self.spooled.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns the bytes of copies that are not analysed yet.
+    /// Returns the bytes of copies that are not decoded yet.
     pub fn backlog(&self) -> u64 {
         (self.lock().bytes + self.held()) as u64 + self.spooled.load(Ordering::Relaxed)
     }

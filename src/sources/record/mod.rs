@@ -44,6 +44,7 @@ mod encode;
 mod encoder;
 mod error;
 mod header;
+mod journal;
 mod list;
 mod loaded;
 mod missing;
@@ -67,6 +68,7 @@ use xdscope_wire::text::without_mark;
 
 pub use error::{Compression, FolderSession, RecordReadError};
 pub use header::{Header, MAGIC, VERSION};
+pub use journal::{JournalPart, JournalReader, JournalWriter, PartSink};
 pub use loaded::Loaded;
 pub use output::RewritableFile;
 pub use part::{Part, SeqSet, retain_part};

@@ -1,7 +1,7 @@
 use std::io::{self, Read, Seek};
 
 use super::block::{Block, BlockScanner, ScannedItem};
-use super::bodies::{BodySource, Decompressor};
+use super::bodies::{BodySource, Decompressor, FileBodies};
 use super::error::RecordReadError;
 use super::header::Header;
 use super::loaded::Loaded;
@@ -41,6 +41,8 @@ pub struct RecordingReader<R> {
     header: Header,
     blocks: BlockScanner<R>,
     reader: SegmentReader,
+    /// The bodies in the file, shared with reader and catalog.
+    bodies: FileBodies,
     unpacker: Option<Decompressor>,
     /// The blocks of the segment being decompressed.
     segment: Option<Vec<Block>>,
@@ -68,8 +70,9 @@ impl<R: Read> RecordingReader<R> {
         source: impl Read + Seek + Send + 'static,
     ) -> Result<(Catalog, Self), RecordReadError> {
         let (header, settled) = Header::read(&mut input)?;
-        let reader = SegmentReader::new(Box::new(source));
-        let catalog = Catalog::new(header.seed, None, Box::new(reader.bodies.clone()));
+        let bodies = FileBodies::new(Box::new(source));
+        let reader = SegmentReader::new(bodies.clone());
+        let catalog = Catalog::new(header.seed, None, Box::new(bodies.clone()));
         let blocks = BlockScanner::new(input, settled);
         let (unpacker, segment, unsettled) = (Decompressor::new(), None, Vec::new());
         Ok((
@@ -78,6 +81,7 @@ impl<R: Read> RecordingReader<R> {
                 header,
                 blocks,
                 reader,
+                bodies,
                 unpacker,
                 segment,
                 settled_end: settled,
@@ -268,8 +272,7 @@ impl<R: Read> RecordingReader<R> {
     fn take_content(&mut self, block: Block, packed: &[u8]) {
         if block.starts_segment {
             self.end_segment();
-            let begun =
-                self.unpacker.as_mut().and_then(|unpacker| unpacker.begin(self.reader.bodies.take_spare()));
+            let begun = self.unpacker.as_mut().and_then(|unpacker| unpacker.begin(self.bodies.take_spare()));
             self.segment = begun.map(|()| Vec::new());
         }
         let unpacked = self.segment.as_mut().zip(self.unpacker.as_mut()).and_then(|(blocks, unpacker)| {

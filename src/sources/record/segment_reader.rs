@@ -11,7 +11,7 @@ use xdscope_wire::Oversized;
 use bytes::Bytes;
 
 use super::block::Block;
-use super::bodies::{BodyLocation, BodySource, FileBodies};
+use super::bodies::{BodyLocation, FileBodies};
 use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart, TrafficCounts};
 use super::encode;
 use blob_ids::{BlobIds, BlobPlace};
@@ -51,11 +51,16 @@ pub(super) enum FileRegion {
 
 /// The reader of a recording's segments.
 pub(super) struct SegmentReader {
-    pub(super) bodies: FileBodies,
+    /// The bodies in the file; `None`: the catalog has them in memory.
+    bodies: Option<FileBodies>,
     /// Regions still to be read.
     queue: VecDeque<FileRegion>,
     /// The segment being read.
     current: Option<SegmentCursor>,
+    /// The lists of the segment.
+    lists: Vec<Arc<List>>,
+    /// The stream of the segment's last frame.
+    stream: StreamId,
     /// The blobs by number.
     ids: BlobIds,
     /// Places of blobs in segments that were read again.
@@ -90,14 +95,12 @@ pub(super) struct SegmentReader {
     finished: bool,
 }
 
-/// The state of one segment.
+/// A position in the records of a segment.
 struct SegmentCursor {
     number: u32,
     raw: Bytes,
     /// How many bytes are read.
     at: usize,
-    lists: Vec<Arc<List>>,
-    stream: StreamId,
 }
 
 fn time(micros: u64) -> Time {
@@ -113,11 +116,14 @@ fn secs(micros: u64) -> String {
 }
 
 impl SegmentReader {
-    pub(super) fn new(source: Box<dyn BodySource>) -> SegmentReader {
+    /// Creates a reader of a file, whose bodies stay there.
+    pub(super) fn new(bodies: FileBodies) -> SegmentReader {
         SegmentReader {
-            bodies: FileBodies::new(source),
+            bodies: Some(bodies),
             queue: VecDeque::new(),
             current: None,
+            lists: Vec::new(),
+            stream: StreamId(0),
             ids: BlobIds::default(),
             indexes: SegmentIndexes::default(),
             lost: HashMap::new(),
@@ -138,6 +144,25 @@ impl SegmentReader {
             earlier_notices: 0,
             finished: false,
         }
+    }
+
+    /// Creates a reader of records from this process: without limits, and with the bodies in the
+    /// catalog. Contents that the catalog knows already are joined with those.
+    pub(super) fn of_journal() -> SegmentReader {
+        let reader = SegmentReader::new(FileBodies::new(Box::new(std::io::empty())));
+        SegmentReader {
+            bodies: None,
+            is_continued: true,
+            entries_left: u64::MAX,
+            blobs_left: u64::MAX,
+            frames_left: u64::MAX,
+            ..reader
+        }
+    }
+
+    /// Goes on with records that follow those that were read.
+    pub(super) fn go_on(&mut self, records: Bytes) {
+        self.current = Some(SegmentCursor { number: 0, raw: records, at: 0 });
     }
 
     /// Appends a region of the file.
@@ -164,6 +189,9 @@ impl SegmentReader {
             if self.current.is_some() {
                 return;
             }
+            if self.bodies.is_some() {
+                self.lists.clear();
+            }
         }
     }
 
@@ -173,9 +201,10 @@ impl SegmentReader {
         self.frames_left += packed * FRAMES_PER_BYTE;
         self.entries_left = self.entries_left.saturating_add(packed * ENTRIES_PER_BYTE);
         let raw = Bytes::from(raw);
-        let number = self.bodies.add_segment(blocks, raw.clone());
+        let number = self.bodies.as_ref().map_or(0, |bodies| bodies.add_segment(blocks, raw.clone()));
         self.ids.begin_segment(number);
-        SegmentCursor { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
+        self.stream = StreamId(0);
+        SegmentCursor { number, raw, at: 0 }
     }
 
     /// Reads on in a segment. Returns the segment if it is not finished.
@@ -195,7 +224,7 @@ impl SegmentReader {
                 encode::START => self.start(decode::start(bytes)),
                 encode::BLOB => self.blob(decode::blob(bytes), &state, catalog),
                 encode::REOPEN => {
-                    let stream = decode::stream_and_micros(bytes).0.unwrap_or(state.stream);
+                    let stream = decode::stream_and_micros(bytes).0.unwrap_or(self.stream);
                     if !self.open.contains(&stream) {
                         let open = Open { partial: true, ..decode::open(bytes) };
                         self.frame(stream, FramePayload::Open(Box::new(open)));
@@ -203,12 +232,12 @@ impl SegmentReader {
                 }
                 encode::OPEN..=encode::END => {
                     let (stream, micros) = decode::stream_and_micros(bytes);
-                    state.stream = stream.unwrap_or(state.stream);
+                    self.stream = stream.unwrap_or(self.stream);
                     self.now.micros = self.now.micros.saturating_add(micros);
                     self.now.frames += 1;
                     self.now.messages += u64::from(field.number == encode::MESSAGE);
-                    match self.payload(field.number, bytes, &mut state, catalog) {
-                        Some(what) => self.frame(state.stream, what),
+                    match self.payload(field.number, bytes, catalog) {
+                        Some(what) => self.frame(self.stream, what),
                         None => self.malformed += 1,
                     }
                 }
@@ -248,6 +277,14 @@ impl SegmentReader {
             }
             None => {}
         }
+        if self.bodies.is_none() {
+            // A segment of a journal refers to nothing before it.
+            self.ids.clear();
+            self.lost.clear();
+            self.notices.clear();
+        }
+        self.lists.clear();
+        self.stream = StreamId(0);
         self.ids.start(start.blobs);
         self.now = start;
     }
@@ -268,8 +305,14 @@ impl SegmentReader {
             return Some(*id);
         }
         self.count_blobs(1)?;
-        self.bodies.add_location(BodyLocation::Lost);
-        let id = catalog.restore(Blob::new(number.into(), 0, 0, false, BlobForm::Other));
+        let blob = Blob::new(number.into(), 0, 0, false, BlobForm::Other);
+        let id = match &self.bodies {
+            Some(bodies) => {
+                bodies.add_location(BodyLocation::Lost);
+                catalog.restore(blob)
+            }
+            None => catalog.restore_with_body(blob, &[]),
+        };
         self.lost.insert(number, id);
         Some(id)
     }
@@ -290,9 +333,14 @@ impl SegmentReader {
         if let Some(id) = Some(blob.hash).filter(|_| self.is_continued).and_then(|hash| catalog.known(hash)) {
             return self.ids.assign(id);
         }
-        self.bodies.add_location(body_location(&record, state.number, &state.raw));
         let is_payload = matches!(blob.form, BlobForm::Any { .. });
-        let id = catalog.restore(blob);
+        let id = match &self.bodies {
+            Some(bodies) => {
+                bodies.add_location(body_location(&record, state.number, &state.raw));
+                catalog.restore(blob)
+            }
+            None => catalog.restore_with_body(blob, record.body.unwrap_or_default()),
+        };
         if let Some(body) = record.body.filter(|_| is_payload) {
             catalog.note_read(id, body);
         }
@@ -328,16 +376,10 @@ impl SegmentReader {
         self.frames.push(Frame { at, stream, what });
     }
 
-    fn payload(
-        &mut self,
-        number: u32,
-        bytes: &[u8],
-        state: &mut SegmentCursor,
-        catalog: &mut Catalog,
-    ) -> Option<FramePayload> {
+    fn payload(&mut self, number: u32, bytes: &[u8], catalog: &mut Catalog) -> Option<FramePayload> {
         Some(match number {
             encode::OPEN => FramePayload::Open(Box::new(decode::open(bytes))),
-            encode::MESSAGE => return self.message(bytes, state, catalog),
+            encode::MESSAGE => return self.message(bytes, catalog),
             encode::OPAQUE => {
                 let TrafficCounts { dir, messages, bytes, .. } = decode::counts(bytes);
                 FramePayload::Opaque { dir, messages, bytes }
@@ -351,12 +393,7 @@ impl SegmentReader {
         })
     }
 
-    fn message(
-        &mut self,
-        bytes: &[u8],
-        state: &mut SegmentCursor,
-        catalog: &mut Catalog,
-    ) -> Option<FramePayload> {
+    fn message(&mut self, bytes: &[u8], catalog: &mut Catalog) -> Option<FramePayload> {
         let next = self.ids.next();
         let head = decode::message(bytes);
         let mut builder = MessageBuilder::new(head.shape);
@@ -380,7 +417,7 @@ impl SegmentReader {
                 }
                 MessagePart::List(record) => {
                     let number = record.number;
-                    let list = self.list(record, state, catalog)?;
+                    let list = self.list(record, catalog)?;
                     self.count_joined(&mut lists, list.len())?;
                     Segment::List { number, list }
                 }
@@ -400,13 +437,8 @@ impl SegmentReader {
         Some(FramePayload::Message(Arc::new(message)))
     }
 
-    fn list(
-        &mut self,
-        record: ListRecord<'_>,
-        state: &mut SegmentCursor,
-        catalog: &mut Catalog,
-    ) -> Option<Arc<List>> {
-        let back = |back: u32| state.lists.get(state.lists.len().checked_sub(back as usize)?);
+    fn list(&mut self, record: ListRecord<'_>, catalog: &mut Catalog) -> Option<Arc<List>> {
+        let back = |back: u32| self.lists.get(self.lists.len().checked_sub(back as usize)?);
         if let Some(same) = record.same {
             return back(same).cloned();
         }
@@ -424,7 +456,7 @@ impl SegmentReader {
         if let Some(base) = base {
             list.derive_from(&base, catalog);
         }
-        state.lists.push(list.clone());
+        self.lists.push(list.clone());
         Some(list)
     }
 

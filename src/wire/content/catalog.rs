@@ -505,6 +505,12 @@ impl Catalog {
         self.restore_again(blob)
     }
 
+    /// Adds a blob and its body, for readers of journals.
+    pub fn restore_with_body(&mut self, blob: Blob, body: &[u8]) -> BlobId {
+        self.bodies.put(body);
+        self.restore(blob)
+    }
+
     /// Adds a blob that was dropped. It does not count again in [`totals`](Catalog::totals).
     pub fn restore_again(&mut self, blob: Blob) -> BlobId {
         let hash = blob.hash as u64;

@@ -2,6 +2,7 @@
 
 use super::table;
 use crate::app::files::folder;
+use crate::app::recording::journal::JOURNAL_DIVISOR;
 use crate::app::recording::search_limit;
 use crate::app::tap::{
     MIN_QUEUED_BYTES, MIN_UNFINISHED_BYTES, QUEUE_DIVISOR, STREAM_DIVISOR, UNFINISHED_DIVISOR,
@@ -43,6 +44,7 @@ fn size(limit: impl TryInto<u64>) -> String {
 fn part(divisor: impl TryInto<u64>) -> &'static str {
     match number(divisor) {
         2 => "half",
+        4 => "a quarter",
         8 => "an eighth",
         other => panic!("a word for one part in {other} is missing"),
     }
@@ -131,7 +133,7 @@ fn stream_rows() -> [[String; 3]; 5] {
 }
 
 /// Generates the limits of what is copied, decompressed and decoded.
-fn copy_rows() -> [[String; 3]; 5] {
+fn copy_rows() -> [[String; 3]; 6] {
     let decompressors = format!(
         "{}: {} for gzip, {} for zstd",
         size(wire::MAX_UNPACKING_BYTES),
@@ -156,13 +158,19 @@ fn copy_rows() -> [[String; 3]; 5] {
             "the message is not kept (`size`)",
         ),
         row(
-            "copies in memory that are not analysed",
+            "copies in memory that are not decoded",
             copies,
             format!(
                 "copies go to the spool (`--spool`, {spool}); beyond the spool the bodies of messages are \
                  lost, except for connections with up to {} per second",
                 size(lane::SLOW_BYTES_PER_SECOND),
             ),
+        ),
+        row(
+            "decoded messages in memory that are not analysed",
+            format!("{} of the row above", part(JOURNAL_DIVISOR)),
+            "messages go to the spool; beyond the spool and twice that memory they are counted as a gap in \
+             the view, and stay in the session file",
         ),
         row(
             "body of a REST poll",

@@ -26,7 +26,7 @@ use xdscope_wire::{
     FramePayload, Interference, Intervention, InterventionFacts, Message, MessageShape, Open,
 };
 
-fn scripts() -> Vec<PathBuf> {
+pub(super) fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let folders = ["lint", "rows", "scripts", "tui", "cli"].map(|folder| root.join(folder));
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
@@ -36,18 +36,23 @@ fn scripts() -> Vec<PathBuf> {
     files
 }
 
-fn load(file: &Path, schema: &Arc<Schema>) -> Option<Loaded> {
+pub(super) fn load(file: &Path, schema: &Arc<Schema>) -> Option<Loaded> {
     let text = std::fs::read_to_string(file).ok()?;
     let script = script::parse(&text, &file.to_string_lossy()).ok()?;
     script::load_into(&script, &SchemaCodec(schema.clone()), Catalog::in_memory()).ok()
 }
 
+/// Returns an analysis without messages.
+pub(super) fn empty(catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Analysis {
+    let mut store = Store::new(catalog, clock, Options::default());
+    store.set_meaning(Arc::new(SchemaSemantics::new(schema.clone())));
+    Analysis::new(store, rules(schema))
+}
+
 /// Plays a script. `drops`: after each frame, everything is dropped to which neither the facts nor
 /// later frames refer.
-fn play(loaded: Loaded, schema: &Arc<Schema>, drops: bool) -> Analysis {
-    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
-    store.set_meaning(Arc::new(SchemaSemantics::new(schema.clone())));
-    let mut analysis = Analysis::new(store, rules(schema));
+pub(super) fn play(loaded: Loaded, schema: &Arc<Schema>, drops: bool) -> Analysis {
+    let mut analysis = empty(loaded.catalog, loaded.clock, schema);
     let mut frames = loaded.frames.into_iter();
     while let Some(frame) = frames.next() {
         analysis.handle(frame);
@@ -67,7 +72,7 @@ fn play(loaded: Loaded, schema: &Arc<Schema>, drops: bool) -> Analysis {
 }
 
 /// All facts as text, without numbers that depend on the catalog.
-fn facts(analysis: &Analysis) -> String {
+pub(super) fn facts(analysis: &Analysis) -> String {
     static IDS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"BlobId\(\s*\d+,?\s*\)|Sym\(\s*\d+,?\s*\)").expect("a pattern"));
     let mut out = String::new();

@@ -8,6 +8,7 @@ mod applied;
 mod graph;
 mod hold;
 mod interventions;
+mod journal;
 mod lint;
 mod outside;
 mod problems;

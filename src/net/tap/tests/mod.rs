@@ -142,7 +142,7 @@ fn copies_count_as_backlog_until_they_are_analysed() {
     copies.drain(&mut Vec::new(), TIMEOUT);
     copies.push(ConnId(1), Time::ZERO, bytes());
     assert_eq!(copies.backlog(), 2 * one);
-    copies.analysed(4);
+    copies.decoded(4);
     assert_eq!(copies.backlog(), 2 * one - 4);
 }
 

@@ -68,7 +68,7 @@ fn places(raw: &[u8]) -> Vec<(u32, u32, u32)> {
 impl SegmentReader {
     /// Marks the contents as used to which the reader refers.
     pub(in crate::record) fn mark(&self, used: &mut UsedContent) {
-        self.current.iter().flat_map(|state| &state.lists).for_each(|list| used.list(list));
+        self.lists.iter().for_each(|list| used.list(list));
         self.lost.values().for_each(|id| used.blob(*id));
     }
 
@@ -102,7 +102,8 @@ impl SegmentReader {
         catalog: &mut Catalog,
         depth: usize,
     ) -> Option<BlobId> {
-        let raw = self.bodies.segment(segment)?;
+        let bodies = self.bodies.clone()?;
+        let raw = bodies.segment(segment)?;
         let places = self.indexes.of(segment, &raw);
         let at = places.partition_point(|(other, ..)| *other < number);
         let (_, start, len) = places.get(at).filter(|(other, ..)| *other == number)?;
@@ -121,7 +122,7 @@ impl SegmentReader {
         let id = match catalog.known(blob.hash) {
             Some(id) => id,
             None => {
-                self.bodies.add_location(body_location(&record, segment, &raw));
+                bodies.add_location(body_location(&record, segment, &raw));
                 catalog.restore_again(blob)
             }
         };

@@ -23,7 +23,9 @@ impl SegmentReader {
     /// Goes on with the next file of the session. Streams and content of earlier files stay known.
     pub(in crate::record) fn begin_file(&mut self, name: String, source: Box<dyn BodySource>) {
         self.end_file();
-        self.bodies.add_source(source);
+        if let Some(bodies) = &self.bodies {
+            bodies.add_source(source);
+        }
         (self.name, self.is_continued) = (Some(name), true);
         self.ids.clear();
         self.indexes.clear();

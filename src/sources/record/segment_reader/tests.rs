@@ -15,20 +15,19 @@ fn message(again: usize) -> Vec<u8> {
 }
 
 fn read(entries_left: u64, again: usize) -> Option<FramePayload> {
-    let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
+    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
     reader.entries_left = entries_left;
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-    let mut state =
-        SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
+    let state = SegmentCursor { number: 0, raw: Bytes::new(), at: 0 };
     reader.blob(decode::blob(b""), &state, &mut catalog);
-    reader.message(&message(again), &mut state, &mut catalog)
+    reader.message(&message(again), &mut catalog)
 }
 
 /// Reads a highly compressed segment of this many blobs.
 fn blobs(left: u64, blobs: usize) -> (u64, Vec<String>) {
-    let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
+    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
     reader.blobs_left = left;
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
     let mut raw = Vec::new();
     for _ in 0..blobs {
         put_len_field(&mut raw, encode::BLOB, b"");
@@ -51,9 +50,9 @@ fn limits_blobs_by_file_size() {
 #[test]
 fn limits_frames_and_notices_by_file_size() {
     let read = |record: &dyn Fn(&mut Vec<u8>, u64)| {
-        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
         reader.frames_left = 1000;
-        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
         let mut raw = Vec::new();
         (1..5000).for_each(|n| record(&mut raw, n));
         reader.push_region(FileRegion::Segment(raw, Vec::new()));
@@ -80,9 +79,9 @@ fn limits_frames_and_notices_by_file_size() {
 
 #[test]
 fn resolves_blob_numbers_across_loss_and_reuse() {
-    let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-    let state = SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
+    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
+    let state = SegmentCursor { number: 0, raw: Bytes::new(), at: 0 };
     let blobs = |reader: &mut SegmentReader, catalog: &mut Catalog, start: u32, count: usize| {
         reader.start(SegmentStart { blobs: start, ..SegmentStart::default() });
         (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
@@ -114,8 +113,8 @@ fn limits_list_entries() {
 
 #[test]
 fn limits_list_entries_by_file_size() {
-    let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
+    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
     let mut raw = Vec::new();
     put_len_field(&mut raw, encode::BLOB, b"");
     put_len_field(&mut raw, encode::MESSAGE, &message(0));
