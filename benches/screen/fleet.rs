@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdscope::app::live::{Decoding, Live, LiveState};
+use xdscope::app::live::{Decoding, Live};
+use xdscope::app::live_state::LiveState;
 use xdscope::app::tap::meaning;
 use xdscope::net::tap::CopyQueue;
 use xdscope_engine::analysis::{Analysis, bounded};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
-use xdscope::app::live::LiveState;
+use xdscope::app::live_state::LiveState;
 use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::{replay, tap};
 use xdscope_engine::analysis::bounded;

@@ -23,12 +23,14 @@ use xdscope_wire::content::{Catalog, Redact};
 use xdscope_wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use xdscope_wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
-use super::live::{Ingest, LiveSink, LiveState, Sink};
-use super::run_config::{RunConfig, StartedRun, since};
+use super::analysis_thread::Sink;
+use super::live_state::LiveState;
+use super::run_config::{RunConfig, RunningAnalysis, StartedRun, since};
 use super::tap::StartError;
+use crate::app::recording::frame_sink::FrameSink;
 use crate::app::recording::recording_file::SessionFile;
 use polls::{Polls, end_text};
-use verdict::{Passed, Passing};
+use verdict::Passing;
 
 /// A subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +130,8 @@ pub struct Running {
     pub shared: Arc<LiveState>,
     progress: Arc<Mutex<Progress>>,
     commands: Option<mpsc::Sender<Command>>,
-    thread: Option<JoinHandle<Vec<Frame>>>,
+    thread: Option<JoinHandle<(Vec<Frame>, Catalog)>>,
+    analysis: RunningAnalysis,
     pub recording: Option<PathBuf>,
     clock: Clock,
     start: Instant,
@@ -136,6 +139,12 @@ pub struct Running {
 
 /// Commands that may wait to be handled.
 const MAX_QUEUED_COMMANDS: usize = 64;
+
+/// How long the client waits for the analysis of what it has received.
+const ANALYSIS_TIME: Duration = Duration::from_secs(10);
+
+/// The longest time without events before the client looks at the session file.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Events that are handled in one batch.
 const MAX_BATCHED_EVENTS: usize = 64;
@@ -152,8 +161,8 @@ impl Running {
             schema: options.schema.clone(),
             source: options.source,
         };
-        let StartedRun { keep, recording, clock, start, redactor } = kept.begin(sink)?;
-        let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
+        let StartedRun { frames, shared, analysis, recording, clock, start, redactor } = kept.begin(sink)?;
+        let progress = Arc::new(Mutex::new(Progress::default()));
         let (commands, queue) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
         let settings = ClientSettings {
@@ -164,7 +173,7 @@ impl Running {
             start,
         };
         let polls = Polls::new(options.schema, options.poll_names);
-        let (wants, progress_too) = (options.wants, progress.clone());
+        let (wants, progress_too, shared_too) = (options.wants, progress.clone(), shared.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
             let kept = runtime.block_on(async move {
@@ -176,27 +185,30 @@ impl Running {
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
                     passing: BTreeMap::new(),
-                    passed: None,
                     polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
                     changed: true,
                     progress: progress_too,
                     redactor,
-                    shared: keep.shared.clone(),
+                    shared: shared_too,
                 };
-                work.run(keep, wants, queue, events).await
+                work.run(frames, wants, queue, events).await
             });
             // Do not wait for a name that is still being resolved.
             runtime.shutdown_background();
             kept
         });
         let thread = Some(thread.map_err(StartError::Thread)?);
-        Ok(Running { shared, progress, commands: Some(commands), thread, recording, clock, start })
+        let commands = Some(commands);
+        Ok(Running { shared, progress, commands, thread, analysis, recording, clock, start })
     }
 
+    /// Returns the progress, once the facts are as new, or after [`ANALYSIS_TIME`].
     pub fn progress(&self) -> Progress {
-        lock(&self.progress).clone()
+        let progress = lock(&self.progress).clone();
+        self.analysis.journal.wait_until_analysed(ANALYSIS_TIME);
+        progress
     }
 
     /// Returns the time on the run's clock.
@@ -218,18 +230,22 @@ impl Running {
 
     /// Ends the streams. Returns the collected frames, if [`Options::collect`] was set.
     pub fn into_loaded(mut self) -> Option<Loaded> {
-        let frames = self.join()?;
-        let (clock, end) = (self.clock, self.now());
-        let shared = self.shared.clone();
-        drop(self);
-        let store = Arc::try_unwrap(shared).ok()?.into_store();
-        let catalog = store.into_parts().0.into_catalog();
-        Some(Loaded { catalog, clock, frames, end, notices: Vec::new(), secrets: false })
+        self.analysis.journal.abandon();
+        let (frames, catalog) = self.join()?;
+        Some(Loaded {
+            catalog,
+            clock: self.clock,
+            frames,
+            end: self.now(),
+            notices: Vec::new(),
+            secrets: false,
+        })
     }
 
-    fn join(&mut self) -> Option<Vec<Frame>> {
+    fn join(&mut self) -> Option<(Vec<Frame>, Catalog)> {
         self.commands = None;
         let joined = self.thread.take()?.join();
+        self.analysis.join();
         if joined.is_err() {
             tracing::error!("the client's thread panicked; what it had recorded is kept");
         }
@@ -279,8 +295,6 @@ struct ClientWorker {
     open: BTreeMap<u32, StreamId>,
     /// Responses that are being received, by lane.
     passing: BTreeMap<u32, Passing>,
-    /// A complete response that is being decoded.
-    passed: Option<Passed>,
     polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
@@ -295,16 +309,22 @@ struct ClientWorker {
 impl ClientWorker {
     async fn run(
         mut self,
-        mut keep: LiveSink,
+        mut into: FrameSink,
         wants: Vec<InitialSubscription>,
         mut commands: mpsc::Receiver<Command>,
         mut events: mpsc::Receiver<ClientReport>,
-    ) -> Vec<Frame> {
-        keep.batch(|into| self.begin(wants, into));
+    ) -> (Vec<Frame>, Catalog) {
+        let mut now = self.begin(wants, &mut into);
         loop {
-            let now = since(self.settings.start);
-            let wait = self.client.due().map_or(Duration::MAX, |due| due.since(now)).min(keep.tick());
+            into.hand_on();
+            into.flush_file(now);
+            let journal = into.journal().clone();
+            // The server waits for a client whose analysis lags.
+            journal.wait_for_room(ANALYSIS_TIME);
+            let due = self.client.due().map(|due| due.since(since(self.settings.start)));
+            let wait = [due, into.due()].into_iter().flatten().fold(IDLE_INTERVAL, Duration::min);
             let (mut command, mut happened) = (None, None);
+            journal.set_writer_idle(true);
             tokio::select! {
                 received = commands.recv() => match received {
                     None => break,
@@ -313,40 +333,31 @@ impl ClientWorker {
                 event = events.recv() => happened = event,
                 () = tokio::time::sleep(wait) => {}
             }
-            keep.batch(|into| {
-                if let Some(command) = command {
-                    self.command(command, into);
-                }
-                let mut taken = 0;
-                while let Some(event) = happened.take() {
-                    self.event(event, into);
-                    taken += 1;
-                    let more = taken < MAX_BATCHED_EVENTS && self.passed.is_none();
-                    happened = if more { events.try_recv().ok() } else { None };
-                }
-                match &self.passed {
-                    // An overdue answer may be in the response that is being decoded.
-                    Some(passed) => passed.at,
-                    None => self.timeout(into),
-                }
-            });
-            while let Some(passed) = self.passed.take() {
-                keep.batch(|into| self.go_on(passed, into));
+            journal.set_writer_idle(false);
+            if let Some(command) = command {
+                self.command(command, &mut into);
             }
+            let mut taken = 0;
+            while let Some(event) = happened.take() {
+                self.event(event, &mut into);
+                taken += 1;
+                happened = if taken < MAX_BATCHED_EVENTS { events.try_recv().ok() } else { None };
+            }
+            now = self.timeout(&mut into);
             // A collected run is short, and its frames are read afterwards.
             if self.kept.is_none() {
-                keep.drop_old(|used| {
+                into.drop_old(|used| {
                     self.client.mark(used);
                     self.assembler.mark(used);
                 });
             }
         }
-        keep.batch(|into| self.end(into));
-        keep.finish();
-        self.kept.unwrap_or_default()
+        let now = self.end(&mut into);
+        let catalog = into.finish(now);
+        (self.kept.unwrap_or_default(), catalog)
     }
 
-    fn begin(&mut self, wants: Vec<InitialSubscription>, into: &mut Ingest<'_>) -> Time {
+    fn begin(&mut self, wants: Vec<InitialSubscription>, into: &mut FrameSink) -> Time {
         let now = since(self.settings.start);
         for want in wants {
             if want.wildcard {
@@ -361,10 +372,10 @@ impl ClientWorker {
         now
     }
 
-    fn command(&mut self, command: Command, into: &mut Ingest<'_>) {
+    fn command(&mut self, command: Command, into: &mut FrameSink) {
         self.changed = true;
         let now = since(self.settings.start);
-        let catalog = into.store.catalog_mut();
+        let catalog = &mut into.catalog;
         let symbols = |names: Vec<String>, catalog: &mut Catalog| -> Vec<Sym> {
             names.iter().map(|name| catalog.intern(name)).collect()
         };
@@ -394,7 +405,7 @@ impl ClientWorker {
         self.effects(into);
     }
 
-    fn event(&mut self, happened: ClientReport, into: &mut Ingest<'_>) {
+    fn event(&mut self, happened: ClientReport, into: &mut FrameSink) {
         if !self.streams.is_current(&happened) {
             return;
         }
@@ -418,7 +429,7 @@ impl ClientWorker {
                     self.flush(into);
                 }
                 lock(&self.progress).failed = None;
-                self.client.handle_opened(lane, into.store.catalog());
+                self.client.handle_opened(lane, &into.catalog);
             }
             Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
@@ -427,18 +438,13 @@ impl ClientWorker {
                     false => vec![bytes],
                 };
                 for bytes in ready {
-                    self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                    self.assembler.data(id, Dir::Resp, &bytes, &mut into.catalog);
                 }
                 return;
             }
             Event::Message => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let mut passed = self.pass(now, lane, id, into);
-                if !self.take_in_some(&mut passed, into) {
-                    self.passed = Some(passed);
-                    return;
-                }
-                self.response(passed, into);
+                self.pass(now, lane, id, into);
             }
             Event::Failed(error) if !self.polls.are_asked(lane) && self.streams.fall_back(lane.0) => {
                 let next = self.streams.server(lane.0).map_or_else(String::new, |on| on.address.to_string());
@@ -450,7 +456,7 @@ impl ClientWorker {
                 error.what = self.cleaned_text(lane, error.what);
                 let note = Some(error.what.clone());
                 self.end_stream(now, lane, End { by: Some(Side::Server), note, ..End::default() }, into);
-                self.client.handle_ended(now, lane, into.store.catalog_mut());
+                self.client.handle_ended(now, lane, &mut into.catalog);
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
                 progress.failed = Some(error);
@@ -462,7 +468,7 @@ impl ClientWorker {
     }
 
     /// Handles the end of a lane's stream or polls.
-    fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
+    fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut FrameSink) {
         let polls = self.polls.are_on(lane);
         let text = self.cleaned_text(lane, end_text(&end, polls));
         if !(polls && end.by == Some(Side::Client)) {
@@ -471,7 +477,7 @@ impl ClientWorker {
             self.assembler.passed(now, *id, Dir::Req, 0, &mut self.out);
             self.flush(into);
         }
-        self.client.handle_ended(now, lane, into.store.catalog_mut());
+        self.client.handle_ended(now, lane, &mut into.catalog);
         self.trouble(lane, now, &text);
         let mut progress = lock(&self.progress);
         progress.ended = Some(text);
@@ -479,11 +485,11 @@ impl ClientWorker {
     }
 
     /// Ends a lane's stream, if it is open.
-    fn end_stream(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
+    fn end_stream(&mut self, now: Time, lane: Lane, end: End, into: &mut FrameSink) {
         self.polls.forget(lane);
         self.let_pass(lane, into);
         if let Some(id) = self.open.remove(&lane.0) {
-            self.assembler.end(now, id, into.store.catalog().clean_end(end), &mut self.out);
+            self.assembler.end(now, id, into.catalog.clean_end(end), &mut self.out);
             self.flush(into);
         }
     }
@@ -502,20 +508,19 @@ impl ClientWorker {
         self.shared.set_trouble(Some(format!("{what}{again}")));
     }
 
-    fn timeout(&mut self, into: &mut Ingest<'_>) -> Time {
+    fn timeout(&mut self, into: &mut FrameSink) -> Time {
         let now = since(self.settings.start);
         self.changed |= self.client.due().is_some_and(|due| due <= now);
-        self.client.handle_timeout(now, into.store.catalog_mut());
+        self.client.handle_timeout(now, &mut into.catalog);
         self.effects(into);
         if std::mem::take(&mut self.changed) {
-            let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
+            let text = |name: Option<Sym>| name.map(|name| into.catalog.text(name).to_owned());
             let unanswered: Vec<_> = self.client.unanswered();
             let mut progress = lock(&self.progress);
             progress.begun = true;
             progress.open = self.client.is_open();
             let unmapped = self.client.unmapped();
-            let unmapped =
-                unmapped.map(|(name, cause)| (into.store.catalog().text(name).to_owned(), cause.clone()));
+            let unmapped = unmapped.map(|(name, cause)| (into.catalog.text(name).to_owned(), cause.clone()));
             progress.unmapped = unmapped.collect();
             progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
         }
@@ -526,7 +531,7 @@ impl ClientWorker {
     }
 
     /// Performs the client's effects.
-    fn effects(&mut self, into: &mut Ingest<'_>) {
+    fn effects(&mut self, into: &mut FrameSink) {
         let effects: Vec<Effect> = self.client.effects().collect();
         self.changed |= !effects.is_empty();
         let mut stuck = BTreeSet::new();
@@ -548,20 +553,20 @@ impl ClientWorker {
     }
 
     /// Ends streams whose servers no longer read requests.
-    fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Ingest<'_>) {
+    fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut FrameSink) {
         for lane in stuck {
             let now = since(self.settings.start);
             self.close(now, lane, Some("the server no longer reads requests".into()), into);
-            self.client.handle_ended(now, lane, into.store.catalog_mut());
+            self.client.handle_ended(now, lane, &mut into.catalog);
         }
     }
 
-    fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Ingest<'_>) {
+    fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut FrameSink) {
         self.streams.close(lane.0);
         self.end_stream(now, lane, End { by: Some(Side::Client), note, ..End::default() }, into);
     }
 
-    fn end(&mut self, into: &mut Ingest<'_>) -> Time {
+    fn end(&mut self, into: &mut FrameSink) -> Time {
         let now = since(self.settings.start);
         // A collected run is shown as it was before its end.
         let shown = self.kept.is_none();
@@ -574,8 +579,8 @@ impl ClientWorker {
 
     /// Completes a message and returns it. The frame reaches the store and recording when it is
     /// flushed.
-    fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut Ingest<'_>) -> Option<Arc<Message>> {
-        let catalog = into.store.catalog_mut();
+    fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut FrameSink) -> Option<Arc<Message>> {
+        let catalog = &mut into.catalog;
         self.assembler.message(now, id, dir, catalog, &mut self.out);
         match &self.out.last()?.what {
             FramePayload::Message(message) => Some(message.clone()),
@@ -583,12 +588,12 @@ impl ClientWorker {
         }
     }
 
-    fn flush(&mut self, into: &mut Ingest<'_>) {
+    fn flush(&mut self, into: &mut FrameSink) {
         for frame in self.out.drain(..) {
             if let Some(kept) = &mut self.kept {
                 kept.push(frame.clone());
             }
-            into.take(frame);
+            into.write(&frame);
         }
     }
 }

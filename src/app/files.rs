@@ -14,17 +14,23 @@ use std::time::{Duration, Instant};
 use xdscope_schema::Schema;
 use xdscope_sources::peers::client;
 use xdscope_sources::record::ResponseFile;
+use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{StreamId, Time};
 use xdscope_wire::{Frame, FramePayload};
 
-use super::live::{Ingest, LiveSink, LiveState, Sink};
-use super::run_config::{RunConfig, StartedRun, since};
+use super::analysis_thread::Sink;
+use super::live_state::LiveState;
+use super::run_config::{RunConfig, RunningAnalysis, StartedRun, since};
 use super::tap::StartError;
+use crate::app::recording::frame_sink::FrameSink;
 use crate::app::recording::recording_file::SessionFile;
 use folder::{FileChange, Folder};
 
 /// How often files are checked. A changed file must have been stable for as long.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long the analysis may take before another file is read.
+const ROOM_TIME: Duration = Duration::from_secs(10);
 
 /// The files to watch and the settings of the run.
 pub struct Options {
@@ -45,16 +51,17 @@ pub struct Running {
     pub recording: Option<PathBuf>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    analysis: RunningAnalysis,
 }
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let Options { path, record, keep_secrets, store, schema, source } = options;
         let kept = RunConfig { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
-        let StartedRun { keep, recording, start, .. } = kept.begin(sink)?;
-        let shared = keep.shared.clone();
+        let StartedRun { frames, shared, analysis, recording, start, .. } = kept.begin(sink)?;
         let mut work = WatchWorker {
-            keep,
+            frames,
+            shared: shared.clone(),
             schema,
             start,
             folder: Folder::new(path, store.history),
@@ -67,10 +74,10 @@ impl Running {
             while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 work.look();
             }
-            work.keep.finish();
+            work.frames.finish(since(start));
         });
         let thread = Some(thread.map_err(StartError::Thread)?);
-        Ok(Running { shared, recording, stop: Some(stop), thread })
+        Ok(Running { shared, recording, stop: Some(stop), thread, analysis })
     }
 
     /// Completes the session file. Returns its path and size.
@@ -84,6 +91,7 @@ impl Running {
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that reads files panicked; what it had recorded is kept");
         }
+        self.analysis.join();
     }
 }
 
@@ -94,7 +102,8 @@ impl Drop for Running {
 }
 
 struct WatchWorker {
-    keep: LiveSink,
+    frames: FrameSink,
+    shared: Arc<LiveState>,
     schema: Arc<Schema>,
     start: Instant,
     folder: Folder,
@@ -106,29 +115,28 @@ struct WatchWorker {
 
 impl WatchWorker {
     fn look(&mut self) {
-        let WatchWorker { keep, schema, start, folder, files, bad } = self;
-        let mut changed = false;
-        for (name, seen) in folder.look() {
-            changed = true;
-            keep.batch(|into| {
-                let now = since(*start);
-                match trouble(&name, seen, now, files, schema, into) {
-                    Some(what) if files.contains_key(&name) => {
-                        bad.insert(name, format!("{what}; what was in force stays so"))
-                    }
-                    Some(what) => bad.insert(name, what),
-                    None => bad.remove(&name),
-                };
-                now
-            });
-            keep.drop_old(|_| {});
+        let journal = self.frames.journal().clone();
+        journal.set_writer_idle(false);
+        let mut has_changed = false;
+        for (name, seen) in self.folder.look() {
+            has_changed = true;
+            let now = since(self.start);
+            match trouble(&name, seen, now, &mut self.files, &self.schema, &mut self.frames) {
+                Some(what) if self.files.contains_key(&name) => {
+                    self.bad.insert(name, format!("{what}; what was in force stays so"))
+                }
+                Some(what) => self.bad.insert(name, what),
+                None => self.bad.remove(&name),
+            };
+            self.frames.drop_old(|_| {});
+            self.frames.hand_on();
+            journal.wait_for_room(ROOM_TIME);
         }
-        if changed {
-            let words: Vec<String> = bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
-            keep.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
-        } else {
-            keep.batch(|_| since(*start));
-            keep.drop_old(|_| {});
+        self.frames.flush_file(since(self.start));
+        journal.set_writer_idle(true);
+        if has_changed {
+            let words: Vec<String> = self.bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+            self.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
         }
     }
 }
@@ -140,7 +148,7 @@ fn trouble(
     now: Time,
     files: &mut BTreeMap<String, ResponseFile>,
     schema: &Schema,
-    into: &mut Ingest<'_>,
+    into: &mut FrameSink,
 ) -> Option<String> {
     let content = match seen {
         FileChange::Content(content) => content,
@@ -151,9 +159,9 @@ fn trouble(
     let number = StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
     let file = files.entry(name.to_owned()).or_insert_with(|| ResponseFile::new(number, name.to_owned()));
     let mut frames = Vec::new();
-    let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
+    let read = file.read(now, &content, schema, &mut into.catalog, &mut frames);
     let wrong = match read {
-        Ok(_) => rejected(&frames, into, schema),
+        Ok(_) => rejected(&frames, &into.catalog, schema),
         Err(error) => Some(
             error
                 .attempts
@@ -161,13 +169,12 @@ fn trouble(
                 .map_or_else(|| error.to_string(), |attempt| format!("not a DiscoveryResponse: {attempt}")),
         ),
     };
-    frames.into_iter().for_each(|frame| into.take(frame));
+    frames.into_iter().for_each(|frame| into.write(&frame));
     wrong.map(|wrong| format!("rejected: {wrong}"))
 }
 
 /// Returns why a client would reject the response: a generic error, or a constraint of its type.
-fn rejected(frames: &[Frame], into: &Ingest<'_>, schema: &Schema) -> Option<String> {
-    let catalog = into.store.catalog();
+fn rejected(frames: &[Frame], catalog: &Catalog, schema: &Schema) -> Option<String> {
     frames.iter().find_map(|frame| match &frame.what {
         FramePayload::Message(message) => {
             client::check(message, catalog).or_else(|| client::validated(message, catalog, schema))

@@ -1,12 +1,14 @@
 //! Wiring of live runs, replays and the demo: the only room where sockets, files, state and screens
 //! meet.
 
+pub mod analysis_thread;
 pub mod applied;
 pub mod client;
 pub mod demo;
 mod feed_error;
 pub mod files;
 pub mod live;
+pub mod live_state;
 pub mod process;
 pub mod recording;
 pub mod replay;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use xdscope_engine::store::{self, Store};
 use xdscope_schema::Schema;
@@ -12,8 +12,12 @@ use xdscope_sources::record::Header;
 use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope_wire::event::{Clock, Time};
 
-use super::live::{LiveSink, Sink};
-use super::tap::{StartError, meaning};
+use super::analysis_thread::{AnalysisWorker, Sink};
+use super::live::RunningThread;
+use super::live_state::LiveState;
+use super::tap::{DECODER_DIVISOR, MIN_QUEUED_BYTES, QUEUE_DIVISOR, StartError, meaning};
+use crate::app::recording::frame_sink::FrameSink;
+use crate::app::recording::journal::{JOURNAL_DIVISOR, Journal};
 use crate::app::recording::recorder::Recorder;
 use crate::app::recording::recording_file::SessionFile;
 use xdscope_engine::analysis::{Analysis, bounded};
@@ -33,7 +37,9 @@ pub(super) struct RunConfig {
 
 /// A run that has begun.
 pub(super) struct StartedRun {
-    pub keep: LiveSink,
+    pub frames: FrameSink,
+    pub shared: Arc<LiveState>,
+    pub analysis: RunningAnalysis,
     pub recording: Option<PathBuf>,
     pub clock: Clock,
     pub start: Instant,
@@ -48,11 +54,14 @@ impl RunConfig {
         let seed = self.seed.map_or_else(random, Ok)?;
         let redactor = Arc::new(Redactor::new(self.schema.clone(), seed));
         let redact = (!self.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
-        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+        let new_catalog = || Catalog::new(seed, redact.clone(), Box::new(MemoryBodies::default()));
+        let unix_time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let epoch = unix_time.ok().and_then(|time| i128::try_from(time.as_nanos()).ok());
         let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
-        let mut store = Store::new(catalog, clock, self.store);
+        let memory = self.store.history;
+        let decoder_bytes = memory / DECODER_DIVISOR;
+        let limits = store::Options { history: memory - decoder_bytes, ..self.store };
+        let mut store = Store::new(new_catalog(), clock, limits);
         store.set_meaning(meaning(self.schema.clone()));
         let store = Analysis::new(store, bounded(&self.schema));
         let recorder = match self.record {
@@ -72,11 +81,48 @@ impl RunConfig {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        Ok(StartedRun { keep: LiveSink::new(store, recorder, sink), recording, clock, start, redactor })
+        let shared = Arc::new(LiveState::new(store));
+        let queue = (memory / QUEUE_DIVISOR).max(MIN_QUEUED_BYTES);
+        let journal = Arc::new(Journal::new(queue / JOURNAL_DIVISOR, None));
+        let frames = FrameSink::new(new_catalog(), recorder, journal.clone(), shared.clone(), decoder_bytes);
+        let writer = journal.clone();
+        let journal_clock = move || {
+            let now = since(start);
+            writer.is_writer_idle().then_some(now)
+        };
+        let worker = AnalysisWorker::new(shared.clone(), journal.clone(), Box::new(journal_clock), sink);
+        let thread = RunningThread::start("analysis", move || worker.run()).map_err(StartError::Thread)?;
+        let analysis = RunningAnalysis { journal, thread: Some(thread) };
+        Ok(StartedRun { frames, shared, analysis, recording, clock, start, redactor })
     }
 }
 
-/// Returns the time since the start of the run.
+/// The analysis thread of a run without a tap. It ends when the journal has ended.
+pub(super) struct RunningAnalysis {
+    pub journal: Arc<Journal>,
+    thread: Option<RunningThread>,
+}
+
+/// How long the rest may be analysed after the run has ended.
+const LAST_ANALYSIS_TIME: Duration = Duration::from_secs(5);
+
+impl RunningAnalysis {
+    /// Waits until the rest is analysed, or for [`LAST_ANALYSIS_TIME`]. Call after the journal has
+    /// ended.
+    pub(super) fn join(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        let deadline = Instant::now() + LAST_ANALYSIS_TIME;
+        if !thread.wait(deadline) {
+            self.journal.abandon();
+            thread.wait(deadline + LAST_ANALYSIS_TIME);
+        }
+        thread.report("the analysis panicked; the recording is kept");
+    }
+}
+
+/// Returns the time since the start of the run, in whole microseconds.
+///
+/// Recordings keep microseconds, and a replay must have the times of the run.
 pub(super) fn since(start: Instant) -> Time {
-    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    Time(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_mul(1000))
 }

@@ -25,7 +25,7 @@ use xdscope_wire::text::{display_safe, type_label};
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::feed_error::LiveFeedError;
-use super::live::LiveState;
+use super::live_state::LiveState;
 use super::replay::{self, Cursor, Opened, Opening, OpeningFeed, Reading, ReplayFeed, Until, saved};
 use super::tap::{Budgets, TapMeter};
 use crate::app::process::editor;

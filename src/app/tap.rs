@@ -22,7 +22,9 @@ use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::plural;
 
-use super::live::{Decoding, Live, LiveState, Sink};
+use super::analysis_thread::Sink;
+use super::live::{Decoding, Live};
+use super::live_state::LiveState;
 use crate::app::recording::journal::Journal;
 use crate::app::recording::recorder::Recorder;
 use crate::app::recording::recording_file::SessionFile;
@@ -43,7 +45,7 @@ const ALLOCATOR_DIVISOR: usize = 3;
 const GROWTH_DIVISOR: usize = 5;
 
 /// One part in this many of the counted memory is for the decoder, the rest for the analysis.
-const DECODER_DIVISOR: usize = 4;
+pub(super) const DECODER_DIVISOR: usize = 4;
 
 /// One part in this many of the memory is for copies of traffic that are not decoded yet, up to
 /// the highest limit of the listening side.

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use crate::app::analysis_thread::Sink;
 use crate::app::demo::{Demo, Scenario};
-use crate::app::live::{LiveState, Sink};
+use crate::app::live_state::LiveState;
 use crate::app::process::limits;
 use crate::app::process::open;
 use crate::app::process::signals;

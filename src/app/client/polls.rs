@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{ClientWorker, Ingest};
+use super::{ClientWorker, FrameSink};
 use crate::net::client::Answer;
 use xdscope_schema::{FieldNames, Schema};
 use xdscope_sources::observe::rest::{PollOutput, RestCodec};
@@ -64,7 +64,7 @@ impl Polls {
 
 impl ClientWorker {
     /// Handles the answer to a poll.
-    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Ingest<'_>) {
+    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut FrameSink) {
         let (coding, body) = match answer {
             Answer::Unchanged => {
                 self.polls.forget(lane);
@@ -82,7 +82,7 @@ impl ClientWorker {
         };
         polled.asked = false;
         let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
-        let (before, catalog) = (self.out.len(), into.store.catalog_mut());
+        let (before, catalog) = (self.out.len(), &mut into.catalog);
         PollOutput { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
             id,
             Dir::Resp,
@@ -96,7 +96,7 @@ impl ClientWorker {
         match message {
             Some(message) => {
                 let ruling = self.ruling(&message, into);
-                self.client.handle_response(now, lane, message, ruling, into.store.catalog_mut());
+                self.client.handle_response(now, lane, message, ruling, &mut into.catalog);
             }
             // The coding or type is unknown, so there is nothing to accept or reject.
             None => self.client.handle_unchanged(now, lane),

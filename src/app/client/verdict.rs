@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::{AckPolicy, ClientWorker};
-use crate::app::live::Ingest;
+use super::{ANALYSIS_TIME, AckPolicy, ClientWorker};
+use crate::app::recording::frame_sink::FrameSink;
 use crate::app::run_config::since;
 use crate::net::client::RequestOutcome;
-use xdscope_engine::store::Store;
 use xdscope_sources::peers::client;
 use xdscope_sources::peers::client::{Effect, Lane, Preview, Ruling};
 use xdscope_wire::Message;
@@ -27,9 +26,6 @@ pub(super) struct Passing {
 
 /// Bytes of one copied piece.
 const PIECE_BYTES: usize = 256 << 10;
-
-/// Pieces that are decoded before the store lock is released.
-const PIECES_PER_LOCK: usize = 4;
 
 /// Pieces that may wait (24 MiB).
 const MAX_QUEUED_PIECES: usize = 96;
@@ -58,16 +54,6 @@ impl Passing {
     }
 }
 
-/// A complete response that is not fully decoded.
-pub(super) struct Passed {
-    pub at: Time,
-    pub lane: Lane,
-    pub id: StreamId,
-    /// Requests that were sent before the decoding, to be recorded after the response.
-    pub ahead: Vec<Transmitted>,
-    waiting: VecDeque<Vec<u8>>,
-}
-
 /// A request that was handed to its stream.
 pub(super) struct Transmitted {
     lane: Lane,
@@ -85,63 +71,68 @@ impl ClientWorker {
             && self.client.may_accept()
     }
 
-    /// Decides on a response. With `--nack` filters the store must hold it already.
-    pub(super) fn ruling(&self, message: &Message, into: &Ingest<'_>) -> Ruling {
-        let store: &Store = into.store;
+    /// Decides on a response, whose frame is flushed if there are `--nack` filters.
+    pub(super) fn ruling(&self, message: &Message, into: &mut FrameSink) -> Ruling {
         if self.settings.ack_policy == AckPolicy::Never {
             return Ruling::Hold;
         }
-        let newest = || store.rows().checked_sub(1).and_then(|row| store.row(row));
-        if !self.settings.refuse.is_empty()
-            && let Some(fact) = newest()
-        {
-            let refused = self.settings.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
-            if let Some((_, text)) = refused {
-                return Ruling::refuse(text.as_str());
-            }
+        if let Some(text) = self.refusal(into) {
+            return Ruling::refuse(text);
         }
         if self.settings.ack_policy == AckPolicy::Ask {
             return Ruling::Hold;
         }
-        let found = client::check(message, store.catalog()).or_else(|| {
+        let found = client::check(message, &into.catalog).or_else(|| {
             let validate = self.settings.ack_policy == AckPolicy::Validate;
-            validate.then(|| client::validated(message, store.catalog(), &self.settings.schema)).flatten()
+            validate.then(|| client::validated(message, &into.catalog, &self.settings.schema)).flatten()
         });
         found.map_or(Ruling::Accept, Ruling::refuse)
     }
 
-    /// Answers a complete response, if that is possible before decoding. Returns the rest of the
-    /// work.
-    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Ingest<'_>) -> Passed {
-        let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
-        let Some(passing) = self.passing.remove(&lane.0) else { return passed };
-        if passing
-            .preview
-            .finish()
-            .is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
-        {
-            let effects: Vec<Effect> = self.client.effects().collect();
-            for effect in effects {
-                if let Effect::Send { lane, bytes } = effect {
-                    passed.ahead.extend(self.transmit(lane, bytes));
+    /// Returns the text of the first `--nack` filter that matches the newest response.
+    fn refusal(&self, into: &mut FrameSink) -> Option<&str> {
+        if self.settings.refuse.is_empty() {
+            return None;
+        }
+        // Filters read facts.
+        into.hand_on();
+        if !into.journal().wait_until_analysed(ANALYSIS_TIME) {
+            return None;
+        }
+        let store = self.shared.store();
+        let newest = store.row(store.rows().checked_sub(1)?)?;
+        let refused = self.settings.refuse.iter().find(|(filter, _)| filter.message(&newest, &store));
+        refused.map(|(_, text)| text.as_str())
+    }
+
+    /// Handles a complete response: answers it before it is decoded, if that is possible.
+    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut FrameSink) {
+        let mut ahead = Vec::new();
+        if let Some(passing) = self.passing.remove(&lane.0) {
+            let plain = passing.preview.finish();
+            if plain.is_some_and(|plain| self.client.accept(lane, &plain, &into.catalog)) {
+                let effects: Vec<Effect> = self.client.effects().collect();
+                for effect in effects {
+                    if let Effect::Send { lane, bytes } = effect {
+                        ahead.extend(self.transmit(lane, bytes));
+                    }
                 }
             }
+            self.take_in(id, passing.waiting, into);
         }
-        passed.waiting = passing.waiting;
-        passed
+        self.response(at, lane, id, ahead, into);
     }
 
-    /// Decodes a part of a complete response. Returns whether all of it is decoded.
-    pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Ingest<'_>) -> bool {
-        let some = passed.waiting.len().min(PIECES_PER_LOCK);
-        let some = passed.waiting.drain(..some).collect();
-        self.take_in(passed.id, some, into);
-        passed.waiting.is_empty()
-    }
-
-    /// Handles a response that is fully decoded.
-    pub(super) fn response(&mut self, passed: Passed, into: &mut Ingest<'_>) {
-        let Passed { at, lane, id, ahead, .. } = passed;
+    /// Handles a decoded response. `ahead`: requests that were sent before the decoding, to be
+    /// recorded after the response.
+    fn response(
+        &mut self,
+        at: Time,
+        lane: Lane,
+        id: StreamId,
+        ahead: Vec<Transmitted>,
+        into: &mut FrameSink,
+    ) {
         let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
         // Only filters need the store: otherwise the answer goes out before the frame is flushed.
         if !self.settings.refuse.is_empty() {
@@ -151,36 +142,23 @@ impl ClientWorker {
             true => self.ruling(&message, into),
             false => Ruling::Accept,
         };
-        let catalog = into.store.catalog_mut();
-        self.client.handle_response(at, lane, message, ruling, catalog);
+        self.client.handle_response(at, lane, message, ruling, &mut into.catalog);
         let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
         self.flush(into);
         self.give_up(stuck, into);
     }
 
-    /// Decodes more of a large response. The store lock is free between the parts.
-    pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Ingest<'_>) -> Time {
-        if !self.take_in_some(&mut passed, into) {
-            let at = passed.at;
-            self.passed = Some(passed);
-            return at;
-        }
-        self.response(passed, into);
-        self.effects(into);
-        self.timeout(into)
-    }
-
     /// Decodes the received part of a response that will not be completed.
-    pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Ingest<'_>) {
+    pub(super) fn let_pass(&mut self, lane: Lane, into: &mut FrameSink) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
         if let Some(id) = self.open.get(&lane.0).copied() {
             self.take_in(id, passing.waiting, into);
         }
     }
 
-    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut Ingest<'_>) {
+    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut FrameSink) {
         for bytes in pieces {
-            self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+            self.assembler.data(id, Dir::Resp, &bytes, &mut into.catalog);
         }
     }
 
@@ -193,10 +171,10 @@ impl ClientWorker {
     }
 
     /// Records a request that was sent. Returns the lane if its server no longer reads.
-    pub(super) fn note(&mut self, request: Transmitted, into: &mut Ingest<'_>) -> Option<Lane> {
+    pub(super) fn note(&mut self, request: Transmitted, into: &mut FrameSink) -> Option<Lane> {
         let Transmitted { lane, id, at, bytes, sent } = request;
         if sent == RequestOutcome::Queued {
-            self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
+            self.assembler.data(id, Dir::Req, &bytes, &mut into.catalog);
             self.message(at, id, Dir::Req, into);
         }
         (sent == RequestOutcome::Stuck).then_some(lane)

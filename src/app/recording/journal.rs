@@ -24,6 +24,8 @@ pub(crate) struct Journal {
     spool: Option<Arc<Spool>>,
     state: Mutex<JournalState>,
     wake: Condvar,
+    /// A part was analysed.
+    progress: Condvar,
 }
 
 #[derive(Default)]
@@ -40,6 +42,10 @@ struct JournalState {
     end: Option<Time>,
     /// The rest is not analysed any more.
     is_abandoned: bool,
+    /// A part is taken and not analysed yet.
+    is_taken: bool,
+    /// The writer waits for events, and all frames before are in the journal.
+    is_writer_idle: bool,
 }
 
 struct QueuedPart {
@@ -69,7 +75,7 @@ pub(crate) enum NextPart {
 impl Journal {
     /// Creates a journal with `limit` bytes of memory.
     pub(crate) fn new(limit: usize, spool: Option<Arc<Spool>>) -> Journal {
-        Journal { limit, spool, state: Mutex::default(), wake: Condvar::new() }
+        Journal { limit, spool, state: Mutex::default(), wake: Condvar::new(), progress: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
@@ -87,6 +93,7 @@ impl Journal {
     pub(crate) fn abandon(&self) {
         self.lock().is_abandoned = true;
         self.wake.notify_one();
+        self.progress.notify_all();
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -132,6 +139,7 @@ impl Journal {
             }
             if let Some(QueuedPart { records, begins_segment }) = state.parts.pop_front() {
                 state.segments -= usize::from(begins_segment);
+                state.is_taken = true;
                 let records = match records {
                     QueuedRecords::Memory(records) => {
                         state.in_memory -= records.len();
@@ -154,6 +162,46 @@ impl Journal {
             };
             state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Says that the part that was taken last is analysed.
+    pub(crate) fn finish_part(&self) {
+        self.lock().is_taken = false;
+        self.progress.notify_all();
+    }
+
+    /// Waits until everything so far is analysed, for `timeout` at most. Returns whether it is.
+    pub(crate) fn wait_until_analysed(&self, timeout: Duration) -> bool {
+        self.wait_while(timeout, |state| state.is_taken || !state.parts.is_empty())
+    }
+
+    /// Waits until records have room in memory again, for `timeout` at most. Returns whether they
+    /// have.
+    pub(crate) fn wait_for_room(&self, timeout: Duration) -> bool {
+        self.wait_while(timeout, |state| state.in_memory > self.limit)
+    }
+
+    /// Waits while the analysis works and `is_waiting`. Returns whether that has ended.
+    fn wait_while(&self, timeout: Duration, is_waiting: impl Fn(&JournalState) -> bool) -> bool {
+        let until = Instant::now() + timeout;
+        let mut state = self.lock();
+        while is_waiting(&state) && !state.is_abandoned {
+            let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+            else {
+                return false;
+            };
+            state = self.progress.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        !is_waiting(&state)
+    }
+
+    /// Says whether the writer waits for events, and all frames before are in the journal.
+    pub(crate) fn set_writer_idle(&self, is_idle: bool) {
+        self.lock().is_writer_idle = is_idle;
+    }
+
+    pub(crate) fn is_writer_idle(&self) -> bool {
+        self.lock().is_writer_idle
     }
 
     /// Reads records from the spool, and releases their room.
