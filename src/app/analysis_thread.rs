@@ -32,7 +32,7 @@ const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
 pub type Sink = Box<dyn FnMut(&Analysis, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
 
 /// Returns the time, unless something before it is not in the journal yet.
-pub(super) type JournalClock = Box<dyn Fn() -> Option<Time> + Send>;
+pub(super) type JournalClock = Arc<dyn Fn() -> Option<Time> + Send + Sync>;
 
 /// Reads the journal into the store.
 pub(super) struct AnalysisWorker {
@@ -72,7 +72,7 @@ impl AnalysisWorker {
                 }
                 NextPart::Nothing => {
                     self.journal.trim_spool();
-                    if let Some(now) = self.now_if_idle() {
+                    if let Some(now) = now_if_idle(&self.clock, &self.journal) {
                         self.batch(|_, _, _| now);
                     }
                 }
@@ -88,29 +88,22 @@ impl AnalysisWorker {
             self.shared.store().drop_old(|_| {});
         }
         self.reader.begin(records);
+        let (shared, journal, clock) = (self.shared.clone(), self.journal.clone(), self.clock.clone());
         let mut has_more = true;
-        while has_more && !self.journal.is_abandoned() {
-            // The clock stays at the last frame while others remain: an overdue answer may be among
-            // them.
-            let now = self.now_if_idle();
-            let shared = self.shared.clone();
+        while has_more && !journal.is_abandoned() {
             self.batch(|store, reader, frames| {
                 let begun = Instant::now();
                 let is_wanted = || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted();
                 let at;
                 (at, has_more) = read_some(reader, frames, store, is_wanted);
-                now.filter(|_| !has_more).unwrap_or(at)
+                // The clock stays at the last frame while others remain: an overdue answer may be
+                // among them.
+                if has_more { at } else { now_if_idle(&clock, &journal).unwrap_or(at) }
             });
         }
         if self.shared.store().is_full() {
             self.journal.want_segment();
         }
-    }
-
-    /// Returns the time, unless there are frames before it that are not read.
-    fn now_if_idle(&self) -> Option<Time> {
-        let now = (self.clock)()?;
-        self.journal.is_empty().then_some(now)
     }
 
     /// Changes the store with `fill`, which returns the time, then passes new rows to the sink.
@@ -131,6 +124,19 @@ impl AnalysisWorker {
         drop(store);
         self.shared.note_change();
     }
+}
+
+impl Drop for AnalysisWorker {
+    /// Nobody reads on, also after a panic.
+    fn drop(&mut self) {
+        self.journal.abandon();
+    }
+}
+
+/// Returns the time, unless something before it is not read from the journal yet.
+fn now_if_idle(clock: &JournalClock, journal: &Journal) -> Option<Time> {
+    let now = clock()?;
+    journal.is_empty().then_some(now)
 }
 
 /// Stores frames of a part, until [`MAX_LOCKED_BYTES`] bytes are stored or `stop`. Returns the time

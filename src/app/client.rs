@@ -319,8 +319,6 @@ impl ClientWorker {
             into.hand_on();
             into.flush_file(now);
             let journal = into.journal().clone();
-            // The server waits for a client whose analysis lags.
-            journal.wait_for_room(ANALYSIS_TIME);
             let due = self.client.due().map(|due| due.since(since(self.settings.start)));
             let wait = [due, into.due()].into_iter().flatten().fold(IDLE_INTERVAL, Duration::min);
             let (mut command, mut happened) = (None, None);
@@ -514,6 +512,8 @@ impl ClientWorker {
         self.client.handle_timeout(now, &mut into.catalog);
         self.effects(into);
         if std::mem::take(&mut self.changed) {
+            // Readers of the progress wait for the analysis of what is handed on.
+            into.hand_on();
             let text = |name: Option<Sym>| name.map(|name| into.catalog.text(name).to_owned());
             let unanswered: Vec<_> = self.client.unanswered();
             let mut progress = lock(&self.progress);

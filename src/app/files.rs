@@ -29,9 +29,6 @@ use folder::{FileChange, Folder};
 /// How often files are checked. A changed file must have been stable for as long.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long the analysis may take before another file is read.
-const ROOM_TIME: Duration = Duration::from_secs(10);
-
 /// The files to watch and the settings of the run.
 pub struct Options {
     /// A file or a directory.
@@ -130,7 +127,6 @@ impl WatchWorker {
             };
             self.frames.drop_old(|_| {});
             self.frames.hand_on();
-            journal.wait_for_room(ROOM_TIME);
         }
         self.frames.flush_file(since(self.start));
         journal.set_writer_idle(true);

@@ -109,7 +109,7 @@ impl Live {
             let now = copies.now();
             copies.is_idle().then_some(now)
         };
-        let analysis = AnalysisWorker::new(shared.clone(), journal.clone(), Box::new(clock), sink);
+        let analysis = AnalysisWorker::new(shared.clone(), journal.clone(), Arc::new(clock), sink);
         if let Some(pending) = to_spool {
             std::thread::Builder::new()
                 .name("spool".into())
@@ -155,3 +155,6 @@ impl Live {
         self.shared
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,7 +103,6 @@ impl DecoderWorker {
             decoded.drain(..).for_each(|frame| frames.write(&frame));
             frames.drop_old(|used| pipeline.mark(used));
         }
-        frames.hand_on();
     }
 
     /// Decodes the oldest pending part.
@@ -124,6 +123,7 @@ impl DecoderWorker {
             };
             self.take(copies);
         }
+        self.frames.hand_on();
         self.frames.flush_file(self.pending.copies.now());
     }
 }

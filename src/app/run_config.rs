@@ -83,14 +83,14 @@ impl RunConfig {
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let shared = Arc::new(LiveState::new(store));
         let queue = (memory / QUEUE_DIVISOR).max(MIN_QUEUED_BYTES);
-        let journal = Arc::new(Journal::new(queue / JOURNAL_DIVISOR, None));
+        let journal = Arc::new(Journal::with_patient_writer(queue / JOURNAL_DIVISOR));
         let frames = FrameSink::new(new_catalog(), recorder, journal.clone(), shared.clone(), decoder_bytes);
         let writer = journal.clone();
         let journal_clock = move || {
             let now = since(start);
             writer.is_writer_idle().then_some(now)
         };
-        let worker = AnalysisWorker::new(shared.clone(), journal.clone(), Box::new(journal_clock), sink);
+        let worker = AnalysisWorker::new(shared.clone(), journal.clone(), Arc::new(journal_clock), sink);
         let thread = RunningThread::start("analysis", move || worker.run()).map_err(StartError::Thread)?;
         let analysis = RunningAnalysis { journal, thread: Some(thread) };
         Ok(StartedRun { frames, shared, analysis, recording, clock, start, redactor })

@@ -16,12 +16,17 @@ use super::spool::Spool;
 /// One part in this many of the limit of copies is for records that are not analysed yet.
 pub(crate) const JOURNAL_DIVISOR: usize = 4;
 
+/// How long a writer waits for room.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
 /// The parts of a journal in order, in memory and beyond its limit in the spool.
 pub(crate) struct Journal {
-    /// Bytes of records in memory beyond which parts go to the spool. Without room there, memory
-    /// takes twice as much, and further parts are refused.
+    /// Bytes of records in memory beyond which parts go to the spool.
     limit: usize,
     spool: Option<Arc<Spool>>,
+    /// The writer waits for room. Otherwise, parts beyond [`JOURNAL_DIVISOR`] times the limit are
+    /// refused if the spool has no room.
+    has_patient_writer: bool,
     state: Mutex<JournalState>,
     wake: Condvar,
     /// A part was analysed.
@@ -73,9 +78,15 @@ pub(crate) enum NextPart {
 }
 
 impl Journal {
-    /// Creates a journal with `limit` bytes of memory.
+    /// Creates the journal of a tap, with `limit` bytes of memory. Its writer never waits.
     pub(crate) fn new(limit: usize, spool: Option<Arc<Spool>>) -> Journal {
-        Journal { limit, spool, state: Mutex::default(), wake: Condvar::new(), progress: Condvar::new() }
+        let (state, wake, progress) = (Mutex::default(), Condvar::new(), Condvar::new());
+        Journal { limit, spool, has_patient_writer: false, state, wake, progress }
+    }
+
+    /// Creates a journal with `limit` bytes of memory, whose writer waits for room.
+    pub(crate) fn with_patient_writer(limit: usize) -> Journal {
+        Journal { has_patient_writer: true, ..Journal::new(limit, None) }
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
@@ -143,6 +154,7 @@ impl Journal {
                 let records = match records {
                     QueuedRecords::Memory(records) => {
                         state.in_memory -= records.len();
+                        self.progress.notify_all();
                         records
                     }
                     QueuedRecords::Spooled(place) => {
@@ -173,12 +185,6 @@ impl Journal {
     /// Waits until everything so far is analysed, for `timeout` at most. Returns whether it is.
     pub(crate) fn wait_until_analysed(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, |state| state.is_taken || !state.parts.is_empty())
-    }
-
-    /// Waits until records have room in memory again, for `timeout` at most. Returns whether they
-    /// have.
-    pub(crate) fn wait_for_room(&self, timeout: Duration) -> bool {
-        self.wait_while(timeout, |state| state.in_memory > self.limit)
     }
 
     /// Waits while the analysis works and `is_waiting`. Returns whether that has ended.
@@ -218,7 +224,13 @@ impl Journal {
     fn push(&self, part: JournalPart) -> io::Result<()> {
         let JournalPart { records, begins_segment } = part;
         let len = records.len();
+        if self.has_patient_writer {
+            self.wait_while(MAX_WAIT, |state| state.in_memory > self.limit);
+        }
         let mut state = self.lock();
+        if state.is_abandoned {
+            return Ok(());
+        }
         if state.in_memory + len > self.limit && !state.parts.is_empty() {
             drop(state);
             let place = self.spool.as_ref().and_then(|spool| spool.put_records(&records));
@@ -230,7 +242,8 @@ impl Journal {
                 self.wake.notify_one();
                 return Ok(());
             }
-            if state.in_memory + len > 2 * self.limit && !state.parts.is_empty() {
+            let max = self.limit.saturating_mul(JOURNAL_DIVISOR);
+            if state.in_memory + len > max && !state.parts.is_empty() {
                 return Err(io::ErrorKind::StorageFull.into());
             }
         }
@@ -255,5 +268,88 @@ pub(crate) struct JournalInput(pub(crate) Arc<Journal>);
 impl PartSink for JournalInput {
     fn take(&mut self, part: JournalPart) -> io::Result<()> {
         self.0.push(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1000;
+    /// Bytes of a part.
+    const BYTES: usize = 400;
+
+    fn part(n: u8, begins_segment: bool) -> JournalPart {
+        JournalPart { records: vec![n; BYTES], begins_segment }
+    }
+
+    /// Takes the next part. Returns its first byte, and whether it begins a segment.
+    fn next(journal: &Journal) -> Option<(u8, bool)> {
+        match journal.next(Duration::ZERO) {
+            NextPart::Part { records, begins_segment } => {
+                assert!(records.len() == BYTES && records.iter().all(|byte| *byte == records[0]));
+                Some((records[0], begins_segment))
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn parts_pass_the_spool_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 1 << 20).unwrap());
+        let journal = Journal::new(LIMIT, Some(spool));
+        for round in 0..3 {
+            (0..20).for_each(|n| journal.push(part(n, n == 0 && round == 0)).unwrap());
+            assert_eq!(journal.backlog(), 20 * BYTES as u64);
+            let taken: Vec<_> = std::iter::from_fn(|| next(&journal)).collect();
+            assert_eq!(taken, (0..20).map(|n| (n, n == 0 && round == 0)).collect::<Vec<_>>());
+            assert_eq!((journal.backlog(), journal.is_empty()), (0, true));
+        }
+    }
+
+    #[test]
+    fn parts_beyond_memory_and_spool_are_refused() {
+        let journal = Journal::new(LIMIT, None);
+        let refused = (0..20).filter(|n| journal.push(part(*n, false)).is_err()).count();
+        assert_eq!(refused, 20 - JOURNAL_DIVISOR * LIMIT / BYTES);
+        assert_eq!(next(&journal), Some((0, false)));
+        assert!(journal.push(part(20, true)).is_ok(), "there is room again");
+        journal.abandon();
+        assert!(journal.push(part(21, false)).is_ok(), "nobody reads on");
+        assert!(journal.backlog() < 5000);
+    }
+
+    #[test]
+    fn segments_begin_when_the_reader_wants_one_or_lags() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::create(folder.path(), 1 << 20).unwrap());
+        let journal = Journal::new(LIMIT, Some(spool));
+        assert!(!journal.should_begin_segment(5000, 1000), "the reader keeps pace");
+        journal.want_segment();
+        assert!(journal.should_begin_segment(0, 1000));
+        journal.push(part(0, true)).unwrap();
+        assert!(!journal.should_begin_segment(0, 1000));
+        journal.want_segment();
+        assert!(!journal.should_begin_segment(0, 1000), "a segment waits");
+        (1..10).for_each(|n| journal.push(part(n, false)).unwrap());
+        assert!(journal.should_begin_segment(5000, 1000), "the reader lags");
+        assert!(!journal.should_begin_segment(500, 1000));
+    }
+
+    #[test]
+    fn patient_writers_wait_for_room() {
+        let journal = Journal::with_patient_writer(LIMIT);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..50).for_each(|n| journal.push(part(n, false)).unwrap()));
+            for n in 0..50 {
+                let NextPart::Part { records, .. } = journal.next(Duration::from_secs(60)) else {
+                    panic!("no part {n}");
+                };
+                assert!(records[0] == n && journal.backlog() <= (LIMIT + BYTES) as u64);
+                journal.finish_part();
+            }
+        });
+        assert!(journal.wait_until_analysed(Duration::ZERO));
     }
 }

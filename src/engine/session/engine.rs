@@ -397,7 +397,9 @@ impl Engine {
         if !specials.structured {
             let len = catalog.strings().len();
             let mut new = (specials.names..len).filter_map(|sym| u32::try_from(sym).ok());
-            specials.structured = new.any(|sym| xdstp::is_structured(catalog.text(Sym(sym))));
+            // Contents refer to names that no message has had yet.
+            specials.structured =
+                catalog.mentions_structured() || new.any(|sym| xdstp::is_structured(catalog.text(Sym(sym))));
             specials.names = len;
         }
     }

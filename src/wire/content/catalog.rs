@@ -57,6 +57,8 @@ pub struct Catalog {
     pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
     /// Names that messages have had so far and that may have several spellings.
     pub(super) spelled: HashSet<Sym, DenseHash>,
+    /// A content so far mentions a structured name.
+    pub(super) mentions_structured: bool,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
     /// Derived from the seed once; a seeded hash would derive it for each resource.
@@ -106,6 +108,7 @@ impl Catalog {
             unreadable: HashSet::default(),
             spellings: HashMap::default(),
             spelled: HashSet::default(),
+            mentions_structured: false,
             redact,
             seed,
             secret: secret(seed),
@@ -489,6 +492,7 @@ impl Catalog {
             _ => body.len(),
         };
         self.bodies.put(body);
+        self.search_structured(body);
         self.restore(Blob {
             hash,
             size: size as u32,
@@ -508,6 +512,7 @@ impl Catalog {
     /// Adds a blob and its body, for readers of journals.
     pub fn restore_with_body(&mut self, blob: Blob, body: &[u8]) -> BlobId {
         self.bodies.put(body);
+        self.search_structured(body);
         self.restore(blob)
     }
 

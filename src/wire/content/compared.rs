@@ -24,8 +24,10 @@ impl Catalog {
         self.caches_read = bytes > 0;
     }
 
-    /// Caches the payload of a blob that was just read from a recording, if payloads are compared.
+    /// Notes the payload of a blob that was just read from a recording: caches it if payloads are
+    /// compared.
     pub fn note_read(&mut self, payload: BlobId, body: &[u8]) {
+        self.search_structured(body);
         if self.caches_read {
             self.recent.put(payload.0, body);
         }

@@ -1,5 +1,7 @@
 //! Names of resources, which may occur in several spellings.
 
+use memchr::memmem;
+
 use super::{Blob, BlobForm, Catalog};
 use crate::event::Sym;
 
@@ -22,6 +24,16 @@ impl Catalog {
     /// Whether any name occurs in several spellings.
     pub fn has_spellings(&self) -> bool {
         !self.spellings.is_empty()
+    }
+
+    /// Searches a new content for structured names.
+    pub(super) fn search_structured(&mut self, body: &[u8]) {
+        self.mentions_structured = self.mentions_structured || memmem::find(body, b"xdstp:").is_some();
+    }
+
+    /// Whether any content so far mentions a structured name.
+    pub fn mentions_structured(&self) -> bool {
+        self.mentions_structured
     }
 
     /// Returns the first spelling of a name, which stands for all of its spellings.

@@ -169,8 +169,8 @@ fn copy_rows() -> [[String; 3]; 6] {
         row(
             "decoded messages in memory that are not analysed",
             format!("{} of the row above", part(JOURNAL_DIVISOR)),
-            "messages go to the spool; beyond the spool and twice that memory they are counted as a gap in \
-             the view, and stay in the session file",
+            "messages go to the spool; beyond the spool and four times that memory they are counted as a \
+             gap in the view, and stay in the session file",
         ),
         row(
             "body of a REST poll",

@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use xdscope::app::recording::recording_file;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
-use xdscope::net::tap::Tls;
+use xdscope::net::tap::{self, CopyQueue, Tls};
 use xdscope::net::transport::Address;
 use xdscope_engine::session::TypeState;
 use xdscope_engine::store::{self, Store};
 use xdscope_schema::Schema;
+use xdscope_sources::observe::Pipeline;
 use xdscope_sources::open_recording;
+use xdscope_sources::record::{Header, Writer};
+use xdscope_wire::content::Catalog;
 use xdscope_wire::event::StreamId;
-use xdscope_wire::{FramePayload, GapCause};
+use xdscope_wire::{Frame, FramePayload, GapCause};
 
 use crate::support::raw_pair::Pair;
 use crate::support::tap::{Recording, Tap};
@@ -94,12 +97,17 @@ impl Stalled {
     }
 
     /// Sends pushes with their ACKs, each when the one before is recorded: two of them fill the
-    /// memory of a recorder that waits for a core.
+    /// memory of a decoder that waits for a core.
     fn push_recorded(&self, pair: &mut Pair, pushes: usize) {
+        self.push_recorded_after(pair, 1, pushes);
+    }
+
+    /// Sends pushes like [`Stalled::push_recorded`], after `before` messages.
+    fn push_recorded_after(&self, pair: &mut Pair, before: usize, pushes: usize) {
         for push in 1..=pushes {
             pair.push(PUSH.0, PUSH.1);
             pair.ack();
-            self.wait_for_recorded(1 + 2 * push);
+            self.wait_for_recorded(before + 2 * push);
         }
     }
 
@@ -155,7 +163,7 @@ fn stops_while_the_analysis_is_stuck() {
 }
 
 #[test]
-fn follows_the_stream_again_after_dropped_messages() {
+fn view_counts_messages_that_have_no_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let tap = Stalled::start(folder.path(), limits(None));
     let mut pair = tap.open();
@@ -163,31 +171,105 @@ fn follows_the_stream_again_after_dropped_messages() {
     pair.ack();
     tap.wait_for_version(1);
     let held = tap.gate();
-    for _ in 0..6 {
-        pair.push(PUSH.0, PUSH.1);
-        pair.ack();
-    }
+    tap.push_recorded_after(&mut pair, 3, 6);
     drop(held);
-    // The relay forwards a chunk before it copies it, so that the backlog may end too early.
-    let seen_or_counted = |count: u64| {
-        wait_for_analysis("every message", || {
-            tap.see(|store| (store.messages() + store.gaps() >= count).then_some(()))
-        });
-    };
-    seen_or_counted(1 + 7 * 2);
+    wait_for_analysis("every message", || {
+        tap.see(|store| (store.messages() + store.gaps() >= 1 + 7 * 2).then_some(()))
+    });
     let lost = tap.see(|store| store.gaps());
-    assert!((1..6).contains(&lost), "{lost} pushes did not fit");
+    assert!((1..12).contains(&lost), "{lost} messages did not fit");
     let version = pair.push(PUSH.0, PUSH.1);
     pair.ack();
     tap.wait_for_version(version);
     tap.see(|store| {
         assert_eq!(store.gaps(), lost, "later messages are whole");
         assert_eq!(store.messages() + lost, 1 + 8 * 2, "each message is seen or counted");
-        assert_eq!(store.streams().len(), 1, "the connection is not opaque");
         assert_eq!(store.states()[0].resources, u64::from(PUSH.0), "the state is known again");
     });
     drop(pair);
     let (file, _) = tap.running.stop().expect("a recording");
+    assert_eq!(Recording { file: file.clone() }.messages().len(), 1 + 8 * 2, "the recording has all of them");
+    let frames = open_recording(&file).expect("a recording").frames;
+    assert!(!frames.iter().any(|frame| matches!(frame.what, FramePayload::Gap { .. })));
+}
+
+/// The decoder of a tap that has no other threads, and decodes only when asked.
+struct LateDecoder {
+    copies: Arc<CopyQueue>,
+    pipeline: Pipeline,
+    store: Store,
+    writer: Writer,
+    frames: Vec<Frame>,
+}
+
+impl LateDecoder {
+    fn new(copies: Arc<CopyQueue>, file: &Path) -> LateDecoder {
+        let header = Header { clock: copies.clock(), ..Header::default() };
+        let file = std::fs::File::create_new(file).expect("a file");
+        let writer = Writer::in_file(file, header).expect("a recording");
+        let store = Store::new(Catalog::in_memory(), copies.clock(), store::Options::default());
+        LateDecoder { copies, pipeline: Pipeline::new(|_, _| None), store, writer, frames: Vec::new() }
+    }
+
+    /// Decodes copies until the store has seen or counted `count` messages.
+    fn decode(&mut self, count: u64) {
+        wait_for("every message", || {
+            let mut copies = Vec::new();
+            self.copies.drain(&mut copies, Duration::from_millis(10));
+            for copy in copies {
+                self.copies.decoded(copy.event.memory());
+                self.pipeline.handle(copy, self.store.catalog_mut(), &mut self.frames);
+                for frame in self.frames.drain(..) {
+                    self.writer.write(&frame, self.store.catalog()).expect("a written frame");
+                    self.store.handle(frame);
+                }
+            }
+            (self.store.messages() + self.store.gaps() >= count).then_some(())
+        });
+    }
+}
+
+#[test]
+fn follows_the_stream_again_after_dropped_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("late.xdsrec");
+    let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = |text: &str| text.parse::<Address>().expect("an address");
+    let upstream = plane.local_addr().expect("an address").to_string();
+    let tap = tap::Tap::start(tap::Config {
+        maps: vec![(address("127.0.0.1:0"), address(&upstream))],
+        queue: Some(2 << 20),
+        connect_timeout: PATIENCE,
+        tls: Tls::default(),
+        changes: None,
+        arms: None,
+    });
+    let tap = tap.expect("a tap");
+    let mut decoder = LateDecoder::new(tap.copies.clone().expect("copies"), &file);
+    let listening: SocketAddr = tap.listening[0].to_string().parse().expect("an address");
+    let mut pair = Pair::open(listening, &plane);
+    pair.push(PUSH.0, PUSH.1);
+    pair.ack();
+    decoder.decode(1 + 2);
+    for _ in 0..6 {
+        pair.push(PUSH.0, PUSH.1);
+        pair.ack();
+    }
+    decoder.decode(1 + 7 * 2);
+    let lost = decoder.store.gaps();
+    assert!((1..6).contains(&lost), "{lost} pushes did not fit");
+    let version = pair.push(PUSH.0, PUSH.1);
+    pair.ack();
+    decoder.decode(1 + 8 * 2);
+    let LateDecoder { store, writer, .. } = decoder;
+    assert_eq!(store.gaps(), lost, "later messages are whole");
+    assert_eq!(store.messages() + lost, 1 + 8 * 2, "each message is seen or counted");
+    assert_eq!(store.streams().len(), 1, "the connection is not opaque");
+    let state = &store.states()[0];
+    assert_eq!(state.in_force.as_deref(), Some(version.to_string().as_str()));
+    assert_eq!(state.resources, u64::from(PUSH.0), "the state is known again");
+    drop(pair);
+    writer.finish().expect("a complete recording");
     let (mut messages, mut bytes) = (0, 0);
     for frame in open_recording(&file).expect("a recording").frames {
         if let FramePayload::Gap { messages: some, bytes: size, cause, .. } = frame.what {
