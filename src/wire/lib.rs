@@ -4,8 +4,8 @@
 //! [`http1`]), gRPC framing, the four discovery messages ([`discovery`]), the syntax of `xdstp`
 //! names ([`xdstp`]), the catalog that stores each content once ([`content`]), ids and times
 //! ([`event`]), and helpers for texts ([`text`]). Observers are fed the bytes that passed on a
-//! connection and report the messages in them; original bytes are kept. Only [`h2::Rewrite`] and
-//! [`h2::Splicer`] change what passes.
+//! connection and report the messages in them; original bytes are kept. Only
+//! [`h2::HeaderSplicer`] and [`h2::Splicer`] change what passes.
 //!
 //! The crate must not touch descriptors, files, sockets, clocks, threads and async code: the
 //! caller hands in bytes and times.

@@ -22,7 +22,7 @@ use crate::net::transport::answer;
 use xdscope_sources::observe::{ConnId, ConnectStep, TapEvent};
 use xdscope_wire::Secured;
 use xdscope_wire::event::{Dir, Side};
-use xdscope_wire::h2::{Rewrite, Unchanged};
+use xdscope_wire::h2::{HeaderSplicer, SpliceError};
 
 /// Relays between a client and its upstream until either is gone.
 ///
@@ -45,14 +45,14 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         phase: phase.clone(),
         early: early.clone(),
         http1_line: None,
-        rewrite: None,
+        headers: None,
         lane: Lane::new(conn, dir),
         chunks: 0,
     };
     let armed = shared.armed.clone().filter(|armed| armed.is_active());
-    let rewrite = shared.changes.clone().filter(|_| armed.is_none());
-    let rewrite = rewrite.map(|changes| Box::new(Rewrite::new(changes)));
-    let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
+    let changes = shared.changes.clone().filter(|_| armed.is_none());
+    let headers = changes.map(|changes| Box::new(HeaderSplicer::new(changes)));
+    let mut requests = Pump { headers, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = match &armed {
         Some(armed) => Box::pin(armed::run(&mut requests, &mut responses, armed)).await,
@@ -131,7 +131,7 @@ const CLOSED_BY_HAND: &str = "closed by hand in xdscope: the client is to connec
 
 /// Returns whether the error says that headers cannot be changed.
 fn is_unchanged(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Unchanged>())
+    error.get_ref().is_some_and(|inner| inner.is::<SpliceError>())
 }
 
 /// Explains a server that sent nothing, or something other than HTTP/2. A guess at times.
@@ -221,8 +221,8 @@ pub(super) struct Pump {
     early: Arc<EarlyBytes>,
     /// The first line of a response in HTTP/1 to a client that speaks HTTP/2.
     http1_line: Option<String>,
-    /// The rewriter of request headers.
-    rewrite: Option<Box<Rewrite>>,
+    /// Changes the headers of requests.
+    headers: Option<Box<HeaderSplicer>>,
     lane: Lane,
     /// Number of chunks that were sent on.
     chunks: u32,
@@ -241,11 +241,11 @@ impl Pump {
             if bytes.is_empty() {
                 break;
             }
-            let Some(rewrite) = &mut self.rewrite else {
+            let Some(headers) = &mut self.headers else {
                 self.pass(bytes).await.map_err(|error| (writing, error))?;
                 continue;
             };
-            let parts = rewrite.push(&bytes);
+            let parts = headers.push(bytes);
             for part in parts.map_err(|error| (reading, io::Error::new(io::ErrorKind::InvalidData, error)))? {
                 self.pass(part).await.map_err(|error| (writing, error))?;
             }

@@ -4,22 +4,22 @@
 //! writes or delays anything. A connection that cannot be followed becomes opaque, with the reason;
 //! the traffic is not affected. The limits are far above what peers accept.
 
+mod changes;
 mod error;
 mod event;
 mod frames;
 pub(crate) mod headers;
 mod literal;
 mod reset;
-mod rewrite;
 mod skim;
 mod splice;
 
+pub use changes::Changes;
 pub use event::Event;
 pub use headers::{Head, Trailers};
 pub use reset::{go_away_code, go_away_words, reset_words};
-pub use rewrite::{Changes, Rewrite, Unchanged};
 pub use skim::{SkimmedPart, Skimmer};
-pub use splice::{SpliceError, SpliceEvent, SplicedMessage, Splicer};
+pub use splice::{HeaderSplicer, SpliceError, SpliceEvent, SplicedMessage, Splicer};
 
 use crate::UnpackBudget;
 use std::collections::BTreeMap;

@@ -6,8 +6,13 @@ use loona_hpack::Decoder;
 use super::super::frames::FrameHead;
 use super::super::headers::decoder;
 use super::super::literal::{HeaderField, block_frames, put_literals, size_updates};
-use super::super::rewrite::{MAX_BLOCK_BYTES, MAX_FIELDS};
-use super::super::{Changes, END_HEADERS, END_STREAM, HEADERS, PRIORITY, unpadded};
+use super::super::{CONTINUATION, Changes, END_HEADERS, END_STREAM, HEADERS, PRIORITY, unpadded};
+
+/// Longest header block, compressed and with padding, in bytes. Servers accept less.
+pub(super) const MAX_BLOCK_BYTES: usize = 64 << 10;
+
+/// Longest header block, decompressed, in bytes.
+const MAX_FIELDS_BYTES: usize = 256 << 10;
 
 /// The header blocks of one direction.
 ///
@@ -29,6 +34,7 @@ struct OpenBlock {
     flags: u8,
     priority: Vec<u8>,
     block: Vec<u8>,
+    /// The frames as they arrived. Empty if the block had one frame, or is encoded anew.
     raw: Vec<u8>,
 }
 
@@ -39,7 +45,7 @@ pub(super) struct ReadBlock {
     pub(super) flags: u8,
     priority: Vec<u8>,
     pub(super) fields: Vec<HeaderField>,
-    /// The frames as they arrived, if the block had several frames.
+    /// The frames as they arrived, if the block had several frames and keeps its bytes.
     raw: Option<Bytes>,
 }
 
@@ -70,8 +76,20 @@ impl Blocks {
         Blocks { decoder: decoder(), open: None, is_recoding, size_updates: Vec::new(), changes }
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
+    /// Returns whether the frame with this head is part of a header block.
+    pub(super) fn includes(&self, head: FrameHead) -> Result<bool, &'static str> {
+        let (block, raw) = match (&self.open, head.kind) {
+            (None, HEADERS) => (0, 0),
+            (Some(open), CONTINUATION) if open.stream == head.stream => (open.block.len(), open.raw.len()),
+            (Some(_), _) => return Err("interrupts a header block by another frame"),
+            (None, CONTINUATION) => return Err("continues a header block that never began"),
+            _ => return Ok(false),
+        };
+        // A block may come in many frames without any bytes of it.
+        if block + head.len > MAX_BLOCK_BYTES || raw + head.len > 2 * MAX_BLOCK_BYTES {
+            return Err("sends a header block of more than 64 KiB");
+        }
+        Ok(true)
     }
 
     /// Returns the memory of an incomplete header block, in bytes.
@@ -79,38 +97,34 @@ impl Blocks {
         self.open.as_ref().map_or(0, |open| open.block.capacity() + open.raw.capacity())
     }
 
-    /// Reads a frame of a header block. Returns the block once it is complete.
+    /// Reads a frame that is part of a header block. Returns the block once it is complete.
     pub(super) fn read(&mut self, head: FrameHead, frame: &[u8]) -> Result<Option<ReadBlock>, &'static str> {
         let payload = &frame[9..];
         let mut open = match self.open.take() {
-            Some(open) if open.stream != head.stream => return Err("interrupted a header block"),
             Some(mut open) => {
                 open.block.extend_from_slice(payload);
-                open.raw.extend_from_slice(frame);
+                if !open.raw.is_empty() {
+                    open.raw.extend_from_slice(frame);
+                }
                 open
             }
-            None if head.kind == HEADERS => {
+            None => {
                 let payload =
-                    unpadded(payload, head.flags).ok_or("sent HEADERS with more padding than frame")?;
+                    unpadded(payload, head.flags).ok_or("sends HEADERS with more padding than frame")?;
                 let len = if head.flags & PRIORITY != 0 { 5 } else { 0 };
-                let short = "sent HEADERS too short for its priority";
+                let short = "sends HEADERS too short for its priority";
                 let (priority, block) = payload.split_at_checked(len).ok_or(short)?;
                 let flags = head.flags & (END_STREAM | PRIORITY);
-                let is_whole = head.flags & END_HEADERS != 0;
+                let needs_raw = head.flags & END_HEADERS == 0 && !self.is_recoding;
                 OpenBlock {
                     stream: head.stream,
                     flags,
                     priority: priority.to_vec(),
                     block: block.to_vec(),
-                    raw: if is_whole { Vec::new() } else { frame.to_vec() },
+                    raw: if needs_raw { frame.to_vec() } else { Vec::new() },
                 }
             }
-            None => return Err("continued a header block that never began"),
         };
-        // A block may come in many frames without any bytes of it.
-        if open.block.len() > MAX_BLOCK_BYTES || open.raw.len() > 2 * MAX_BLOCK_BYTES {
-            return Err("sent a header block of more than 64 KiB");
-        }
         if head.flags & END_HEADERS == 0 {
             self.open = Some(open);
             return Ok(None);
@@ -130,13 +144,13 @@ impl Blocks {
         let decoded = self.decoder.decode_with_cb(block, |name, value| {
             // One byte can stand for a whole table entry. RFC 9113 counts fields in this way.
             size += name.len() + value.len() + 32;
-            if size <= MAX_FIELDS {
+            if size <= MAX_FIELDS_BYTES {
                 fields.push((name.into_owned(), value.into_owned()));
             }
         });
-        decoded.map_err(|_| "sent a header block that is not HPACK")?;
-        if size > MAX_FIELDS {
-            return Err("sent headers of more than 256 KiB");
+        decoded.map_err(|_| "sends a header block that is not HPACK")?;
+        if size > MAX_FIELDS_BYTES {
+            return Err("sends headers of more than 256 KiB");
         }
         Ok(fields)
     }

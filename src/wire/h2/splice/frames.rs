@@ -51,6 +51,12 @@ impl Splicer {
     fn block_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
         match self.halves[index(dir)].blocks.read(head, frame)? {
             None => Ok(Verdict::Taken),
+            Some(mut block) if self.only_headers => {
+                let half = &mut self.halves[index(dir)];
+                let frames = half.blocks.encode(&mut block);
+                half.push_part(frames);
+                Ok(Verdict::Taken)
+            }
             Some(block) => Ok(self.block(dir, block, frame)),
         }
     }
@@ -200,7 +206,7 @@ impl Splicer {
     }
 
     fn window_update(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
-        let size = frame[9..].try_into().map_err(|_| "sent a WINDOW_UPDATE of a wrong length")?;
+        let size = frame[9..].try_into().map_err(|_| "sends a WINDOW_UPDATE of a wrong length")?;
         let size = u32::from_be_bytes(size) & 0x7fff_ffff;
         let towards = dir.opposite();
         if head.stream == 0 {
@@ -255,7 +261,7 @@ impl Splicer {
         undecided.hold(dir, head, frame);
         if dir == Dir::Req {
             let payload =
-                unpadded(&frame[9..], head.flags).ok_or("sent DATA with more padding than frame")?;
+                unpadded(&frame[9..], head.flags).ok_or("sends DATA with more padding than frame")?;
             let mut payload = payload;
             let first = undecided.first.next(&mut payload, self.max_message_bytes);
             let encoding = undecided.encodings[index(dir)].clone();
@@ -282,7 +288,7 @@ impl Splicer {
     ) -> Result<(), &'static str> {
         self.halves[index(dir)].credit += head.len as u32;
         let payload = frame.slice(9..);
-        let bytes = unpadded(&payload, head.flags).ok_or("sent DATA with more padding than frame")?;
+        let bytes = unpadded(&payload, head.flags).ok_or("sends DATA with more padding than frame")?;
         self.data(dir, head.stream, bytes, head.len);
         if head.flags & END_STREAM != 0 {
             self.data_ended(dir, head.stream);
@@ -320,12 +326,12 @@ impl Splicer {
         let (stream, before) = (frame.head.stream, frame.left);
         let mut part = Bytes::new();
         match frame.pad {
-            None if frame.left == 0 => return Err("sent padded DATA without a padding length"),
+            None if frame.left == 0 => return Err("sends padded DATA without a padding length"),
             None => {
                 let pad = usize::from(half.take(1)[0]);
                 frame.left -= 1;
                 if pad > frame.left {
-                    return Err("sent DATA with more padding than frame");
+                    return Err("sends DATA with more padding than frame");
                 }
                 frame.pad = Some(pad);
             }

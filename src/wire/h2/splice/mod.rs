@@ -41,6 +41,12 @@
 //! - After the splicer has ended a stream, frames of that stream are left out. DATA is credited to
 //!   its sender, and header blocks are still decoded.
 //!
+//! # Connections that are not armed
+//!
+//! A [`HeaderSplicer`] changes the headers of requests with the same state machine. The state
+//! machine then lets every frame pass that belongs to no header block, knows no stream, and counts
+//! no window.
+//!
 //! # Connections that end
 //!
 //! Input that cannot be followed, such as a damaged frame or a server push, ends the connection
@@ -50,6 +56,7 @@ mod armed;
 mod blocks;
 mod frames;
 mod half;
+mod header_splicer;
 mod stream;
 mod table;
 mod windows;
@@ -60,11 +67,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::frames::FrameHead;
-use super::rewrite::MAX_BLOCK_BYTES;
-use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
+use super::{Changes, DATA, Head, PADDED, PREFACE, PUSH_PROMISE, index, sender};
 use crate::event::{Dir, Side};
-use blocks::Blocks;
+use blocks::{Blocks, MAX_BLOCK_BYTES};
 use half::{DataFrame, Half, ParseState};
+pub use header_splicer::HeaderSplicer;
 use stream::{HELD_FRAME_BYTES, StreamState};
 use table::StreamTable;
 
@@ -176,6 +183,8 @@ pub struct Splicer {
     /// Parts of the input that were read since the last pause.
     steps: usize,
     max_message_bytes: usize,
+    /// Only header blocks are read: see [`HeaderSplicer`].
+    only_headers: bool,
 }
 
 impl Splicer {
@@ -194,6 +203,7 @@ impl Splicer {
             events: VecDeque::new(),
             steps: 0,
             max_message_bytes,
+            only_headers: false,
         }
     }
 
@@ -357,7 +367,7 @@ impl Splicer {
                 }
             }
             Route::Whole if head.kind != DATA && head.len > MAX_WHOLE_BYTES => {
-                return Err("sent a frame that is too long");
+                return Err("sends a frame that is too long");
             }
             Route::Whole => {
                 let half = &mut self.halves[index(dir)];
@@ -395,10 +405,13 @@ impl Splicer {
     /// Decides how to read a frame.
     fn route(&mut self, dir: Dir, head: FrameHead) -> Result<Route, &'static str> {
         let half = &mut self.halves[index(dir)];
-        if half.blocks.is_open() != (head.kind == CONTINUATION) {
-            return Err("interrupted a header block");
+        if half.blocks.includes(head)? {
+            return Ok(Route::Whole);
         }
         Ok(match head.kind {
+            PUSH_PROMISE if dir == Dir::Req => return Err("announces a push, which only servers may"),
+            PUSH_PROMISE => return Err("announces a push, which armed taps do not support"),
+            _ if self.only_headers => Route::Pass,
             DATA => match self.streams.get(head.stream) {
                 None if half.can_pass(head.len) => Route::Pass,
                 None => Route::Whole,
@@ -414,13 +427,7 @@ impl Splicer {
                 }
                 Some(_) => Route::Data,
             },
-            super::PUSH_PROMISE => return Err("announced a push, which armed taps do not support"),
-            super::HEADERS
-            | CONTINUATION
-            | super::RST_STREAM
-            | super::SETTINGS
-            | super::GOAWAY
-            | super::WINDOW_UPDATE => Route::Whole,
+            super::RST_STREAM | super::SETTINGS | super::GOAWAY | super::WINDOW_UPDATE => Route::Whole,
             _ => Route::Pass,
         })
     }

@@ -25,7 +25,7 @@ impl StreamWindows {
     /// Adds the settings of a frame; `None` if they do not change the window.
     pub(super) fn announce(&mut self, window: Option<i64>) -> Result<(), &'static str> {
         if self.pending.len() >= MAX_PENDING {
-            return Err("sent more settings than its peer has acknowledged");
+            return Err("sends more settings than its peer has acknowledged");
         }
         let newest = self.pending.back().copied().unwrap_or(self.acknowledged);
         self.pending.push_back(window.unwrap_or(newest));

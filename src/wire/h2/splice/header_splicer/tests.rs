@@ -1,11 +1,16 @@
-use loona_hpack::Encoder;
 use loona_hpack::encoder::encode_integer;
+use loona_hpack::{Decoder, Encoder};
 use proptest::prelude::*;
 
 use super::*;
+use crate::h2::frames::FrameHead;
 use crate::h2::literal::MAX_FRAME_BYTES;
+use crate::h2::splice::blocks::MAX_BLOCK_BYTES;
 use crate::h2::tests::{block, frame};
-use crate::h2::{DATA, PADDED, PING};
+use crate::h2::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PREFACE, PRIORITY,
+    PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+};
 
 fn changes() -> Arc<Changes> {
     let headers = [("authorization", "Bearer ours"), ("x-tenant", "a"), ("x-tenant", "b")];
@@ -13,19 +18,19 @@ fn changes() -> Arc<Changes> {
     Arc::new(Changes { authority: Some("cp.mesh".into()), headers })
 }
 
-fn run(bytes: &[u8], cuts: &[usize]) -> Result<Vec<u8>, Unchanged> {
-    let mut rewrite = Rewrite::new(changes());
+fn run(bytes: &[u8], cuts: &[usize]) -> Result<Vec<u8>, SpliceError> {
+    let mut splicer = HeaderSplicer::new(changes());
     let (mut out, mut rest, mut cuts) = (Vec::new(), bytes, cuts.iter().cycle());
     while !rest.is_empty() {
         let (now, later) = rest.split_at(cuts.next().copied().unwrap_or(rest.len()).min(rest.len()));
-        rewrite.push(&Bytes::copy_from_slice(now))?.iter().for_each(|part| out.extend_from_slice(part));
+        splicer.push(Bytes::copy_from_slice(now))?.iter().for_each(|part| out.extend_from_slice(part));
         rest = later;
     }
     Ok(out)
 }
 
-/// Rewrites frames after a preface, and returns the frames that come out.
-fn frames(input: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unchanged> {
+/// Changes frames after a preface, and returns the frames that come out.
+fn frames(input: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SpliceError> {
     let out = run(&[PREFACE.to_vec(), input.concat()].concat(), &[])?;
     Ok(split(out.strip_prefix(PREFACE).expect("the preface")))
 }
@@ -52,7 +57,7 @@ fn read(block: &[u8]) -> Vec<(String, String)> {
     fields.into_iter().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// Rewrites frames that give one frame, and returns its flags and fields.
+/// Changes frames that give one frame, and returns its flags and fields.
 fn one(input: &[Vec<u8>]) -> (u8, Vec<(String, String)>) {
     let out = frames(input).expect("it can be changed");
     assert_eq!(out.len(), 1, "{out:?}");
@@ -98,10 +103,10 @@ fn adds_missing_authority_to_pseudo_headers() {
 #[test]
 fn keeps_client_authority_by_default() {
     let changes = Changes { authority: None, headers: texts(&[("x-tenant", "a")]) };
-    let mut rewrite = Rewrite::new(Arc::new(changes));
+    let mut splicer = HeaderSplicer::new(Arc::new(changes));
     let sent = block(&[(":method", "POST"), (":authority", "tap")]);
     let sent = [PREFACE, &frame(HEADERS, END_HEADERS, 1, &sent)].concat();
-    let out: Vec<u8> = rewrite.push(&sent.into()).expect("HTTP/2").concat();
+    let out: Vec<u8> = splicer.push(sent.into()).expect("HTTP/2").concat();
     let fields = read(&out[PREFACE.len() + 9..]);
     assert_eq!(fields, texts(&[(":method", "POST"), (":authority", "tap"), ("x-tenant", "a")]));
 }
@@ -198,10 +203,10 @@ fn keeps_binary_values() {
 
 #[test]
 fn passes_data_as_slices_of_input() {
-    let mut rewrite = Rewrite::new(changes());
-    rewrite.push(&Bytes::from_static(PREFACE)).expect("HTTP/2");
+    let mut splicer = HeaderSplicer::new(changes());
+    splicer.push(Bytes::from_static(PREFACE)).expect("HTTP/2");
     let data: Bytes = [frame(DATA, 0, 1, &[7; 100_000]), frame(PING, 0, 0, &[0; 8])].concat().into();
-    let out = rewrite.push(&data).expect("frames");
+    let out = splicer.push(data.clone()).expect("frames");
     assert_eq!(out.len(), 1, "all of it in one");
     assert_eq!((out[0].as_ptr(), out[0].len()), (data.as_ptr(), data.len()));
 }
@@ -212,6 +217,56 @@ fn passes_frame_head_that_arrives_in_two_chunks() {
     for step in 1..sent.len() {
         assert_eq!(run(&sent, &[step]).as_deref(), Ok(&sent[..]), "in steps of {step}");
     }
+}
+
+/// Frames that an armed connection would hold or refuse pass as they arrive: more DATA than any
+/// window allows, settings that nobody acknowledges, and frames of a wrong or large length.
+#[test]
+fn other_frames_pass_as_they_arrive() {
+    let settings: Vec<u8> = (0..2_000).flat_map(|_| frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 1])).collect();
+    let sent = [
+        PREFACE.to_vec(),
+        frame(DATA, 0, 1, &[7; 200_000]),
+        settings,
+        frame(SETTINGS, 0, 0, &[1; 200_000]),
+        frame(WINDOW_UPDATE, 0, 0, &[0; 3]),
+        frame(WINDOW_UPDATE, 0, 1, &[0xff; 4]),
+        frame(RST_STREAM, 0, 1, &[]),
+        frame(GOAWAY, 0, 0, &[0; 2]),
+        frame(DATA, PADDED, 3, &[200, 0]),
+        frame(77, 0xff, 9, &[3; 300]),
+    ];
+    let sent = sent.concat();
+    for step in [1, 7, 1_000, sent.len()] {
+        let mut splicer = HeaderSplicer::new(changes());
+        let (mut given, mut out) = (0, Vec::new());
+        for chunk in sent.chunks(step) {
+            given += chunk.len();
+            let parts = splicer.push(Bytes::copy_from_slice(chunk)).expect("frames");
+            parts.iter().for_each(|part| out.extend_from_slice(part));
+            assert!(given - out.len() < 9, "no more than an incomplete head is kept");
+        }
+        assert!(out == sent, "in steps of {step}");
+    }
+}
+
+#[test]
+fn headers_pass_before_any_other_frame() {
+    let mut splicer = HeaderSplicer::new(changes());
+    splicer.push(Bytes::from_static(PREFACE)).expect("HTTP/2");
+    let request = frame(HEADERS, END_HEADERS, 1, &block(&[(":method", "POST")]));
+    assert_eq!(splicer.push(request.into()).expect("a request").len(), 1);
+}
+
+#[test]
+fn incomplete_block_takes_its_own_bytes_only() {
+    let mut splicer = HeaderSplicer::new(changes());
+    let sent = [PREFACE.to_vec(), frame(HEADERS, 0, 1, &block(&[(":method", "POST")]))].concat();
+    splicer.push(sent.into()).expect("HTTP/2");
+    let before = splicer.0.memory();
+    let empty: Vec<u8> = (0..20_000).flat_map(|_| frame(CONTINUATION, 0, 1, &[])).collect();
+    splicer.push(empty.into()).expect("the block goes on");
+    assert_eq!(splicer.0.memory(), before);
 }
 
 #[test]
