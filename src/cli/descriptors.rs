@@ -69,9 +69,9 @@ fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cl
     for (_, blob) in catalog.blobs() {
         let xdscope_wire::content::BlobForm::Any { type_url, .. } = &blob.form else { continue };
         let url = catalog.text(*type_url);
-        match schema.message(url) {
-            Some(_) => known += 1,
-            None => *unknown.entry(url.to_owned()).or_default() += 1,
+        match schema.has_message(url) {
+            true => known += 1,
+            false => *unknown.entry(url.to_owned()).or_default() += 1,
         }
     }
     for (url, times) in &unknown {

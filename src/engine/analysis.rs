@@ -53,7 +53,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
     lint::Options {
         links: Some(Arc::new(links)),
         constraints: Some(Arc::new(constraints)),
-        types: Some(Arc::new(move |name: &str| types.message(name).is_some())),
+        types: Some(Arc::new(move |name: &str| types.has_message(name))),
         ..lint::Options::default()
     }
 }

@@ -142,7 +142,7 @@ mod tests {
 
     fn pair(random: &mut Random, name: &str) -> (Vec<u8>, Vec<u8>) {
         let schema = Schema::builtin();
-        let of = schema.message(name).expect("a type");
+        let of = schema.message_among_all(name).expect("a type");
         let first = random.message(&of, 3);
         let a = first.encode_to_vec();
         let mut b = a.clone();

@@ -1,11 +1,12 @@
 use std::borrow::Cow;
 
 use prost::Message;
-use prost_reflect::{DeserializeOptions, DynamicMessage};
+use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor};
 use serde_json::{Map, Value};
 
 use super::parse_error::without_values;
 use super::{Schema, message_name};
+use crate::pools::pool::Pool;
 
 /// A JSON value that is not a message of the wanted type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +36,8 @@ impl Schema {
     /// Returns an error if the type is unknown, or a field or value does not fit the type.
     pub fn encode(&self, name: &str, json: &Value) -> Result<Vec<u8>, EncodeError> {
         let name = message_name(name);
-        let descriptor = self.message(name).ok_or_else(|| EncodeError::UnknownType(name.to_owned()))?;
+        let descriptor =
+            self.message_of(name, json).ok_or_else(|| EncodeError::UnknownType(name.to_owned()))?;
         let json = with_empty_values(json);
         let message = DynamicMessage::deserialize(descriptor, &*json)
             .map_err(|error| EncodeError::Invalid(without_values(error)))?;
@@ -52,13 +54,34 @@ impl Schema {
             Ok(bytes) => return Ok(LenientEncoding { bytes, unknown_field: None }),
             Err(error) => error,
         };
-        let Some(descriptor) = self.message(message_name(name)) else { return Err(error) };
+        let Some(descriptor) = self.message_of(message_name(name), json) else { return Err(error) };
         let options = DeserializeOptions::new().deny_unknown_fields(false);
         let json = with_empty_values(json);
         match DynamicMessage::deserialize_with_options(descriptor, &*json, &options) {
             Ok(message) => Ok(LenientEncoding { bytes: message.encode_to_vec(), unknown_field: Some(error) }),
             Err(_) => Err(error),
         }
+    }
+
+    /// Returns the descriptor of a message, with the payloads of all `Any`s of its JSON in the pool.
+    fn message_of(&self, name: &str, json: &Value) -> Option<MessageDescriptor> {
+        let (pool, place) = self.find_message(name)?;
+        let mut places = vec![place];
+        add_payloads(pool, json, &mut places);
+        pool.descriptors.pool_with(&places).get_message_by_name(name)
+    }
+}
+
+/// Adds the indexes of the messages that the `Any`s of a JSON value name.
+fn add_payloads(pool: &Pool, json: &Value, places: &mut Vec<u32>) {
+    match json {
+        Value::Array(items) => items.iter().for_each(|item| add_payloads(pool, item, places)),
+        Value::Object(members) => {
+            let url = members.get("@type").and_then(Value::as_str);
+            places.extend(url.and_then(|url| pool.index_of(message_name(url))));
+            members.values().for_each(|member| add_payloads(pool, member, places));
+        }
+        _ => {}
     }
 }
 

@@ -188,8 +188,8 @@ impl Schema {
         let pools = self.user_pools.iter().chain([builtin::v3()]);
         for pool in pools {
             let found = resource.and_then(|name| pool.message(name));
-            let found =
-                found.or_else(|| pool.messages().iter().find(|message| message.name() == first).cloned());
+            let is_short = |name: &&str| name.rsplit('.').next() == Some(first);
+            let found = found.or_else(|| pool.message(pool.descriptors.names().find(is_short)?));
             if let Some(message) = found {
                 return Ok((pool, message, parts[1..].to_vec()));
             }
@@ -237,7 +237,7 @@ fn field_docs(pool: &Pool, field: &FieldDescriptor) -> FieldDocs {
         field_type: field_type(field),
         number: field.number(),
         oneof,
-        rules: rules(pool, field),
+        rules: rules(field),
         is_secret: pool.is_secret(field),
         is_deprecated: options.is_some_and(|options| options.deprecated()),
         comment: comment(field.full_name()),
@@ -263,8 +263,10 @@ fn comment(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the protoc-gen-validate constraints of a field, such as `duration.gt = 0s`.
-fn rules(pool: &Pool, field: &FieldDescriptor) -> Vec<String> {
-    let Some(extension) = pool.descriptors.get_extension_by_name("validate.rules") else { return Vec::new() };
+fn rules(field: &FieldDescriptor) -> Vec<String> {
+    let Some(extension) = field.parent_pool().get_extension_by_name("validate.rules") else {
+        return Vec::new();
+    };
     let options = field.options();
     if !options.has_extension(&extension) {
         return Vec::new();

@@ -22,7 +22,7 @@ impl Schema {
                 _ => {}
             }
         }
-        let message = DynamicMessage::decode(self.message(&url)?, value).ok()?;
+        let message = DynamicMessage::decode(self.message_among_all(&url)?, value).ok()?;
         Some(message.to_text_format_with_options(&FormatOptions::new().pretty(true)))
     }
 

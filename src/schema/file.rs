@@ -151,7 +151,7 @@ impl Schema {
             MessageFormat::Json => encode_object(read_json(content).map_err(ReadError::syntax)?),
             MessageFormat::Yaml => encode_object(from_yaml(text()?).map_err(ReadError::syntax)?),
             MessageFormat::Text => {
-                let descriptor = self.message(message);
+                let descriptor = self.message_among_all(message);
                 let descriptor = descriptor.ok_or_else(|| EncodeError::UnknownType(message.to_owned()))?;
                 let text = text()?;
                 if text.trim().is_empty() {

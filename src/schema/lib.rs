@@ -1,9 +1,9 @@
 //! Descriptors of the xDS API, and everything that needs them to read and write resources.
 //!
-//! The crate owns the whole Envoy API, compressed and loaded on first use, with separate pools
-//! for v3 and v2; descriptor sets and `.proto` files of users, which take precedence; the search
-//! for secrets ([`redact`]); references between resources ([`links`]); and the bootstraps of
-//! clients ([`bootstrap`]). Decoding is bounded and never fails: unknown types, damage, unknown
+//! The crate owns the whole Envoy API, compressed and loaded file by file when a type is needed,
+//! with separate pools for v3 and v2; descriptor sets and `.proto` files of users, which take
+//! precedence; the search for secrets ([`redact`]); references between resources ([`links`]); and
+//! the bootstraps of clients ([`bootstrap`]). Decoding is bounded and never fails: unknown types, damage, unknown
 //! fields, deep nesting and invalid UTF-8 appear in the output under names that begin with `@`.
 //!
 //! The crate must not touch sockets, clocks and threads, nor any file but the `.proto` files that
@@ -152,11 +152,14 @@ impl Schema {
         })
     }
 
-    /// Loads the built-in v3 types and determines which of them can hold secrets.
+    /// Loads the types that each first request has, and determines which of them can hold secrets.
     ///
-    /// Decoding the first resource would otherwise wait for both.
+    /// Other types are loaded when they are needed: an idle tap must not hold them.
     pub fn warm(&self) {
-        self.v3().can_hold_secret(0);
+        let v3 = self.v3();
+        if let Some(node) = v3.index_of("envoy.config.core.v3.Node") {
+            v3.can_hold_secret(node);
+        }
     }
 
     fn find(&self, name: &str) -> Option<(&Pool, &MessageTable)> {
@@ -182,11 +185,25 @@ impl Schema {
         index(self.v3()).or_else(|| name.starts_with("envoy.").then(|| self.v2()).and_then(index))
     }
 
+    /// Whether there is a message, by type URL or full name. Loads nothing.
+    pub fn has_message(&self, type_url_or_name: &str) -> bool {
+        self.find_message(message_name(type_url_or_name)).is_some()
+    }
+
     /// Returns the descriptor of a message, by type URL or full name.
+    ///
+    /// The pool of the descriptor has the types that were needed so far. Keep the descriptor for
+    /// one task only: loading further types copies a pool that is in use.
     pub fn message(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
+        let (pool, place) = self.find_message(message_name(type_url_or_name))?;
+        pool.message_at(place)
+    }
+
+    /// Like [`Schema::message`], with all types of its set in the pool.
+    fn message_among_all(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
         let name = message_name(type_url_or_name);
-        let (pool, place) = self.find_message(name)?;
-        pool.messages().get(place as usize).cloned()
+        let (pool, _) = self.find_message(name)?;
+        pool.descriptors.all().get_message_by_name(name)
     }
 
     /// Decodes a serialized `Any` to protobuf JSON with the original field names.

@@ -27,7 +27,7 @@ impl Store {
         let Some(payload) = self.catalog.entry(id).payload else { return true };
         let type_url = self.catalog.text(self.catalog.entry(payload).type_url);
         let name = type_url.rsplit('/').next().unwrap_or_default();
-        let any = self.catalog.bytes(payload).filter(|_| schema.message(name).is_some());
+        let any = self.catalog.bytes(payload).filter(|_| schema.has_message(name));
         any.is_none_or(|any| schema.violations(ANY, &any).is_ok())
     }
 }

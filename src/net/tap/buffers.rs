@@ -9,6 +9,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A buffer with less room than this counts as full.
 const MIN_FREE_BYTES: usize = 16 << 10;
 
+/// Bytes of buffers that are touched before there is traffic: more than a usual push. An idle tap
+/// must not hold what only a large push needs.
+const WARM_BYTES: usize = 8 << 20;
+
 /// Buffers without copies that are kept although others take all memory.
 const MIN_EMPTY_BUFFERS: usize = 2;
 
@@ -46,10 +50,11 @@ impl Buffers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Allocates the memory and touches it, before there is traffic.
+    /// Allocates the memory of the first buffers and touches it, before there is traffic.
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
-        while inner.empty.len() < inner.kept {
+        let warm = inner.kept.min(WARM_BYTES / BUFFER_BYTES);
+        while inner.empty.len() < warm {
             let mut buffer = BytesMut::with_capacity(BUFFER_BYTES);
             // Zeroed pages would stay untouched.
             buffer.resize(BUFFER_BYTES, 1);

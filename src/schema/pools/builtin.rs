@@ -1,10 +1,12 @@
 //! The built-in descriptor sets.
 //!
-//! The sets are never dropped, because dropping a pool takes noticeably long.
+//! Their files are loaded when a message is needed. The sets are never dropped, because dropping a
+//! pool takes noticeably long.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use super::descriptors::Descriptors;
 use super::pool::Pool;
 
 /// The packages whose `.proto` files the sets are compiled from, with their versions.
@@ -16,13 +18,13 @@ static V3: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v3.zst"));
 static V2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v2.zst"));
 static DOCS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.zst"));
 
-/// Returns the v3 API with xds, udpa, contrib and their imports.
+/// Returns the v3 API with xds, udpa, contrib and their imports. Loads no file.
 pub(crate) fn v3() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| load(V3))
 }
 
-/// Returns the v2 API, with all of its imports.
+/// Returns the v2 API, with all of its imports. Loads no file.
 pub(crate) fn v2() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| load(V2))
@@ -41,7 +43,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Vec<u8> {
 }
 
 fn load(packed: &[u8]) -> Pool {
-    Pool::decode(&unpack(packed)).unwrap_or_else(|_| Pool::new(Default::default()))
+    Pool::new(Arc::new(Descriptors::of_set(unpack(packed))))
 }
 
 /// Returns the leading comments by full name. Enum values are named inside their enum.

@@ -2,5 +2,6 @@
 
 pub(super) mod builtin;
 pub(super) mod descriptor_set;
+pub(super) mod descriptors;
 pub(super) mod pool;
 pub(super) mod user;

@@ -1,37 +1,32 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use foldhash::fast::RandomState;
-use prost_reflect::{
-    DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor, Value,
-};
+use prost_reflect::{DescriptorError, DescriptorPool, FieldDescriptor, Kind, MessageDescriptor, Value};
 
 use super::builtin;
+use super::descriptors::Descriptors;
 use crate::json::named_value::{NamedValue, is_channel_argument, is_key_set};
 use crate::secret_names::SecretNames;
 use crate::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use crate::validate::MessageRules;
 use xdscope_wire::pb::field_bit;
 
-/// A descriptor pool with lazily built lookup tables, indexed by message.
+/// A set of descriptors with lookup tables, indexed by message. Each is made on first use.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pub descriptors: DescriptorPool,
-    index_by_name: HashMap<Box<str>, u32, RandomState>,
-    messages: Vec<MessageDescriptor>,
-    tables: Vec<OnceLock<MessageTable>>,
+    pub descriptors: Arc<Descriptors>,
+    tables: Box<[OnceLock<MessageTable>]>,
     /// Constraints by message.
-    rules: Vec<OnceLock<MessageRules>>,
-    sensitive_options: Vec<ExtensionDescriptor>,
+    rules: Box<[OnceLock<MessageRules>]>,
     /// Whether a user supplied the set. Fields that are secret in the built-in set are then secret
     /// here, too, even without the option.
     is_user_set: bool,
     /// Names of secrets that a user added.
     names: Arc<SecretNames>,
     /// By message, whether a value can contain a secret.
-    secret_reach: OnceLock<Box<[bool]>>,
+    secret_reach: Box<[OnceLock<bool>]>,
     /// By message, a bit for each field that can contain a secret.
-    secret_fields: Vec<OnceLock<u64>>,
+    secret_fields: Box<[OnceLock<u64>]>,
 }
 
 /// Names of the options that mark a field as secret.
@@ -56,31 +51,26 @@ const UNMARKED_SECRET_FIELDS: [&str; 15] = [
     "api.v2.auth.TlsSessionTicketKeys.keys",
 ];
 
+/// Returns an empty place for each message.
+fn places<T>(messages: usize) -> Box<[OnceLock<T>]> {
+    (0..messages).map(|_| OnceLock::new()).collect()
+}
+
 impl Pool {
     pub(crate) fn decode(set: &[u8]) -> Result<Pool, DescriptorError> {
-        Ok(Pool::new(DescriptorPool::decode(set)?))
+        Ok(Pool::new(Arc::new(Descriptors::of_pool(DescriptorPool::decode(set)?))))
     }
 
-    pub(crate) fn new(descriptors: DescriptorPool) -> Pool {
-        let messages: Vec<_> = descriptors.all_messages().collect();
-        let index_by_name =
-            messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
-        let tables = messages.iter().map(|_| OnceLock::new()).collect();
-        let rules = messages.iter().map(|_| OnceLock::new()).collect();
-        let sensitive_options =
-            SENSITIVE_OPTIONS.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        let secret_fields = messages.iter().map(|_| OnceLock::new()).collect();
+    pub(crate) fn new(descriptors: Arc<Descriptors>) -> Pool {
+        let messages = descriptors.names().len();
         Pool {
             descriptors,
-            index_by_name,
-            messages,
-            tables,
-            rules,
-            sensitive_options,
+            tables: places(messages),
+            rules: places(messages),
             is_user_set: false,
             names: Arc::default(),
-            secret_reach: OnceLock::new(),
-            secret_fields,
+            secret_reach: places(messages),
+            secret_fields: places(messages),
         }
     }
 
@@ -100,22 +90,29 @@ impl Pool {
     }
 
     pub(crate) fn index_of(&self, name: &str) -> Option<u32> {
-        self.index_by_name.get(name).copied()
+        self.descriptors.index_of(name)
     }
 
     pub(crate) fn table(&self, place: u32) -> Option<&MessageTable> {
-        let message = self.messages.get(place as usize)?;
-        let table = self.tables.get(place as usize)?;
-        Some(table.get_or_init(|| {
+        let slot = self.tables.get(place as usize)?;
+        if let Some(table) = slot.get() {
+            return Some(table);
+        }
+        let message = self.message_at(place)?;
+        Some(slot.get_or_init(|| {
             let place = |message: &MessageDescriptor| self.index_of(message.full_name()).unwrap_or(u32::MAX);
-            MessageTable::new(message, &place, &|field| self.is_secret(field))
+            MessageTable::new(&message, &place, &|field| self.is_secret(field))
         }))
     }
 
     /// Returns the constraints of the message with this index.
     pub(crate) fn rules(&self, place: u32) -> Option<&MessageRules> {
-        let message = self.messages.get(place as usize)?;
-        Some(self.rules.get(place as usize)?.get_or_init(|| MessageRules::new(self, message)))
+        let slot = self.rules.get(place as usize)?;
+        if let Some(rules) = slot.get() {
+            return Some(rules);
+        }
+        let message = self.message_at(place)?;
+        Some(slot.get_or_init(|| MessageRules::new(&message)))
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&MessageTable> {
@@ -123,20 +120,30 @@ impl Pool {
     }
 
     pub(crate) fn message(&self, name: &str) -> Option<MessageDescriptor> {
-        self.messages.get(self.index_of(name)? as usize).cloned()
+        self.message_at(self.index_of(name)?)
     }
 
-    /// Returns all messages, in the order of their indexes.
-    pub(crate) fn messages(&self) -> &[MessageDescriptor] {
-        &self.messages
+    /// Returns the message with this index.
+    pub(crate) fn message_at(&self, place: u32) -> Option<MessageDescriptor> {
+        self.descriptors.message(place)
+    }
+
+    /// Loads the whole set. Returns its messages, in the order of their indexes.
+    #[cfg(test)]
+    pub(crate) fn messages(&self) -> Vec<MessageDescriptor> {
+        let all = self.descriptors.all();
+        self.descriptors.names().filter_map(|name| all.get_message_by_name(name)).collect()
     }
 
     /// Whether the value of a field is a secret, by its options or by name.
     pub(crate) fn is_secret(&self, field: &FieldDescriptor) -> bool {
         let marked = field.field_descriptor_proto().options.is_some() && {
             let options = field.options();
-            let is_set = |option| matches!(*options.get_extension(option), Value::Bool(true));
-            self.sensitive_options.iter().any(is_set)
+            let is_set = |name| {
+                let option = field.parent_pool().get_extension_by_name(name);
+                option.is_some_and(|option| matches!(*options.get_extension(&option), Value::Bool(true)))
+            };
+            SENSITIVE_OPTIONS.into_iter().any(is_set)
         };
         let is_secret_in_builtin_set = || {
             let message = builtin::v3().message(field.parent_message().full_name());
@@ -159,8 +166,11 @@ impl Pool {
 
     /// Whether a message of this type can hold a secret in a field, a nested message or an `Any`.
     pub(crate) fn can_hold_secret(&self, place: u32) -> bool {
-        let reach = self.secret_reach.get_or_init(|| self.compute_secret_reach());
-        reach.get(place as usize).copied().unwrap_or(false)
+        let Some(reach) = self.secret_reach.get(place as usize) else { return false };
+        if reach.get().is_none() {
+            self.find_secret_reach(place);
+        }
+        reach.get().copied().unwrap_or(false)
     }
 
     /// Returns the [`field_bit`]s of the fields that are secret or can hold a secret.
@@ -190,37 +200,56 @@ impl Pool {
 
     /// Whether a message is an argument of a Google gRPC channel.
     pub(crate) fn is_channel_argument(&self, place: u32) -> bool {
-        self.messages.get(place as usize).is_some_and(|message| is_channel_argument(message.full_name()))
+        self.descriptors.name(place).is_some_and(is_channel_argument)
     }
 
+    /// Determines whether a message, and each message that it can contain, can hold a secret.
+    ///
     /// Marks the messages with secret fields, then the messages that contain marked messages.
-    fn compute_secret_reach(&self) -> Box<[bool]> {
-        let mut holders: Vec<Vec<u32>> = vec![Vec::new(); self.messages.len()];
-        let mut reach = vec![false; self.messages.len()];
+    fn find_secret_reach(&self, root: u32) {
+        let Some(message) = self.message_at(root) else { return };
+        let (mut found, mut seen) = (vec![(root, message)], HashSet::from([root]));
+        let mut holders: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut todo = Vec::new();
-        for (message, place) in self.messages.iter().zip(0u32..) {
-            let mut marked = JsonForm::of(message.full_name()).can_hold_anything()
-                || NamedValue::of(message).is_some()
+        let mut next = 0;
+        while let Some((place, message)) = found.get(next).cloned() {
+            next += 1;
+            if let Some(reach) = self.secret_reach.get(place as usize).and_then(OnceLock::get) {
+                todo.extend(reach.then_some(place));
+                continue;
+            }
+            let mut is_marked = JsonForm::of(message.full_name()).can_hold_anything()
+                || NamedValue::of(&message).is_some()
                 || self.is_user_set && builtin::can_hold_secret(message.full_name());
             for field in message.fields() {
                 // The keys of such maps are names.
-                marked |= self.is_secret(&field) || is_key_set(&field) || is_map_of_named_values(&field);
+                is_marked = is_marked
+                    || is_key_set(&field)
+                    || is_map_of_named_values(&field)
+                    || self.is_secret(&field);
                 if let Kind::Message(inner) = field.kind()
-                    && let Some(inner) = self.index_of(inner.full_name())
+                    && let Some(at) = self.index_of(inner.full_name())
                 {
-                    holders[inner as usize].push(place);
+                    holders.entry(at).or_default().push(place);
+                    if seen.insert(at) {
+                        found.push((at, inner));
+                    }
                 }
             }
-            if marked {
-                todo.push(place);
-            }
+            todo.extend(is_marked.then_some(place));
         }
+        let mut reach = HashSet::new();
         while let Some(place) = todo.pop() {
-            if !std::mem::replace(&mut reach[place as usize], true) {
-                todo.extend(&holders[place as usize]);
+            if reach.insert(place) {
+                todo.extend(holders.get(&place).into_iter().flatten());
             }
         }
-        reach.into()
+        for (place, _) in found {
+            if let Some(slot) = self.secret_reach.get(place as usize) {
+                // Another thread may have found the same.
+                let _ = slot.set(reach.contains(&place));
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use prost_reflect::DescriptorPool;
 use prost_types::FileDescriptorSet;
 use protox::file::{ChainFileResolver, DescriptorSetFileResolver};
 
@@ -120,13 +119,13 @@ impl Schema {
 
     /// Returns the encoded `FileDescriptorProto` of a built-in file.
     pub fn builtin_file(name: &str) -> Option<Vec<u8>> {
-        Some(builtin::v3().descriptors.get_file_by_name(name)?.encode_to_vec())
+        Some(builtin::v3().descriptors.file(name)?.encode_to_vec())
     }
 
-    /// Returns the origin and full name of each message, in order of precedence.
+    /// Returns the origin and full name of each message, in order of precedence. Loads none.
     pub fn messages(&self) -> Vec<(&'static str, String)> {
         let names = |(from, pool): (&'static str, &Pool)| -> Vec<_> {
-            pool.messages().iter().map(|message| (from, message.full_name().to_owned())).collect()
+            pool.descriptors.names().map(|name| (from, name.to_owned())).collect()
         };
         self.pools().into_iter().flat_map(names).collect()
     }
@@ -162,11 +161,10 @@ fn compile(protos: &[PathBuf], includes: &[PathBuf]) -> Result<Pool, UserSetErro
     }
     let mut resolver = ChainFileResolver::new();
     resolver.add(ProtoFiles::new(roots));
-    let file = builtin::v3().descriptors.file_descriptor_protos().cloned().collect();
+    let file = builtin::v3().descriptors.all().file_descriptor_protos().cloned().collect();
     resolver.add(DescriptorSetFileResolver::new(FileDescriptorSet { file }));
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(&names).map_err(UserSetError::Proto)?;
-    let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice());
-    pool.map(Pool::new)
+    Pool::decode(&compiler.encode_file_descriptor_set())
         .map_err(|error| UserSetError::NotADescriptorSet { file: names.join(", "), source: error.into() })
 }

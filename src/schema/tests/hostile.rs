@@ -80,7 +80,7 @@ fn shows_damaged_messages_without_panic() {
         "google.protobuf.Any",
         "google.protobuf.FileDescriptorSet",
     ] {
-        let message = schema.message(name).expect("a built-in type");
+        let message = schema.message_among_all(name).expect("a built-in type");
         for _ in 0..300 {
             let mut bytes = prost::Message::encode_to_vec(&random.message(&message, 3));
             for _ in 0..=random.below(4) {

@@ -7,6 +7,7 @@ mod envoy_texts;
 mod explain;
 mod hostile;
 mod hostile_sets;
+mod on_demand;
 pub mod random;
 mod redaction;
 mod secrets;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use super::Schema;
 use super::redact::Redactor;
+use crate::pools::pool::Pool;
 use xdscope_wire::pb::put_len_field;
 
 /// Encodes an `Any` with the payload `value` of the message `name`.
@@ -32,6 +34,13 @@ pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {
 /// Encodes an `Any` with a message in JSON form.
 fn bytes(name: &str, value: &Value) -> Vec<u8> {
     packed(name, &Schema::builtin().encode(name, value).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// Encodes the descriptor set of a pool.
+pub fn set_of(pool: &Pool) -> Vec<u8> {
+    let mut set = Vec::new();
+    pool.descriptors.files().iter().for_each(|file| put_len_field(&mut set, 1, &file.encode_to_vec()));
+    set
 }
 
 fn redactor() -> Redactor {

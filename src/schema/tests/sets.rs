@@ -63,7 +63,7 @@ fn builtin_set_matches_protoc() {
     }
     for item in theirs.all_enums().filter(|item| !item.full_name().starts_with("google.protobuf.")) {
         let mut pools = [builtin::v3(), builtin::v2()].into_iter();
-        let ours = pools.find_map(|pool| pool.descriptors.get_enum_by_name(item.full_name()));
+        let ours = pools.find_map(|pool| pool.descriptors.all().get_enum_by_name(item.full_name()));
         let values = |item: &prost_reflect::EnumDescriptor| {
             item.values().map(|value| (value.name().to_owned(), value.number())).collect::<Vec<_>>()
         };
@@ -158,7 +158,7 @@ fn user_sets_take_precedence_over_builtin_types() {
     let text = "syntax = \"proto3\"; package envoy.config.cluster.v3; message Cluster { string label = 1; }";
     let file = write(&folder, "own.proto", text);
     let own = Schema::with(&[], &[file], &[]).expect("it compiles");
-    let pool = &own.user_pools[0].descriptors;
+    let pool = own.user_pools[0].descriptors.all();
     let schema = Schema::with(&[("own.bin".to_owned(), pool.encode_to_vec())], &[], &[]).expect("a set");
     let shown = schema.message_to_json("envoy.config.cluster.v3.Cluster", b"\x0a\x01x");
     assert_eq!(shown, json!({"label": "x"}));
@@ -171,7 +171,7 @@ fn reflected_set_comes_after_user_sets_and_keeps_secrets_redacted() {
     let text = r#"syntax = "proto3"; package acme.v1;
         message One { string own = 1; } message Two { string own = 1; }"#;
     let own = Schema::with(&[], &[write(&folder, "own.proto", text)], &[]).expect("it compiles");
-    let own = ("own.bin".to_owned(), own.user_pools[0].descriptors.encode_to_vec());
+    let own = ("own.bin".to_owned(), own.user_pools[0].descriptors.all().encode_to_vec());
     // The server's version of the file, and of the Secret's file, without `sensitive` options.
     let text = text.replace("own = 1", "theirs = 1").replace("package", "import \"secret.proto\"; package");
     let secret = r#"syntax = "proto3"; package envoy.extensions.transport_sockets.tls.v3;
@@ -180,7 +180,7 @@ fn reflected_set_comes_after_user_sets_and_keeps_secrets_redacted() {
     write(&folder, "secret.proto", secret);
     let theirs = write(&folder, "theirs.proto", &text);
     let theirs = Schema::with(&[], &[theirs], &[folder.path().to_owned()]).expect("it compiles");
-    let theirs = ("cp:1".to_owned(), theirs.user_pools[0].descriptors.encode_to_vec());
+    let theirs = ("cp:1".to_owned(), theirs.user_pools[0].descriptors.all().encode_to_vec());
 
     let schema = Schema::with_reflected(&[own], &[], &[], Some(&theirs)).expect("sets");
     assert_eq!(schema.message_to_json("acme.v1.One", b"\x0a\x01x"), json!({"own": "x"}));
@@ -211,7 +211,7 @@ fn sets_cannot_make_secrets_of_built_in_types_plain() {
     let files = files.map(|(name, text)| write(&folder, name, text));
     let set = |files: &[PathBuf]| {
         let schema = Schema::with(&[], files, &[folder.path().to_owned()]).expect("it compiles");
-        ("x".to_owned(), schema.user_pools[0].descriptors.encode_to_vec())
+        ("x".to_owned(), schema.user_pools[0].descriptors.all().encode_to_vec())
     };
     let (own, reflected) = (set(&files[1..]), set(&files[..1]));
 

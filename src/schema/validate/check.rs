@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MapKey, OneofDescriptor, ReflectMessage, Value as Val,
+};
 
 use super::super::{MAX_DEPTH, Schema, message_name};
-use super::compile::{CheckedField, CheckedOneof, number};
+use super::compile::{CheckedOneof, number};
 use super::demand::{Demand, Scalar, Unit};
 use super::rules::*;
 use super::{MAX_VIOLATIONS, Violation};
@@ -107,28 +109,38 @@ impl<'s> Check<'s> {
             if !self.take_value() {
                 return;
             }
-            let is_set = message.has_field(&field.descriptor);
-            if is_set || !field.rules.is_empty() {
-                self.at(field.descriptor.name(), |this| this.field(pool, field, message, depth));
+            let Some(known) = descriptor.get_field(field.number) else { continue };
+            if message.has_field(&known) || !field.rules.is_empty() {
+                self.at(known.name(), |this| this.field(pool, &known, &field.rules, message, depth));
             }
         }
-        for oneof in &compiled.oneofs {
-            self.oneof(pool, oneof, message, depth);
+        let oneofs: Vec<_> = descriptor.oneofs().collect();
+        for checked in &compiled.oneofs {
+            if let Some(oneof) = oneofs.get(checked.index) {
+                self.oneof(pool, oneof, checked, message, depth);
+            }
         }
     }
 
     /// Checks the member of a oneof that is set.
-    fn oneof(&mut self, pool: &Pool, oneof: &CheckedOneof, message: &DynamicMessage, depth: u32) {
-        let Some(set) = oneof.descriptor.fields().find(|member| message.has_field(member)) else {
-            if oneof.is_required && self.scope != Scope::Durations {
-                let members = oneof.descriptor.fields().map(|member| member.name().to_owned()).collect();
-                self.at(oneof.descriptor.name(), |this| this.add(Demand::OneOfSet(members)));
+    fn oneof(
+        &mut self,
+        pool: &Pool,
+        oneof: &OneofDescriptor,
+        checked: &CheckedOneof,
+        message: &DynamicMessage,
+        depth: u32,
+    ) {
+        let Some(set) = oneof.fields().find(|member| message.has_field(member)) else {
+            if checked.is_required && self.scope != Scope::Durations {
+                let members = oneof.fields().map(|member| member.name().to_owned()).collect();
+                self.at(oneof.name(), |this| this.add(Demand::OneOfSet(members)));
             }
             return;
         };
-        let checked = oneof.members.iter().find(|member| member.descriptor.number() == set.number());
-        if let Some(field) = checked.filter(|_| self.take_value()) {
-            self.at(set.name(), |this| this.field(pool, field, message, depth));
+        let member = checked.members.iter().find(|member| member.number == set.number());
+        if let Some(field) = member.filter(|_| self.take_value()) {
+            self.at(set.name(), |this| this.field(pool, &set, &field.rules, message, depth));
         }
     }
 
@@ -138,8 +150,15 @@ impl<'s> Check<'s> {
         self.checked_values <= MAX_VALUES && self.found.len() < MAX_VIOLATIONS
     }
 
-    fn field(&mut self, pool: &Pool, field: &CheckedField, message: &DynamicMessage, depth: u32) {
-        let (outer, name) = (self.scope, field.descriptor.full_name());
+    fn field(
+        &mut self,
+        pool: &Pool,
+        field: &FieldDescriptor,
+        rules: &Rules,
+        message: &DynamicMessage,
+        depth: u32,
+    ) {
+        let (outer, name) = (self.scope, field.full_name());
         if outer == Scope::All && UNCHECKED_EXTENSIONS.contains(&name) {
             self.scope = Scope::ExceptPayload;
         }
@@ -147,10 +166,9 @@ impl<'s> Check<'s> {
             return;
         }
         if outer == Scope::Durations {
-            let rules = Rules::default();
-            self.field_value(pool, &field.descriptor, &rules, message, depth);
+            self.field_value(pool, field, &Rules::default(), message, depth);
         } else {
-            self.field_value(pool, &field.descriptor, &field.rules, message, depth);
+            self.field_value(pool, field, rules, message, depth);
         }
         self.scope = outer;
     }
@@ -326,7 +344,7 @@ impl<'s> Check<'s> {
         if pool.has_more_values(Some(place), bytes, MAX_CHECKED_VALUES) {
             return;
         }
-        let Some(descriptor) = pool.messages().get(place as usize).cloned() else { return };
+        let Some(descriptor) = pool.message_at(place) else { return };
         if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
             let outer = self.scope;
             if outer == Scope::ExceptPayload {

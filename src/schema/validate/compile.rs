@@ -1,13 +1,10 @@
 //! Conversion of `validate.rules` options to the rules of a message.
 
-use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, Value as Val,
-};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Val};
 use regex::RegexBuilder;
 
 use super::demand::{Bound, Number, Range, WellKnown};
 use super::rules::*;
-use crate::pools::pool::Pool;
 
 /// The constraints of one message type.
 ///
@@ -24,14 +21,16 @@ pub(crate) struct MessageRules {
 /// A field to check.
 #[derive(Debug)]
 pub(super) struct CheckedField {
-    pub(super) descriptor: FieldDescriptor,
+    /// A descriptor would keep its whole pool in memory.
+    pub(super) number: u32,
     pub(super) rules: Rules,
 }
 
 /// A oneof to check.
 #[derive(Debug)]
 pub(super) struct CheckedOneof {
-    pub(super) descriptor: OneofDescriptor,
+    /// Index of the oneof in the message.
+    pub(super) index: usize,
     pub(super) is_required: bool,
     /// Members that have rules or contain messages.
     pub(super) members: Vec<CheckedField>,
@@ -44,9 +43,9 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 const MAX_RULE_DEPTH: usize = 4;
 
 impl MessageRules {
-    pub(crate) fn new(pool: &Pool, message: &MessageDescriptor) -> MessageRules {
+    pub(crate) fn new(message: &MessageDescriptor) -> MessageRules {
         let mut out = MessageRules::default();
-        let of = |name: &str| pool.descriptors.get_extension_by_name(name);
+        let of = |name: &str| message.parent_pool().get_extension_by_name(name);
         let on = |options: &DynamicMessage, name: &str| {
             of(name).is_some_and(|option| options.get_extension(&option).as_bool() == Some(true))
         };
@@ -63,18 +62,18 @@ impl MessageRules {
                 _ => Rules::default(),
             };
             let is_checked = !rules.is_empty() || holds_messages(&field);
-            is_checked.then_some(CheckedField { descriptor: field, rules })
+            is_checked.then_some(CheckedField { number: field.number(), rules })
         };
         let (outside, optional): (Vec<_>, Vec<_>) = message
             .fields()
             .filter(|field| field.containing_oneof().is_none_or(|oneof| oneof.is_synthetic()))
             .partition(|field| field.containing_oneof().is_none());
         out.fields = outside.into_iter().chain(optional).filter_map(checked).collect();
-        for oneof in message.oneofs().filter(|oneof| !oneof.is_synthetic()) {
+        for (index, oneof) in message.oneofs().enumerate().filter(|(_, oneof)| !oneof.is_synthetic()) {
             let is_required = on(&oneof.options(), "validate.required");
             let members: Vec<_> = oneof.fields().filter_map(checked).collect();
             if is_required || !members.is_empty() {
-                out.oneofs.push(CheckedOneof { descriptor: oneof, is_required, members });
+                out.oneofs.push(CheckedOneof { index, is_required, members });
             }
         }
         out

@@ -88,10 +88,10 @@ impl Schema {
         let name = message_name(type_url);
         let unknown = || Unchecked::UnknownType(name.to_owned());
         let (pool, place) = self.find_message(name).ok_or_else(unknown)?;
-        let descriptor = pool.messages().get(place as usize).cloned().ok_or_else(unknown)?;
         if pool.has_more_values(Some(place), bytes, MAX_CHECKED_VALUES) {
             return Err(Unchecked::TooLarge(name.to_owned()));
         }
+        let descriptor = pool.message_at(place).ok_or_else(unknown)?;
         let message =
             DynamicMessage::decode(descriptor, bytes).map_err(|_| Unchecked::Unreadable(name.to_owned()))?;
         let mut check = check::Check::new(self);

@@ -238,7 +238,7 @@ impl RestCodec {
             Value::Array(items) => items.iter().any(|item| self.has_unknown_type(item, depth + 1)),
             Value::Object(map) => {
                 let url = map.get("@type").and_then(Value::as_str);
-                url.is_some_and(|url| self.schema.message(url).is_none())
+                url.is_some_and(|url| !self.schema.has_message(url))
                     || map.values().any(|value| self.has_unknown_type(value, depth + 1))
             }
             _ => false,

@@ -73,7 +73,7 @@ impl DecodingGaps {
         if let Some(is_unknown) = self.unknown.get(type_url) {
             return *is_unknown;
         }
-        let is_unknown = self.schema.message(type_url).is_none();
+        let is_unknown = !self.schema.has_message(type_url);
         if self.unknown.len() < MAX_KNOWN_LISTS {
             self.unknown.insert(type_url.to_owned(), is_unknown);
         }
