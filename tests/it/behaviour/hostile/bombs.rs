@@ -12,6 +12,8 @@ use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message, put_fi
 use crate::support::tap::Tap;
 use crate::support::wait::{ANALYSIS_PATIENCE, wait_within};
 
+/// Most memory of a tap before its first push. The program file takes 16 MB more.
+const MAX_IDLE: usize = 32 << 20;
 /// `--memory` of the taps, and what a connection may cost beyond it.
 const BUDGET: usize = 64 << 20;
 const MAX_EXTRA: usize = 64 << 20;
@@ -58,6 +60,24 @@ fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
     drop((client, other));
     assert_eq!(reader.join().expect("a reader"), attack.len() + last.len(), "the server gets every byte");
     (used, tap.stop().text("info", &["-o", "jsonl"]))
+}
+
+/// A tap that meets no types and no large push holds neither their descriptors nor their buffers.
+///
+/// The first request comes after everything that the tap prepares at its start.
+#[test]
+fn tap_with_one_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, _reader) = sink();
+    let tap = Tap::start(folder.path(), server, &[]);
+    let mut client = TcpStream::connect(tap.address()).expect("a connection");
+    let request = [field(4, CLUSTER), field(3, "after-the-start")].concat();
+    let start = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &ads_headers(None))].concat();
+    client.write_all(&[start, message(1, false, &request)].concat()).expect("the tap reads");
+    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("after-the-start").then_some(()));
+    assert!(seen.is_some(), "the request: {}", tap.log());
+    let used = tap.own_memory();
+    assert!(used < MAX_IDLE, "{used} bytes");
 }
 
 /// Checks the frames of a connection.
