@@ -3,8 +3,9 @@
 //! The crate owns the whole Envoy API, compressed and loaded file by file when a type is needed,
 //! with separate pools for v3 and v2; descriptor sets and `.proto` files of users, which take
 //! precedence; the search for secrets ([`redact`]); references between resources ([`links`]); and
-//! the bootstraps of clients ([`bootstrap`]). Decoding is bounded and never fails: unknown types, damage, unknown
-//! fields, deep nesting and invalid UTF-8 appear in the output under names that begin with `@`.
+//! the bootstraps of clients ([`bootstrap`]). Decoding is bounded and never fails: unknown types,
+//! damage, unknown fields, deep nesting and invalid UTF-8 appear in the output under names that
+//! begin with `@`.
 //!
 //! The crate must not touch sockets, clocks and threads, nor any file but the `.proto` files that
 //! a user names.
