@@ -63,7 +63,7 @@ impl Schema {
         }
     }
 
-    /// Returns the descriptor of a message, with the payloads of all `Any`s of its JSON in the pool.
+    /// Returns the descriptor of a message. Loads the types of all `Any`s in the JSON.
     fn message_of(&self, name: &str, json: &Value) -> Option<MessageDescriptor> {
         let (pool, place) = self.find_message(name)?;
         let mut places = vec![place];
