@@ -35,4 +35,4 @@ pub(crate) use findings::finding::NO_LISTENERS;
 pub use findings::finding::{Blame, Finding};
 pub use rule::catalog::{rule, rules};
 pub use rule::options::{Constraints, KnownTypes, Links, Options, Reference, Timers};
-pub use rule::{Rule, Severity};
+pub use rule::{Rule, Sentence, Severity, Subject};

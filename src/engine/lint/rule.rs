@@ -3,6 +3,7 @@
 pub(super) mod catalog;
 pub(super) mod check;
 pub(super) mod options;
+
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -61,6 +62,52 @@ pub(super) enum Ending {
     Response,
 }
 
+/// The subject of a rule, by which its findings join problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A request, a response, or what they contain.
+    Exchange,
+    /// A NACK: a fact, and not a fault of the protocol.
+    Nack,
+    /// A request that may be meant for a response, but does not answer it: with a nonce that no
+    /// response of the type has, or with an error and no nonce.
+    StrayVerdict,
+    /// A request for a type that no server can answer.
+    UnanswerableRequest,
+    /// A fault of a server that no client refuses a response for: a NACK of the response has
+    /// another cause.
+    AcceptedFault,
+    /// A message that cannot be decoded.
+    UndecodableMessage,
+    /// A resource that was requested with other context parameters.
+    ContextParameters,
+    /// A name that begins like a structured name and does not have its form.
+    MalformedName,
+    /// A part of a resource without a name: findings about other parts have other causes.
+    NamelessPart,
+    /// A file whose content is not in use.
+    UnusedFile,
+    /// Resources that wait for others.
+    Warming,
+    /// A cluster that routes point to and that the client does not have.
+    MissingCluster,
+    /// A cluster that is removed while routes point to it.
+    RemovedCluster,
+    /// Streams that end before a response, or are cut off.
+    FailedStream,
+}
+
+/// The parts of a finding that the sentences of a rule have already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sentence {
+    /// Neither the names nor the number of occurrences.
+    Plain,
+    /// The names of the resources.
+    WithNames,
+    /// The number of occurrences.
+    WithCount,
+}
+
 /// One rule of the catalog.
 #[derive(Debug)]
 pub struct Rule {
@@ -70,6 +117,10 @@ pub struct Rule {
     pub severity: Severity,
     /// Rows of `docs/protocol.md`: `E-10`, or `E-43, F-29`.
     pub rows: &'static str,
+    /// The subject of the rule.
+    pub subject: Subject,
+    /// The parts of a finding that the sentences of the rule have already.
+    pub sentence: Sentence,
     /// The source of the rule, whose first comment is the manual.
     pub(super) source: &'static str,
     /// The end of findings.
@@ -90,7 +141,18 @@ impl Rule {
         rows: &'static str,
         source: &'static str,
     ) -> Rule {
-        Rule { id, severity, rows, source, ending: Ending::NextStream }
+        let (subject, sentence, ending) = (Subject::Exchange, Sentence::Plain, Ending::NextStream);
+        Rule { id, severity, rows, subject, sentence, source, ending }
+    }
+
+    /// Sets the subject.
+    pub(super) const fn about(self, subject: Subject) -> Rule {
+        Rule { subject, ..self }
+    }
+
+    /// Sets the parts of a finding that the sentences have already.
+    pub(super) const fn worded(self, sentence: Sentence) -> Rule {
+        Rule { sentence, ..self }
     }
 
     /// Sets what ends findings.

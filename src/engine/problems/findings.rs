@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lint::{Blame, Finding, Severity};
+use crate::lint::{Blame, Finding, Severity, Subject};
 use crate::session::Track;
 use crate::store::{Debt, OwedAtEnd, Store, WarmingFact};
 use xdscope_wire::event::{Kind, Seq, Side, StreamId, Sym, Time, TypeUrl};
@@ -13,49 +13,13 @@ use xdscope_wire::xdstp::with_other_context;
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, ProblemPlace, StrayAnswer, Urgency};
-use super::fold::{FindingGroup, WARMING_STUCK, group};
+use super::fold::{FindingGroup, group};
 
 /// Rules that were broken about the names of one problem.
 const MAX_BROKEN: usize = 4;
 
 /// Names of findings that are merged into one problem.
 const MAX_NAMES: usize = 16;
-
-/// Faults of a server that no client refuses a response for: a NACK of the response has another
-/// cause.
-const NOT_REFUSABLE: [&str; 9] = [
-    "delta-nonce-missing",
-    "nonce-reused",
-    "resource-version-reused",
-    "response-type-unrequested",
-    "sotw-nonce-empty",
-    "sotw-nonce-missing",
-    "sotw-nonce-regression",
-    "ttl-unsupported-client",
-    "version-static-content-changed",
-];
-
-/// Faults of a client because of which no server can answer its requests for a type.
-const UNANSWERABLE: [&str; 3] = ["type-service-mismatch", "type-url-malformed", "vhds-on-sotw"];
-
-/// The rule about NACKs.
-const NACK: &str = "nack";
-
-/// The rule about streams that end before a response, or are cut off.
-const STREAM_REJECTED: &str = "stream-rejected";
-
-/// The rule about messages that cannot be decoded.
-const MESSAGE_UNDECODABLE: &str = "message-undecodable";
-
-/// The rules about requests that may be meant for a response, but do not answer it: with a nonce
-/// that no response of the type has, or with an error and no nonce.
-const STRAY_ANSWERS: [&str; 2] = ["nack-without-nonce", "nonce-unknown"];
-
-/// The rule about clusters that are removed while routes point to them.
-const BREAK_BEFORE_MAKE: &str = "break-before-make";
-
-/// The rule about resources that were requested with other context parameters.
-const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
 
 /// Names that a type waits for to compare with those of a finding.
 const MAX_COMPARED_NAMES: usize = 4096;
@@ -132,7 +96,7 @@ pub(super) fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
     let is_stated = problem.states_field();
     problem.findings.sort_by_key(|index| {
         let finding = findings.get(*index);
-        let is_lead = is_stated && finding.is_some_and(|finding| finding.rule.id == NACK);
+        let is_lead = is_stated && finding.is_some_and(|finding| finding.rule.subject == Subject::Nack);
         (!is_lead, finding.map(Finding::rank), *index)
     });
 }
@@ -177,7 +141,8 @@ fn is_undecodable(problem: &ProblemFact, stream: StreamId) -> bool {
 /// Whether a problem is that the responses of a server cannot be decoded.
 fn has_undecodable(problem: &ProblemFact) -> bool {
     let is_cause = |finding: &Finding| {
-        finding.rule.id == MESSAGE_UNDECODABLE && finding.blame == Blame::Server && finding.over.is_none()
+        let is_undecodable = finding.rule.subject == Subject::UndecodableMessage;
+        is_undecodable && finding.blame == Blame::Server && finding.over.is_none()
     };
     matches!(&problem.problem, Problem::Broken(finding) if is_cause(finding))
 }
@@ -190,7 +155,7 @@ fn is_of_one_client(a: &Finding, b: &Finding) -> bool {
 /// Records the request with a wrong nonce in the problem of the response that has no verdict.
 fn note_stray(store: &Store, problem: &mut ProblemFact, finding: &Finding) {
     if let Problem::Unanswered { stray, response, .. } = &mut problem.problem
-        && STRAY_ANSWERS.contains(&finding.rule.id)
+        && finding.rule.subject == Subject::StrayVerdict
     {
         if stray.is_none() {
             *stray = finding.at.map(|n| stray_answer(store, n, *response));
@@ -212,7 +177,7 @@ fn stray_answer(store: &Store, n: Seq, response: Seq) -> StrayAnswer {
 fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
     raise(problem, finding);
     let Problem::Owed(owed) = &mut problem.problem else { return };
-    let is_known = owed.broken.iter().any(|known| known.rule.id == finding.rule.id);
+    let is_known = owed.broken.iter().any(|known| known.rule == finding.rule);
     if finding.at.is_none() || !finding.is_wrong() || is_known || owed.broken.len() >= MAX_BROKEN {
         return;
     }
@@ -313,13 +278,12 @@ impl Causes {
 
     /// Returns the problem that has the cause of a finding.
     fn of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
-        if finding.rule.id == STREAM_REJECTED {
-            return self.failing.get(&finding.stream).copied();
-        }
-        // A client may use a removal although it refuses the rest of the response.
-        let is_outage = finding.rule.id == BREAK_BEFORE_MAKE && finding.over.is_none();
-        if is_outage || NOT_REFUSABLE.contains(&finding.rule.id) {
-            return None;
+        match finding.rule.subject {
+            Subject::FailedStream => return self.failing.get(&finding.stream).copied(),
+            Subject::AcceptedFault => return None,
+            // A client may use a removal although it refuses the rest of the response.
+            Subject::RemovedCluster if finding.over.is_none() => return None,
+            _ => {}
         }
         let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
         // A client that does not answer is not at fault for the content.
@@ -382,7 +346,7 @@ impl Causes {
 
     /// Returns the problem of the response whose verdict carries a wrong nonce.
     fn missed_by(&self, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
-        if !STRAY_ANSWERS.contains(&finding.rule.id) {
+        if finding.rule.subject != Subject::StrayVerdict {
             return None;
         }
         let at = *self.unanswered.get(&(finding.stream, finding.type_url.clone()))?;
@@ -393,7 +357,7 @@ impl Causes {
     /// Returns the problem of the missing resource that a resource of the finding warms for.
     fn owed_to_warming(&self, store: &Store, finding: &Finding) -> Option<usize> {
         // The server owes nothing that the client has not requested.
-        if finding.rule.id != WARMING_STUCK || finding.blame == Blame::Client {
+        if finding.rule.subject != Subject::Warming || finding.blame == Blame::Client {
             return None;
         }
         let stream = store.engine().stream(finding.stream)?;
@@ -447,7 +411,7 @@ fn is_about_others(store: &Store, finding: &Finding) -> bool {
 
 /// Whether a finding is about requests that no server can answer.
 fn is_unanswerable(finding: &Finding) -> bool {
-    finding.blame == Blame::Client && UNANSWERABLE.contains(&finding.rule.id)
+    finding.blame == Blame::Client && finding.rule.subject == Subject::UnanswerableRequest
 }
 
 /// Whether a type still waits for a name of a finding.
@@ -459,7 +423,7 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     let searched = if finding.over.is_some() { MAX_NAMES } else { finding.names.len() };
     let known = |name: &Arc<str>| xdscope_wire::xdstp::named(store.catalog(), name);
     let names: Vec<Sym> = finding.names.iter().take(searched).filter_map(known).collect();
-    if finding.rule.id == CONTEXT_MISMATCH {
+    if finding.rule.subject == Subject::ContextParameters {
         let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
         let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
         return !with_other_context(store.catalog(), waiting, &names).is_empty();
@@ -483,7 +447,7 @@ fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
 
 /// Whether a finding is about another resource that the problem of the first one counts.
 fn is_of_others(problem: &ProblemFact, finding: &Finding) -> bool {
-    let is_alike = finding.rule.id == WARMING_STUCK && finding.blame == problem.blame;
+    let is_alike = finding.rule.subject == Subject::Warming && finding.blame == problem.blame;
     is_alike && finding.over.is_none() && finding.type_url == problem.type_url
 }
 

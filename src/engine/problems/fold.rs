@@ -3,20 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::lint::{Blame, Finding};
+use crate::lint::{Blame, Finding, Subject};
 use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 /// Names of a finding that are compared with those of others.
 const MAX_COMPARED_NAMES: usize = 32;
-
-/// The rule about resources that warm for too long.
-pub(super) const WARMING_STUCK: &str = "warming-stuck";
-
-/// Rules about a file whose content is not in use.
-const FILE_RULES: [&str; 2] = ["fs-parse-error", "fs-update-rejected"];
-
-/// Rules about one part of a resource that has no name: rules about other parts have other causes.
-const PART_RULES: [&str; 1] = ["xdstp-entry-empty"];
 
 /// Findings with one cause: indices, the most severe first and, among equal ones, the oldest first.
 pub type FindingGroup = Vec<usize>;
@@ -67,19 +58,19 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
         let mut join = |shared| sets.join(index, *first.entry(shared).or_insert(index));
         join(Shared::Rule(of_rule, finding.stream));
         let is_server = finding.blame != Blame::Client;
-        let is_of_client = finding.rule.id == WARMING_STUCK && !is_server;
+        // One side is at fault after the other for a resource that warms for long.
+        let is_of_client = finding.rule.subject == Subject::Warming && !is_server;
         if is_server && finding.names.is_empty() {
             join(Shared::ServerRule(of_rule, None));
         }
-        if FILE_RULES.contains(&finding.rule.id) {
+        if finding.rule.subject == Subject::UnusedFile {
             finding.messages.iter().for_each(|message| join(Shared::Content(*message)));
         }
         for name in finding.names.iter().take(MAX_COMPARED_NAMES) {
             if is_server {
                 join(Shared::ServerRule(of_rule, Some(name)));
             }
-            // One side is at fault after the other for a resource that warms for long.
-            let is_apart = is_of_client || PART_RULES.contains(&finding.rule.id);
+            let is_apart = is_of_client || finding.rule.subject == Subject::NamelessPart;
             for message in finding.messages.iter().filter(|_| !is_apart) {
                 join(Shared::Message(*message, name));
             }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::row_note::caused_by;
 use super::{Role, client_name};
-use xdscope_engine::lint::{Finding, Severity};
+use xdscope_engine::lint::{Finding, Sentence, Severity};
 use xdscope_engine::store::ClientMarks;
 use xdscope_wire::text::{count, type_label};
 
@@ -30,12 +30,6 @@ pub fn place(finding: &Finding, marks: &ClientMarks) -> String {
     }
 }
 
-/// Rules whose sentences have the number of occurrences.
-const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
-
-/// Rules whose sentences have the names themselves.
-const NAMED_IN_TEXT: [&str; 3] = ["not-resubscribed", "order-lds-before-cds", "route-unknown-cluster"];
-
 /// Returns the first clause of a finding with names, without its count.
 pub(super) fn finding_clause(finding: &Finding) -> String {
     let text = named(finding);
@@ -43,7 +37,7 @@ pub(super) fn finding_clause(finding: &Finding) -> String {
 }
 
 fn named(finding: &Finding) -> String {
-    if finding.names.is_empty() || NAMED_IN_TEXT.contains(&finding.rule.id) {
+    if finding.names.is_empty() || finding.rule.sentence == Sentence::WithNames {
         return finding.text.clone();
     }
     format!("{}: {}", super::names(&finding.names, 3), finding.text)
@@ -53,7 +47,7 @@ fn named(finding: &Finding) -> String {
 fn names_of_others(finding: &Finding, text: &str) -> String {
     let others = finding.names.iter().filter(|name| !text.contains(&***name));
     let others: Vec<Arc<str>> = others.cloned().collect();
-    match others.is_empty() || !NAMED_IN_TEXT.contains(&finding.rule.id) {
+    match others.is_empty() || finding.rule.sentence != Sentence::WithNames {
         true => String::new(),
         false => format!(": {}", super::names(&others, 3)),
     }
@@ -65,7 +59,7 @@ pub fn finding(finding: &Finding, times: &str) -> String {
     if finding.guess {
         text.push_str(" (guess)");
     }
-    if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
+    if finding.count > 1 && finding.rule.sentence != Sentence::WithCount {
         match finding.varies {
             true => {
                 let others = names_of_others(finding, &text);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::text::shell_word;
-use xdscope_engine::lint::{Blame, Finding, Severity};
+use xdscope_engine::lint::{Blame, Finding, Severity, Subject};
 use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, ReportedErrors,
@@ -41,8 +41,6 @@ const MAX_USERS: usize = 3;
 /// Clients that the sentence about a problem lists.
 const MAX_CLIENTS: usize = 8;
 
-/// The rule about names that begin like structured names and do not have their form.
-const MALFORMED: &str = "xdstp-malformed";
 /// The code of gRPC for a resource that does not exist.
 const NOT_FOUND: Code = Code(5);
 /// Names of resources that do not exist to list; the others are counted.
@@ -173,7 +171,9 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
         Problem::Failing(failing) => Clauses::main(failing_stream(failing, clock)),
         Problem::OwedAtEnd(owed) => Clauses::main(owed_at_end(owed)),
         Problem::NotApplied(unapplied) => Clauses::main(unapplied_resources(&label, unapplied)),
-        Problem::Broken(broken) if broken.rule.id == MALFORMED && fact.blame == Blame::Client => {
+        Problem::Broken(broken)
+            if broken.rule.subject == Subject::MalformedName && fact.blame == Blame::Client =>
+        {
             Clauses::main(malformed_names(broken))
         }
         Problem::Broken(broken) => Clauses::main(broken_rule(broken.blame, &finding(broken, "×"))),

@@ -7,15 +7,12 @@ use super::codec::Codec;
 use super::load::{LoadError, clock, steps};
 use super::write;
 use xdscope_engine::graph::{self, Graph};
-use xdscope_engine::lint::{self, Finding, Lint};
+use xdscope_engine::lint::{self, Finding, Lint, Subject};
 use xdscope_engine::store::{Options, RequestClass, ResourceFact, ResourceState, SharedSemantics, Store};
 use xdscope_present::json;
 use xdscope_schema::Schema;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl, Variant};
-
-/// The rule that reports each NACK: a fact, not a violation.
-const FACT_RULE: &str = "nack";
 
 /// The state of a resource that was sent.
 const PRESENT: &str = "present";
@@ -179,8 +176,8 @@ impl Checker {
                                 })
                         })
                 };
-                let found: Vec<&Finding> =
-                    findings.iter().filter(|f| f.rule.id != FACT_RULE && !named(f)).collect();
+                let is_fact = |f: &Finding| f.rule.subject == Subject::Nack;
+                let found: Vec<&Finding> = findings.iter().filter(|f| !is_fact(f) && !named(f)).collect();
                 (!found.is_empty()).then(|| list(found.into_iter()))
             }
             _ => None,

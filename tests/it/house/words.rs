@@ -83,6 +83,25 @@ fn code_cites_only_documents_of_the_tree() {
     assert_none(&wrong, "code cites docs/protocol.md#ID or public documents");
 }
 
+/// A named fault of the tap, which is called like the rule that it breaks.
+const RULE_AND_FAULT: &str = "over-4mib";
+
+#[test]
+fn only_rules_name_rules() {
+    let names: BTreeSet<String> =
+        xdscope_engine::lint::rules().map(|rule| format!("\"{}\"", rule.id)).collect();
+    let is_compound = |name: &&String| name.contains('-') && !name.contains(RULE_AND_FAULT);
+    let mut wrong = Vec::new();
+    for (_, file, text) in code() {
+        if file.starts_with("./src/engine/lint") {
+            continue;
+        }
+        let named = names.iter().filter(is_compound).filter(|name| text.contains(name.as_str()));
+        wrong.extend(named.map(|name| format!("{}: {name}", file.display())));
+    }
+    assert_none(&wrong, "what others need to know of a rule is a property of the rule (`Subject`)");
+}
+
 #[test]
 fn type_names_stand_for_one_idea() {
     // Associated types (`type Err`) are indented, and belong to their trait.

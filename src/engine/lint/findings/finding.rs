@@ -6,14 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lint::rule::{Ending, Rule, Severity};
+use crate::lint::rule::{Ending, Rule, Severity, Subject};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
-/// The rules about routes to clusters that the client does not have.
-const TRAFFIC_RULES: [&str; 3] = ["route-unknown-cluster", "break-before-make", "order-lds-before-cds"];
-/// The rule about NACKs.
-const NACK: &str = "nack";
 /// The cause of findings about clients that have clusters and request no listeners.
 pub(crate) const NO_LISTENERS: &str = "no listeners";
 
@@ -120,13 +116,14 @@ impl Finding {
 
     /// Whether the finding is about a request that reports an error, but is no NACK of a response.
     pub fn is_stray_refusal(&self) -> bool {
-        self.reason.is_some() && self.rule.id != NACK
+        self.reason.is_some() && self.rule.subject != Subject::Nack
     }
 
     /// Whether the finding is about routes to clusters that the client does not have, and has not
     /// ended: requests fail.
     pub fn is_traffic_gap(&self) -> bool {
-        self.over.is_none() && TRAFFIC_RULES.contains(&self.rule.id)
+        let is_gap = matches!(self.rule.subject, Subject::MissingCluster | Subject::RemovedCluster);
+        is_gap && self.over.is_none()
     }
 
     /// Whether the finding is or was a problem, and not just a note.

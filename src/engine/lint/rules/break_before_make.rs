@@ -20,7 +20,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::RemovedCluster);
 
 pub(super) static CHECKS: &[Check] = &[
     Check::Response(check),

@@ -17,7 +17,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "delta-nonce-missing", "F-03", include_str!("delta_nonce_missing.rs"))
-        .ends(Ending::Response);
+        .ends(Ending::Response)
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

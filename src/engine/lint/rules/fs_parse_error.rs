@@ -17,7 +17,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "fs-parse-error", "C-01", include_str!("fs_parse_error.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::UnusedFile);
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -19,7 +19,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "fs-update-rejected", "C-05", include_str!("fs_update_rejected.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::UnusedFile);
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 

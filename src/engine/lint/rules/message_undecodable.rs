@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "message-undecodable", "B-05", include_str!("message_undecodable.rs"));
+    Rule::new(Severity::Error, "message-undecodable", "B-05", include_str!("message_undecodable.rs"))
+        .about(Subject::UndecodableMessage);
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -15,8 +15,9 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs")).ends(Ending::OfContent);
+pub(super) static RULE: Rule = Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs"))
+    .ends(Ending::OfContent)
+    .about(Subject::Nack);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

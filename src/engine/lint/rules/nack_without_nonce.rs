@@ -16,7 +16,8 @@ use super::super::prelude::*;
 use crate::nack::StatedFaults;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"));
+    Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"))
+        .about(Subject::StrayVerdict);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

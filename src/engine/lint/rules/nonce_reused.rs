@@ -18,7 +18,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "nonce-reused", "F-03", include_str!("nonce_reused.rs"))
-        .ends(Ending::Response);
+        .ends(Ending::Response)
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -20,7 +20,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
+        .ends(Ending::Message(CorrectMessage::Ack))
+        .about(Subject::StrayVerdict);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -31,7 +31,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "not-resubscribed", "P", include_str!("not_resubscribed.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .worded(Sentence::WithNames);
 
 pub(super) static CHECKS: &[Check] = &[
     Check::Open(opened),

@@ -21,7 +21,9 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::MissingCluster)
+        .worded(Sentence::WithNames);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -22,7 +22,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "regular-stream-age", "P", include_str!("regular_stream_age.rs"));
+    Rule::new(Severity::Info, "regular-stream-age", "P", include_str!("regular_stream_age.rs"))
+        .worded(Sentence::WithCount);
 
 pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 

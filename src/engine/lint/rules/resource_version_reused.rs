@@ -23,7 +23,8 @@ pub(super) static RULE: Rule = Rule::new(
     "F-35, K-16",
     include_str!("resource_version_reused.rs"),
 )
-.ends(Ending::Content);
+.ends(Ending::Content)
+.about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

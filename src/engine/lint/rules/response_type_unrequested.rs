@@ -21,7 +21,8 @@ pub(super) static RULE: Rule = Rule::new(
     "I-01",
     include_str!("response_type_unrequested.rs"),
 )
-.ends(Ending::State);
+.ends(Ending::State)
+.about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -20,7 +20,9 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::MissingCluster)
+        .worded(Sentence::WithNames);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 

@@ -20,7 +20,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
+        .ends(Ending::Message(CorrectMessage::Ack))
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

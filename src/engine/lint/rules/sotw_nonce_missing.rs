@@ -17,7 +17,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "sotw-nonce-missing", "E-07", include_str!("sotw_nonce_missing.rs"))
-        .ends(Ending::Response);
+        .ends(Ending::Response)
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -20,7 +20,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "sotw-nonce-regression", "E-10", include_str!("sotw_nonce_regression.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
+        .ends(Ending::Message(CorrectMessage::Ack))
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

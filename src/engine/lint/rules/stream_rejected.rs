@@ -37,7 +37,9 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::FailedStream)
+        .worded(Sentence::WithCount);
 
 pub(super) static CHECKS: &[Check] = &[
     Check::Close(check),

@@ -17,7 +17,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "ttl-unsupported-client", "G-03", include_str!("ttl_unsupported_client.rs"))
-        .ends(Ending::Content);
+        .ends(Ending::Content)
+        .about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-service-mismatch", "A-14", include_str!("type_service_mismatch.rs"));
+    Rule::new(Severity::Error, "type-service-mismatch", "A-14", include_str!("type_service_mismatch.rs"))
+        .about(Subject::UnanswerableRequest);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

@@ -18,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-malformed", "A-01", include_str!("type_url_malformed.rs"));
+    Rule::new(Severity::Error, "type-url-malformed", "A-01", include_str!("type_url_malformed.rs"))
+        .about(Subject::UnanswerableRequest);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

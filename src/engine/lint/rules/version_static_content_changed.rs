@@ -24,7 +24,8 @@ pub(super) static RULE: Rule = Rule::new(
     "E-15, L-04",
     include_str!("version_static_content_changed.rs"),
 )
-.ends(Ending::Message(CorrectMessage::Response));
+.ends(Ending::Message(CorrectMessage::Response))
+.about(Subject::AcceptedFault);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "vhds-on-sotw", "A-05", include_str!("vhds_on_sotw.rs"));
+    Rule::new(Severity::Error, "vhds-on-sotw", "A-05", include_str!("vhds_on_sotw.rs"))
+        .about(Subject::UnanswerableRequest);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

@@ -34,7 +34,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
-        .ends(Ending::State);
+        .ends(Ending::State)
+        .about(Subject::Warming);
 
 pub(super) static CHECKS: &[Check] =
     &[Check::Alarm(Alarm::Warming, check), Check::Alarm(Alarm::Listeners, check_listeners)];

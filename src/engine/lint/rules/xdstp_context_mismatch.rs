@@ -21,7 +21,8 @@ pub(super) static RULE: Rule = Rule::new(
     "K-17, K-21",
     include_str!("xdstp_context_mismatch.rs"),
 )
-.ends(Ending::Response);
+.ends(Ending::Response)
+.about(Subject::ContextParameters);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 

@@ -15,7 +15,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"))
-        .ends(Ending::Content);
+        .ends(Ending::Content)
+        .about(Subject::NamelessPart);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

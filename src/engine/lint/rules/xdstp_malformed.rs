@@ -17,7 +17,8 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "xdstp-malformed", "K-02", include_str!("xdstp_malformed.rs"))
-        .ends(Ending::Content);
+        .ends(Ending::Content)
+        .about(Subject::MalformedName);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
