@@ -131,8 +131,7 @@ impl OverdueSampler {
 
     /// Takes in the problems of ended streams that are known at `at`.
     pub(super) fn note_ended(&mut self, store: &Analysis, at: Position) {
-        let failing = store.failing_streams().into_iter().filter(|failing| !store.may_reconnect(failing));
-        let failing = failing.map(|failing| {
+        let failing = store.lasting_failures().into_iter().map(|failing| {
             let address = failing.peer.as_deref().or(failing.server.as_deref()).map(Into::into);
             let (kind, node) = (ProblemKind::Failing, failing.node.clone().or(address));
             ProblemSubject { kind, stream: failing.stream, node, type_url: TypeUrl::default(), rule: None }

@@ -45,8 +45,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             problem: Problem::Failing(Box::new(failing)),
         }
     };
-    let failing = store.failing_streams().into_iter();
-    failing.filter(|failing| !store.may_reconnect(failing)).map(problem).collect()
+    store.lasting_failures().into_iter().map(problem).collect()
 }
 
 /// Returns refusals on closed streams that no later stream of the client has settled, and missing

@@ -161,9 +161,16 @@ impl Store {
         out
     }
 
+    /// Returns the clients whose streams fail, except those that may just reconnect.
+    pub fn lasting_failures(&self) -> Vec<FailingStream> {
+        let mut failing = self.failing_streams();
+        failing.retain(|failing| !self.may_reconnect(failing));
+        failing
+    }
+
     /// Whether the client of a healthy stream that ended with UNAVAILABLE, as it does when a server
     /// restarts, is in time with its next stream.
-    pub fn may_reconnect(&self, failing: &FailingStream) -> bool {
+    fn may_reconnect(&self, failing: &FailingStream) -> bool {
         let is_first = failing.failure == StreamFailure::Lost && failing.count == 1;
         let is_restart = failing.end.code == Some(UNAVAILABLE) && failing.caused_by.is_none();
         let is_in_time = self.limits.timed && self.now.since(failing.last) < SETTLE_TIME;
