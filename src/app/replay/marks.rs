@@ -131,12 +131,12 @@ impl OverdueSampler {
 
     /// Takes in the problems of ended streams that are known at `at`.
     pub(super) fn note_ended(&mut self, store: &Analysis, at: Position) {
-        let failing = store.lasting_failures().into_iter().map(|failing| {
+        let failing = store.ended().lasting_failures().into_iter().map(|failing| {
             let address = failing.peer.as_deref().or(failing.server.as_deref()).map(Into::into);
             let (kind, node) = (ProblemKind::Failing, failing.node.clone().or(address));
             ProblemSubject { kind, stream: failing.stream, node, type_url: TypeUrl::default(), rule: None }
         });
-        let owed = store.owed_at_end().into_iter().map(|owed| {
+        let owed = store.ended().owed_at_end().into_iter().map(|owed| {
             let (kind, node) = (ProblemKind::Owed, owed.node.clone());
             ProblemSubject { kind, stream: owed.stream, node, type_url: owed.type_url, rule: None }
         });

@@ -293,7 +293,7 @@ impl Get<'_> {
             let globs = match self.args.format {
                 // Elsewhere a glob would count beside its members.
                 Some(Format::Json | Format::Jsonl | Format::Wide | Format::Tree) => {
-                    self.store.globs(state.stream, &state.type_url)
+                    self.store.globs(state.stream, &state.type_url).facts()
                 }
                 _ => Vec::new(),
             };

@@ -325,7 +325,7 @@ impl<'a> Status<'a> {
     /// Returns the texts with which servers say that requested resources do not exist, for the
     /// selected types.
     fn absences(&self) -> Vec<AbsenceFact> {
-        let mut absences = if self.is_update { Vec::new() } else { self.store.stated_absences() };
+        let mut absences = if self.is_update { Vec::new() } else { AbsenceFact::all(self.store) };
         absences.retain(|absence| {
             let is_shown =
                 |state: &StateFact| state.stream == absence.stream && state.type_url == absence.type_url;

@@ -63,7 +63,7 @@ impl SubscriptionRows<'_> {
     /// Adds the subscribed globs of a type to its object.
     fn add_globs(&self, state: &StateFact, object: &mut Value) {
         let globs = self.store.globs(state.stream, &state.type_url);
-        let members = self.store.glob_members(state.stream, &state.type_url);
+        let (globs, members) = (globs.facts(), globs.members());
         if let (Value::Object(fields), false) = (object, globs.is_empty()) {
             fields.insert("globs".into(), json::globs(&globs, &members));
         }
@@ -128,7 +128,7 @@ impl SubscriptionRows<'_> {
         state: &StateFact,
         facts: &[ResourceFact],
     ) -> HashMap<Arc<str>, String> {
-        let globs = self.store.globs(state.stream, &state.type_url);
+        let globs = self.store.globs(state.stream, &state.type_url).facts();
         let members =
             |fact: &ResourceFact| Some((fact.name.clone(), structured::members(&names.members(fact)?)));
         facts.iter().chain(&globs).filter_map(members).collect()
@@ -167,7 +167,7 @@ impl SubscriptionRows<'_> {
         for (((((state, answers), resources), claims), members), redirects) in rows {
             let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
             let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
-            let globs = self.store.globs(state.stream, &state.type_url);
+            let globs = self.store.globs(state.stream, &state.type_url).facts();
             let by_name: HashMap<&str, _> =
                 resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)).collect();
             let is_wanted =

@@ -45,7 +45,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             problem: Problem::Failing(Box::new(failing)),
         }
     };
-    store.lasting_failures().into_iter().map(problem).collect()
+    store.ended().lasting_failures().into_iter().map(problem).collect()
 }
 
 /// Returns refusals on closed streams that no later stream of the client has settled, and missing
@@ -54,10 +54,10 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
 pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<ProblemFact> {
     let failing: HashSet<StreamId> = failing.iter().map(|problem| problem.stream).collect();
     let mut out = Vec::new();
-    for (stream, track) in store.refused_at_end() {
+    for (stream, track) in store.ended().refused_at_end() {
         out.extend(refusals::refused(store, stream, track));
     }
-    let owed = store.owed_at_end().into_iter().filter(|owed| !failing.contains(&owed.stream));
+    let owed = store.ended().owed_at_end().into_iter().filter(|owed| !failing.contains(&owed.stream));
     out.extend(owed.map(owed_at_end));
     for problem in &mut out {
         let stream = store.engine().stream(problem.stream);

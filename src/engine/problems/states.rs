@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::lint::Blame;
 use crate::session::{NameRequest, ReportedError, RequestSpan, Stream, Track, Wildcard};
-use crate::store::{Store, TypeState, WarmingFact};
+use crate::store::{AbsentResources, Store, TypeState, WarmingFact};
 use xdscope_wire::event::{Code, Seq, Sym, Time, TypeUrl};
 
 use super::cause::blame_xdscope;
@@ -24,7 +24,7 @@ const MAX_ERRORS: usize = 8;
 
 /// Returns the servers and clients that cannot be reached.
 pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
-    let peers = store.unreachable_peers().into_iter();
+    let peers = store.ended().unreachable_peers().into_iter();
     let problem = |peer: crate::store::UnreachablePeer| ProblemFact {
         kind: ProblemKind::State(TypeState::Down),
         urgency: Urgency::Error,
@@ -209,7 +209,7 @@ fn reported_for_reason(
 /// Returns the problem of the listeners and clusters of a gRPC client that do not exist, as the
 /// server says.
 fn absent_targets(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let absent = store.absent_targets(stream, track);
+    let absent = AbsentResources::of(store, stream, track).targets();
     let first = absent.iter().min_by_key(|absent| (absent.at, absent.response))?;
     let problem = Problem::Reported(ReportedErrors {
         names: absent.iter().take(MAX_LISTED_NAMES).map(|absent| absent.name.clone()).collect(),

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use crate::session::Stream;
 use xdscope_wire::event::StreamId;
 
-use super::Store;
-
 /// The difference between a client and the others with its node id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ClientMark {
@@ -27,44 +25,11 @@ pub struct ClientMarks {
 }
 
 impl ClientMarks {
-    /// Returns the mark of a stream; `None` if the node id tells the client apart.
-    pub fn get(&self, stream: StreamId) -> Option<&ClientMark> {
-        self.marks.get(&stream)
-    }
-
-    /// Returns the first aggregated stream of the client, for a stream that carries other types of
-    /// the client, such as its secrets.
-    pub fn beside(&self, stream: StreamId) -> Option<StreamId> {
-        self.beside.get(&stream).copied()
-    }
-}
-
-/// The streams of a client that are one: reconnects, or streams of one type each.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ClientKey<'a> {
-    /// An aggregated stream and its reconnects, by the first stream.
-    Chain(StreamId),
-    /// Streams of one type each, by the cluster of the node and the variant.
-    Types(&'a str, &'static str),
-}
-
-/// A client.
-#[derive(Default)]
-struct Client<'a> {
-    cluster: &'a str,
-    /// The server, if all streams have the same.
-    server: Option<&'a str>,
-    streams: Vec<StreamId>,
-    types: HashSet<&'a str>,
-}
-
-impl Store {
-    /// Returns what tells clients with one node id apart: cluster, server or stream, whichever
-    /// differs.
-    pub fn client_marks(&self) -> ClientMarks {
+    /// Compares the clients of streams, in the order of their openings.
+    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a Stream>) -> ClientMarks {
         let mut first: HashMap<StreamId, StreamId> = HashMap::new();
         let mut clients: BTreeMap<(&str, ClientKey<'_>), Client<'_>> = BTreeMap::new();
-        for stream in self.engine.streams().iter() {
+        for stream in streams {
             let earlier = stream.reconnect_of.and_then(|before| first.get(&before).copied());
             let chain = earlier.unwrap_or(stream.id);
             first.insert(stream.id, chain);
@@ -94,6 +59,36 @@ impl Store {
         }
         ClientMarks { marks, beside }
     }
+
+    /// Returns the mark of a stream; `None` if the node id tells the client apart.
+    pub fn get(&self, stream: StreamId) -> Option<&ClientMark> {
+        self.marks.get(&stream)
+    }
+
+    /// Returns the first aggregated stream of the client, for a stream that carries other types of
+    /// the client, such as its secrets.
+    pub fn beside(&self, stream: StreamId) -> Option<StreamId> {
+        self.beside.get(&stream).copied()
+    }
+}
+
+/// The streams of a client that are one: reconnects, or streams of one type each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ClientKey<'a> {
+    /// An aggregated stream and its reconnects, by the first stream.
+    Chain(StreamId),
+    /// Streams of one type each, by the cluster of the node and the variant.
+    Types(&'a str, &'static str),
+}
+
+/// A client.
+#[derive(Default)]
+struct Client<'a> {
+    cluster: &'a str,
+    /// The server, if all streams have the same.
+    server: Option<&'a str>,
+    streams: Vec<StreamId>,
+    types: HashSet<&'a str>,
 }
 
 /// Joins streams of one type each to the only aggregated stream of their node that has none of the

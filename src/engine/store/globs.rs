@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::session::{ResourceState, nameless};
+use crate::session::{ResourceState, Stream, Track, nameless};
 use xdscope_wire::event::{StreamId, Sym, TypeUrl};
 use xdscope_wire::xdstp::{Name, named};
 
@@ -33,63 +33,64 @@ impl GlobMembers {
     }
 }
 
-impl Store {
-    /// Returns the subscribed globs of a type that were answered with members, in no particular
-    /// order.
+/// The glob collections to which a client subscribes, of one type on a stream.
+#[derive(Clone, Copy)]
+pub struct GlobCollections<'a> {
+    store: &'a Store,
+    /// `None` for a type without globs.
+    place: Option<(&'a Stream, &'a Track)>,
+}
+
+impl<'a> GlobCollections<'a> {
+    pub(super) fn of(store: &'a Store, stream: StreamId, type_url: &TypeUrl) -> GlobCollections<'a> {
+        let place = store.engine.stream(stream).and_then(|stream| Some((stream, stream.find(type_url)?)));
+        GlobCollections { store, place: place.filter(|(_, track)| !track.subscription.globs.is_empty()) }
+    }
+
+    /// Returns the globs that were answered with members, in no particular order.
     ///
     /// [`Store::resources`] has the others: globs that wait, and those that the server reported as
     /// empty.
-    pub fn globs(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
-        let names = self.glob_names(stream, type_url);
-        let stream = self.engine.stream(stream);
-        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(type_url)?))) else {
-            return Vec::new();
-        };
-        let members = self.glob_members(stream.id, type_url);
+    pub fn facts(&self) -> Vec<ResourceFact> {
+        let Some((stream, track)) = self.place else { return Vec::new() };
+        let (catalog, members) = (&self.store.catalog, self.members());
         let fact = |text: &Arc<str>| {
-            let name = track.canonical(&self.catalog, named(&self.catalog, text)?);
-            let fact = self.fact_without_hash((stream, track), name, None, self.now);
+            let name = track.canonical(catalog, named(catalog, text)?);
+            let fact = self.store.fact_without_hash((stream, track), name, None, self.store.now);
             let is_empty = members.get(text).is_none_or(|members| members.total() == 0);
             Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
         };
-        names.iter().filter_map(fact).collect()
+        self.names().iter().filter_map(fact).collect()
     }
 
-    /// Returns the number of subscribed globs of a type.
-    pub fn glob_count(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
-        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
-        track.map_or(0, |track| track.subscription.globs.names().count() as u64)
+    /// Returns the number of globs.
+    pub fn count(&self) -> u64 {
+        self.place.map_or(0, |(_, track)| track.subscription.globs.names().count() as u64)
     }
 
-    /// Returns the names of the subscribed globs of a type that were answered with members.
-    pub(super) fn glob_names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
-        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
-        let Some(track) = track.filter(|track| !track.subscription.globs.is_empty()) else {
-            return Vec::new();
+    /// Returns the names of the globs that were answered with members.
+    pub(super) fn names(&self) -> Vec<Arc<str>> {
+        let Some((_, track)) = self.place else { return Vec::new() };
+        let is_answered = |name: &Sym| {
+            track.sent.get(&self.store.catalog, *name).is_none() && track.waiting.get(*name).is_none()
         };
-        let is_answered =
-            |name: &Sym| track.sent.get(&self.catalog, *name).is_none() && track.waiting.get(*name).is_none();
         let globs = track.subscription.globs.names().filter(is_answered);
-        let mut names: Vec<Arc<str>> = globs.map(|name| self.text(name)).collect();
+        let mut names: Vec<Arc<str>> = globs.map(|name| self.store.text(name)).collect();
         names.sort_unstable();
         names
     }
 
-    /// Returns the subscribed glob that covers a name, the narrowest if there are several.
-    pub fn glob_of(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<Arc<str>> {
-        let track = self.engine.stream(stream)?.find(type_url)?;
-        let glob = track.glob_of(&self.catalog, named(&self.catalog, name)?)?;
-        Some(self.text(glob))
+    /// Returns the glob that covers a name, the narrowest if there are several.
+    pub fn covering(&self, name: &str) -> Option<Arc<str>> {
+        let (_, track) = self.place?;
+        let glob = track.glob_of(&self.store.catalog, named(&self.store.catalog, name)?)?;
+        Some(self.store.text(glob))
     }
 
-    /// Counts the members of each subscribed glob of a type, in one pass over its resources.
-    pub fn glob_members(&self, stream: StreamId, type_url: &TypeUrl) -> HashMap<Arc<str>, GlobMembers> {
-        let stream = self.engine.stream(stream);
-        let track = stream.and_then(|stream| stream.find(type_url));
-        let Some(track) = track.filter(|track| !track.subscription.globs.is_empty()) else {
-            return HashMap::new();
-        };
-        let (catalog, now) = (&self.catalog, self.now);
+    /// Counts the members of each glob, in one pass over the resources.
+    pub fn members(&self) -> HashMap<Arc<str>, GlobMembers> {
+        let Some((_, track)) = self.place else { return HashMap::new() };
+        let (catalog, now, limits) = (&self.store.catalog, self.store.now, self.store.limits);
         let globs = track.subscription.globs.names();
         let mut counts: HashMap<Sym, GlobMembers> =
             globs.map(|name| (name, GlobMembers::default())).collect();
@@ -97,7 +98,7 @@ impl Store {
             if !slot.is_present() || nameless(name).is_some() {
                 continue;
             }
-            let (state, _) = track.resource_state(catalog, name, Some(&slot), now, self.limits);
+            let (state, _) = track.resource_state(catalog, name, Some(&slot), now, limits);
             if matches!(state, ResourceState::Expired | ResourceState::Released) {
                 continue;
             }
@@ -108,7 +109,7 @@ impl Store {
                 count.refused += u64::from(track.is_out_of_use(catalog, name));
             }
         }
-        counts.into_iter().map(|(glob, count)| (self.text(glob), count)).collect()
+        counts.into_iter().map(|(glob, count)| (self.store.text(glob), count)).collect()
     }
 }
 

@@ -4,9 +4,6 @@ use std::sync::Arc;
 use xdscope_wire::Intervention;
 use xdscope_wire::event::StreamId;
 
-use super::{MessageFact, Store};
-use crate::store::rows::row_note::RowNote;
-
 /// One part in this many of the memory is for the messages of interventions.
 const BUDGET_DIVISOR: usize = 32;
 
@@ -35,17 +32,12 @@ impl KeptInterventions {
         }
     }
 
+    /// Returns the messages of an intervention.
+    pub(super) fn get(&self, stream: StreamId, number: usize) -> Option<Arc<Intervention>> {
+        self.kept.get(&(stream, number)).cloned()
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.bytes
-    }
-}
-
-impl Store {
-    /// Returns the messages of an intervention, if they are kept.
-    pub fn intervention(&self, fact: &MessageFact) -> Option<Arc<Intervention>> {
-        let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() else { return None };
-        let stream = self.engine.stream(fact.stream)?;
-        let number = stream.interventions.iter().position(|of| Arc::ptr_eq(of, facts))?;
-        self.interventions.kept.get(&(fact.stream, number)).cloned()
     }
 }

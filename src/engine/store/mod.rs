@@ -5,13 +5,11 @@
 #![warn(missing_docs)]
 
 mod client_marks;
+mod ended;
 mod facts;
-mod failing;
 mod globs;
-mod held;
 mod kept_interventions;
 mod memory;
-mod nack_faults;
 mod nonexistent;
 mod owed;
 mod query;
@@ -30,13 +28,15 @@ pub use crate::session::{
     SchemaSemantics, SharedSemantics, TtlChange,
 };
 pub use client_marks::{ClientMark, ClientMarks};
+pub use ended::EndedStreams;
+pub use ended::failing::{FailingStream, StreamFailure};
+pub use ended::owed_at_end::{Debt, OwedAtEnd};
+pub use ended::unreachable::UnreachablePeer;
 pub use facts::*;
-pub use failing::unreachable::UnreachablePeer;
-pub use failing::{FailingStream, StreamFailure};
-pub use globs::GlobMembers;
+pub use globs::{GlobCollections, GlobMembers};
 pub use nonexistent::AbsenceFact;
+pub(crate) use nonexistent::AbsentResources;
 pub use owed::missing_answer::{MissingAnswer, MissingAnswerCause};
-pub use owed::owed_at_end::{Debt, OwedAtEnd};
 pub use owed::pending_name::PendingNameFact;
 pub use refused_by::RefusedBy;
 pub use rows::details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
@@ -46,7 +46,7 @@ pub use rows::row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
-pub(crate) use warming::{UnsubscribedNames, UnsubscribedNeed};
+pub(crate) use warming::{ClientNeeds, UnsubscribedNames, UnsubscribedNeed};
 pub use warming::{WarmingFact, WarmingUser};
 
 use std::collections::HashSet;
@@ -58,7 +58,8 @@ use kept_interventions::KeptInterventions;
 use rows::history::{History, Row};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
-use xdscope_wire::{Frame, FramePayload, Message};
+use xdscope_schema::Schema;
+use xdscope_wire::{Frame, FramePayload, InterventionFacts, Message};
 
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
@@ -216,6 +217,73 @@ impl Store {
     /// Returns the time limits of states.
     pub(crate) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// Returns the streams that have ended.
+    pub fn ended(&self) -> EndedStreams<'_> {
+        EndedStreams::of(self)
+    }
+
+    /// Returns the subscribed glob collections of a type.
+    pub fn globs(&self, stream: StreamId, type_url: &TypeUrl) -> GlobCollections<'_> {
+        GlobCollections::of(self, stream, type_url)
+    }
+
+    /// Returns the index of a type on a stream.
+    pub fn track_of(&self, stream: StreamId, type_url: &TypeUrl) -> Option<usize> {
+        self.engine.stream(stream)?.position(type_url)
+    }
+
+    /// Returns the number of types on a stream.
+    pub fn track_count(&self, stream: StreamId) -> usize {
+        self.engine.stream(stream).map_or(0, |stream| stream.tracks.len())
+    }
+
+    /// Returns the newest stream with an intervention by this author.
+    pub fn stream_intercepted_by(&self, by: &str) -> Option<StreamId> {
+        let has = |facts: &Arc<InterventionFacts>| *facts.by == *by;
+        let streams = self.engine.streams().iter().filter(|stream| stream.interventions.iter().any(has));
+        streams.map(|stream| stream.id).last()
+    }
+
+    /// Returns the streams in whose messages xdscope has intervened.
+    pub fn intercepted_streams(&self) -> Vec<StreamId> {
+        let streams = self.engine.streams().iter().filter(|stream| !stream.interventions.is_empty());
+        streams.map(|stream| stream.id).collect()
+    }
+
+    /// Returns the version of a type that the client has acknowledged last.
+    pub fn acknowledged_version(&self, stream: StreamId, type_url: &TypeUrl) -> Option<Arc<str>> {
+        let track = self.engine.stream(stream)?.find(type_url)?;
+        Some(track.version_in_force()?.as_str().into())
+    }
+
+    /// Looks for resources that cannot be decoded, in a source that no rules have read.
+    pub fn find_unreadable(&mut self, schema: &Schema) {
+        readability::note_unreadable(&self.engine, &mut self.catalog, schema);
+    }
+
+    /// Returns the state of a known summary.
+    pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
+        StateView::of(self, summary)
+    }
+
+    /// Takes a snapshot of streams.
+    pub fn snapshot(&self, streams: &[StreamId]) -> StreamsSnapshot {
+        StreamsSnapshot::of(self, streams)
+    }
+
+    /// Returns what tells clients with one node id apart: cluster, server or stream, whichever
+    /// differs.
+    pub fn client_marks(&self) -> ClientMarks {
+        ClientMarks::of(self.engine.streams().iter())
+    }
+
+    /// Returns the types of the streams, and whether each has a wildcard subscription.
+    pub fn wildcards(&self, streams: &[StreamId]) -> Vec<(TypeUrl, Wildcard)> {
+        let streams = streams.iter().filter_map(|stream| self.engine.stream(*stream));
+        let tracks = streams.flat_map(|stream| stream.tracks_in_order());
+        tracks.map(|track| (track.type_url.clone(), track.subscribed.wildcard)).collect()
     }
 
     /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].

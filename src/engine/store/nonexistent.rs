@@ -34,93 +34,111 @@ pub struct AbsenceFact {
     pub text: Arc<str>,
 }
 
-impl Store {
+/// The resources of a type on a stream that do not exist, as the server says.
+#[derive(Clone, Copy)]
+pub(crate) struct AbsentResources<'a> {
+    store: &'a Store,
+    stream: &'a Stream,
+    track: &'a Track,
+}
+
+impl<'a> AbsentResources<'a> {
+    pub(crate) fn of(store: &'a Store, stream: &'a Stream, track: &'a Track) -> AbsentResources<'a> {
+        AbsentResources { store, stream, track }
+    }
+
     /// Returns the listeners and clusters that do not exist although a gRPC client needs them: it
     /// requests only the listeners of its channels, and what these refer to.
     ///
     /// The listeners that need other types tell of these: a listener waits for its routes, and a
     /// cluster is in use without endpoints. Other clients may request names to find out whether
     /// they exist.
-    pub(crate) fn absent_targets(&self, stream: &Stream, track: &Track) -> Vec<AbsentResource> {
-        let is_target = matches!(track.kind, Some(Kind::Lds | Kind::Cds));
-        if !is_target || stream.is_dump() || track.subscribed.may_be_wildcard() || !is_grpc(stream) {
+    pub(crate) fn targets(&self) -> Vec<AbsentResource> {
+        let is_target = matches!(self.track.kind, Some(Kind::Lds | Kind::Cds));
+        let has_wildcard = || self.track.subscribed.may_be_wildcard();
+        if !is_target || self.stream.is_dump() || has_wildcard() || !is_grpc(self.stream) {
             return Vec::new();
         }
-        self.absent_resources(track)
+        self.all()
     }
 
     /// Returns the requested resources that do not exist, in the order of their names.
-    fn absent_resources(&self, track: &Track) -> Vec<AbsentResource> {
+    fn all(&self) -> Vec<AbsentResource> {
         let mut absent = Vec::new();
-        for name in track.subscribed.names.iter() {
-            let slot = track.sent.get(&self.catalog, name);
-            let Some(slot) = slot.filter(|slot| is_gone(track, slot)) else { continue };
-            if track.waiting.get(name).is_some() {
+        for name in self.track.subscribed.names.iter() {
+            let slot = self.track.sent.get(&self.store.catalog, name);
+            let Some(slot) = slot.filter(|slot| is_gone(self.track, slot)) else { continue };
+            if self.track.waiting.get(name).is_some() {
                 continue;
             }
-            absent.extend(self.absent_resource(track, name, &slot));
+            absent.extend(self.one(name, &slot));
         }
         absent
     }
 
     /// Returns a resource that does not exist. `None` if the server states another error.
-    fn absent_resource(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> Option<AbsentResource> {
-        let error = track.errors.get(&name);
+    fn one(&self, name: Sym, slot: &ResourceEntry) -> Option<AbsentResource> {
+        let error = self.track.errors.get(&name);
         if error.is_some_and(|error| !error.is_not_found()) {
             return None;
         }
-        let (at, response) = match (track.responses.get(slot.order), error) {
+        let (at, response) = match (self.track.responses.get(slot.order), error) {
             (Some(response), _) => (response.at, response.seq),
             (None, Some(error)) => (error.at, error.n),
             // The response is forgotten.
-            (None, None) => (track.traffic.began, track.traffic.first_request?),
+            (None, None) => (self.track.traffic.began, self.track.traffic.first_request?),
         };
         let text = error.map(|error| error.message.clone()).unwrap_or_default();
-        Some(AbsentResource { name: self.text(name), at, response, text })
+        Some(AbsentResource { name: self.store.text(name), at, response, text })
     }
 
-    /// Replaces the state of a type by `MISS` if a gRPC client needs resources that do not exist,
+    /// Replaces the state of the type by `MISS` if a gRPC client needs resources that do not exist,
     /// or the dump of a client lists such resources: a client lists only resources that it wants.
-    pub(super) fn with_nonexistent(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+    pub(super) fn state(&self, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
-        let since = match stream.is_dump() {
+        let since = match self.stream.is_dump() {
             _ if !can_hide => None,
-            true => self.reported_errors(stream, track).first().map(|(_, error)| error.at),
-            false => self.absent_targets(stream, track).iter().map(|absent| absent.at).min(),
+            true => self.store.reported_errors(self.stream, self.track).first().map(|(_, error)| error.at),
+            false => self.targets().iter().map(|absent| absent.at).min(),
         };
         since.map_or(condition, |since| Condition { state: TypeState::Miss, since })
     }
 
-    /// Returns the texts with which servers say that requested resources do not exist, as far as
-    /// that is no problem of a gRPC client.
-    pub fn stated_absences(&self) -> Vec<AbsenceFact> {
+    /// Returns the texts of the server, each with its resources.
+    fn stated(&self) -> Vec<AbsenceFact> {
         let mut stated: Vec<AbsenceFact> = Vec::new();
-        for stream in self.engine.open_streams() {
-            for track in stream.tracks_shown().filter(|track| !track.errors.is_empty()) {
-                if !stream.is_dump() && self.absent_targets(stream, track).is_empty() {
-                    self.add_absences(stream, track, &mut stated);
-                }
-            }
-        }
-        stated
-    }
-
-    fn add_absences(&self, stream: &Stream, track: &Track, stated: &mut Vec<AbsenceFact>) {
-        let first = stated.len();
-        for AbsentResource { name, text, .. } in self.absent_resources(track) {
-            let known = stated.iter_mut().skip(first).find(|fact| fact.text == text);
+        for AbsentResource { name, text, .. } in self.all() {
+            let known = stated.iter_mut().find(|fact| fact.text == text);
             match known {
                 _ if text.is_empty() => {}
                 Some(known) => known.names.push(name),
                 None => stated.push(AbsenceFact {
-                    stream: stream.id,
-                    node: stream.node_id.clone(),
-                    type_url: track.type_url.clone(),
+                    stream: self.stream.id,
+                    node: self.stream.node_id.clone(),
+                    type_url: self.track.type_url.clone(),
                     names: vec![name],
                     text,
                 }),
             }
         }
+        stated
+    }
+}
+
+impl AbsenceFact {
+    /// Returns the texts with which servers say that requested resources do not exist, as far as
+    /// that is no problem of a gRPC client.
+    pub fn all(store: &Store) -> Vec<AbsenceFact> {
+        let mut stated = Vec::new();
+        for stream in store.engine.open_streams().filter(|stream| !stream.is_dump()) {
+            for track in stream.tracks_shown().filter(|track| !track.errors.is_empty()) {
+                let absent = AbsentResources::of(store, stream, track);
+                if absent.targets().is_empty() {
+                    stated.extend(absent.stated());
+                }
+            }
+        }
+        stated
     }
 }
 

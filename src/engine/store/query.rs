@@ -11,6 +11,7 @@ use xdscope_wire::Open;
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::xdstp::named;
 
+use super::nonexistent::AbsentResources;
 use super::{
     ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact, ReconnectCounts,
     ReconnectFact, RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact, ResourceState, StateFact,
@@ -148,7 +149,7 @@ impl Store {
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
         let condition = self.with_expired(track, track.condition(&self.catalog, at, self.limits), at);
-        let condition = self.with_nonexistent(stream, track, condition);
+        let condition = AbsentResources::of(self, stream, track).state(condition);
         let condition = self.with_warming(stream, track, condition);
         // Nobody sends a NACK of a file (docs/protocol.md#c-04).
         match condition.state {
@@ -192,13 +193,13 @@ impl Store {
         errors
     }
 
-    /// Returns the number of [`Store::reported_errors`] and of [`Store::absent_targets`].
+    /// Returns the number of [`Store::reported_errors`] and of [`AbsentResources::targets`].
     fn error_count(&self, stream: &Stream, track: &Track) -> u64 {
         let reported = match stream.is_dump() {
             true => self.reported_errors(stream, track).len() as u64,
             false => track.reported_names(&self.catalog).count,
         };
-        reported + self.absent_targets(stream, track).len() as u64
+        reported + AbsentResources::of(self, stream, track).targets().len() as u64
     }
 
     /// Returns the state of a track.
@@ -285,7 +286,7 @@ impl Store {
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
             open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
-            is_settled_later: stream.closed.is_some() && self.is_settled_later(stream, track),
+            is_settled_later: stream.closed.is_some() && self.ended().is_settled_later(stream, track),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,

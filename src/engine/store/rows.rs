@@ -6,18 +6,21 @@ pub(super) mod history;
 pub(super) mod history_memory;
 pub(super) mod ledger;
 pub(super) mod line;
+mod message_row;
 pub(super) mod offer;
 pub(super) mod row_note;
 use std::sync::Arc;
 
 use crate::session::{MessageKind, Stream, kind_of_change};
-use xdscope_wire::Message;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Code, StreamId, Sym, TypeUrl};
+use xdscope_wire::event::{Code, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::{Intervention, Message};
 
 use super::{EndFact, LineFact, MessageFact, ReconnectCounts, RowFact, Store};
+use exchange::Exchange;
 use history::Row;
 use line::{Names, Which};
+use message_row::MessageRow;
 use row_note::RowNote;
 
 impl Store {
@@ -139,9 +142,11 @@ impl Store {
         let carried = message.iter().flat_map(|message| self.carried(message));
         let names: Vec<_> = carried.map(|name| self.text(name)).collect();
         let changes = changes.unwrap_or_default();
+        let stream = self.engine.streams().get(row.stream as usize);
+        let details = stream.map(|stream| MessageRow { store: self, index, row, stream }.details(message.as_deref()));
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
         Some(MessageFact {
-            details: self.details(index, row, message.as_deref()),
+            details: details.unwrap_or_default(),
             row: line.row,
             added: match &changes.added {
                 Which::Nothing => Vec::new(),
@@ -161,6 +166,41 @@ impl Store {
         let blobs = message.resources().map_or(&[][..], |list| list.blobs());
         let keys = blobs.iter().map(|id| crate::session::key(&self.catalog, *id));
         names.iter().chain(locators).copied().chain(keys)
+    }
+
+    /// Returns a row without its texts, in constant time.
+    pub fn exchange(&self, index: usize) -> Option<Exchange> {
+        let row = self.history.get(index)?;
+        let kind = self.kind_of_row(row);
+        let answers = row.answers().filter(|_| kind == row.kind);
+        let answered = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
+        Some(Exchange {
+            at: row.at,
+            stream: row.id,
+            track: row.track,
+            kind,
+            implied: row.implied && kind == row.kind,
+            latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
+            bytes: row.bytes.into(),
+        })
+    }
+
+    /// Returns the time of a row.
+    pub fn row_time(&self, index: usize) -> Option<Time> {
+        self.history.get(index).map(|row| row.at)
+    }
+
+    /// Returns the number of rows up to a time, of those that were not dropped.
+    pub fn rows_until(&self, at: Time) -> usize {
+        self.history.rows_until(at)
+    }
+
+    /// Returns the messages of an intervention, if they are kept.
+    pub fn intervention(&self, fact: &MessageFact) -> Option<Arc<Intervention>> {
+        let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() else { return None };
+        let stream = self.engine.stream(fact.stream)?;
+        let number = stream.interventions.iter().position(|of| Arc::ptr_eq(of, facts))?;
+        self.interventions.get(fact.stream, number)
     }
 
     pub(super) fn row_place(&self, row: &Row) -> Option<(StreamId, TypeUrl)> {

@@ -29,15 +29,12 @@ pub struct PendingRequest {
 /// A resource; if it is missing, the request for it.
 pub type Waited = (ResourceFact, Option<PendingRequest>);
 
-impl Store {
-    /// Takes a snapshot of streams.
-    pub fn snapshot(&self, streams: &[StreamId]) -> StreamsSnapshot {
-        let streams = streams.iter().filter_map(|id| self.engine.stream(*id)).cloned().collect();
-        StreamsSnapshot { now: self.now, streams, at: (0, 0), left: None }
-    }
-}
-
 impl StreamsSnapshot {
+    pub(super) fn of(store: &Store, streams: &[StreamId]) -> StreamsSnapshot {
+        let streams = streams.iter().filter_map(|id| store.engine.stream(*id)).cloned().collect();
+        StreamsSnapshot { now: store.now, streams, at: (0, 0), left: None }
+    }
+
     /// Returns the time at which the snapshot was taken.
     pub fn now(&self) -> Time {
         self.now

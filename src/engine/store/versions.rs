@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{MessageKind, Track, hollow, key, nameless};
+use crate::nack::StatedFaults;
+use crate::session::{MessageKind, PushedVersion, Response, Stream, Track, hollow, key, nameless};
 use xdscope_wire::Message;
 use xdscope_wire::content::{BlobId, List};
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
@@ -15,6 +16,9 @@ use crate::store::rows::line::version_and_nonce;
 
 /// Rows that are searched backwards; older ones are not searched.
 const MAX_SEARCHED_ROWS: usize = 1 << 18;
+
+/// Resources of a response up to which the text of a NACK is compared with their names.
+const MAX_COMPARED_NAMES: usize = 4096;
 
 /// The verdict of the client on a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +174,12 @@ impl Store {
         }
     }
 
+    /// Returns the version of a response without a verdict.
+    pub(crate) fn pushed_version(&self, stream: &Stream, response: &Response) -> PushedVersion {
+        let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+        PushedVersion::of(&self.catalog, response, is_delta, |name| self.text(name))
+    }
+
     /// Returns the last entry of a list with this key.
     fn find_entry(&self, list: &List, name: Sym) -> Option<BlobId> {
         match nameless(name) {
@@ -252,6 +262,23 @@ impl Store {
         Some(list.blobs().iter().map(|id| self.text(key(&self.catalog, *id))).collect())
     }
 
+    /// Reads the text of a NACK of a response: a fault without a name is about the only resource.
+    pub fn nack_faults(&self, text: &str, response: Option<Seq>) -> StatedFaults {
+        StatedFaults::read(text, &self.compared_names(response))
+    }
+
+    /// Reads the text of a NACK of a response, and adds no name that the text leaves out.
+    pub fn stated_nack_faults(&self, text: &str, response: Option<Seq>) -> StatedFaults {
+        let response = response.filter(|_| StatedFaults::depend_on_names(text));
+        StatedFaults::stated(text, &self.compared_names(response))
+    }
+
+    /// Returns the names in a response; none if the response is unknown or has too many.
+    fn compared_names(&self, response: Option<Seq>) -> Vec<Arc<str>> {
+        let names = response.and_then(|response| self.pushed_names(response, MAX_COMPARED_NAMES));
+        names.unwrap_or_default()
+    }
+
     /// Whether two responses have equal resources; `None` if one of them was dropped.
     pub fn same_push(&self, a: Seq, b: Seq) -> Option<bool> {
         let list = |n| Some(self.message(n)?.resources()?.fingerprint());
@@ -284,7 +311,7 @@ impl Store {
         // Globs come last, once the other names end.
         let room = most.saturating_sub(names.len());
         if room > 0 {
-            names.extend(self.glob_names(stream, url).into_iter().take(room));
+            names.extend(self.globs(stream, url).names().into_iter().take(room));
         }
         names
     }

@@ -15,16 +15,13 @@ pub struct StateView<'a> {
     summary: &'a SummaryFact,
 }
 
-impl Store {
-    /// Returns the state of a known summary.
-    pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
-        let stream = self.engine.stream(summary.stream)?;
+impl<'a> StateView<'a> {
+    pub(super) fn of(store: &'a Store, summary: &'a SummaryFact) -> Option<StateView<'a>> {
+        let stream = store.engine.stream(summary.stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == summary.type_url)?;
-        Some(StateView { store: self, stream, track, summary })
+        Some(StateView { store, stream, track, summary })
     }
-}
 
-impl StateView<'_> {
     /// Returns the stream.
     pub fn stream(&self) -> StreamId {
         self.stream.id

@@ -1,9 +1,9 @@
 //! Clusters and listeners that warm: the client does not use them until others have arrived.
 
-pub(super) mod cause;
+mod cause;
+mod needs;
 mod of_dump;
-mod unseen;
-mod unsubscribed;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
 
-pub(crate) use unsubscribed::{UnsubscribedNames, UnsubscribedNeed};
+pub(crate) use needs::ClientNeeds;
+pub(crate) use needs::unsubscribed::{UnsubscribedNames, UnsubscribedNeed};
 
 /// A cluster or listener that warms, on an open stream. The server owes what it waits for, unless
 /// the client has never requested it.
@@ -158,7 +159,7 @@ impl Store {
     /// Returns the warming resources of a track at a time that is now or later.
     pub(crate) fn warming_of_track_at(&self, stream: &Stream, track: &Track, at: Time) -> Vec<WarmingFact> {
         if stream.is_dump() {
-            return self.warming_of_dump(stream, track);
+            return of_dump::warming_of_dump(self, stream, track);
         }
         if track.warming.is_empty() {
             return Vec::new();
@@ -221,7 +222,7 @@ impl Store {
             warming.needs.iter().map(|need| need.with_text(self.text(need.name))).collect();
         needs.sort_by_key(|need| need.since);
         let name = self.text(warming.name);
-        let caused_by = self.cause_of_warming((stream, track), (&name, warming.batch.seq), &needs);
+        let caused_by = cause::cause_of_warming(self, (stream, track), (&name, warming.batch.seq), &needs);
         Some(WarmingFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -276,7 +277,7 @@ impl Store {
         let open = self.engine.stream(stream).filter(|stream| stream.closed.is_none());
         let track = open.and_then(|stream| Some((stream, stream.find(url)?)));
         if let Some((stream, track)) = track.filter(|(stream, _)| stream.is_dump()) {
-            let dumped = self.warming_of_dump(stream, track).into_iter().map(|fact| fact.name);
+            let dumped = of_dump::warming_of_dump(self, stream, track).into_iter().map(|fact| fact.name);
             return dumped.filter(|name| names.contains(name)).collect();
         }
         let Some((stream, track)) = track.filter(|(_, track)| !track.warming.is_empty()) else {

@@ -112,7 +112,7 @@ impl<'a> StructuredNames<'a> {
         let served_by = alternatives.iter().find(|name| self.is_held(fact.stream, name)).cloned();
         Some(StructuredFact {
             parts: NameParts::from(&name),
-            glob: self.store.glob_of(fact.stream, &fact.type_url, &fact.name),
+            glob: self.store.globs(fact.stream, &fact.type_url).covering(&fact.name),
             members: self.members(fact),
             redirects: self.redirects(fact),
             alternatives: alternatives.to_vec(),
@@ -146,7 +146,7 @@ impl<'a> StructuredNames<'a> {
 
     fn globs_of(&self, stream: StreamId, type_url: &TypeUrl) -> CountedGlobs {
         let mut known = self.globs.borrow_mut();
-        let count = || Rc::new(self.store.glob_members(stream, type_url).into_iter().collect());
+        let count = || Rc::new(self.store.globs(stream, type_url).members().into_iter().collect());
         known.entry((stream, type_url.clone())).or_insert_with(count).clone()
     }
 

@@ -12,7 +12,7 @@ use xdscope_wire::event::Kind;
 /// `graph` is the graph of the client ([`xdscope_engine::graph::streams_of`]); without it,
 /// references from clusters are not considered.
 pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
-    let mut out = store.missing_answers(state.stream, &state.type_url);
+    let mut out = MissingAnswer::all(store, state.stream, &state.type_url);
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
     let open = state.last_state.is_none();

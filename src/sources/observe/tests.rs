@@ -189,7 +189,7 @@ fn cut_in_response(connections: u64, len: u32) -> (Store, lint::Lint, Vec<(u64, 
 fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     let (store, rules, gaps) = cut_in_response(4, 5_000_000);
     assert_eq!(gaps, vec![(1, 5_000_000, GapCause::Cut); 4]);
-    let failing = store.failing_streams();
+    let failing = store.ended().failing_streams();
     assert_eq!(failing.len(), 1, "{failing:#?}");
     assert_eq!((failing[0].failure, failing[0].count), (StreamFailure::Aborted, 4));
     assert_eq!((failing[0].at_fault(), failing[0].is_in_response()), (Some(Side::Client), true));
@@ -204,7 +204,7 @@ fn client_that_ends_its_streams_in_the_middle_of_a_response_fails() {
     let (_, rules, _) = cut_in_response(4, 4_000_000);
     assert!(rules.findings().iter().all(|of| of.rule.id != "over-4mib"));
     let (store, ..) = cut_in_response(2, 5_000_000);
-    assert!(store.failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
+    assert!(store.ended().failing_streams().iter().all(|of| of.failure != StreamFailure::Aborted));
 }
 
 /// Returns the events that begin a connection with this many streams.

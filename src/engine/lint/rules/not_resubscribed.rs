@@ -48,7 +48,7 @@ use std::sync::Arc;
 use super::support::{and_more, listed, listed_names, type_label};
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::session::{SETTLE_TIME, Stream, Track, Wildcard};
-use crate::store::{UnsubscribedNames, UnsubscribedNeed};
+use crate::store::{ClientNeeds, UnsubscribedNames, UnsubscribedNeed};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl};
 use xdscope_wire::text::shown_name;
@@ -68,7 +68,7 @@ fn opened(ctx: &mut RuleContext<'_>) {
 /// Reports a new stream on which the client requests nothing.
 fn check_stream(ctx: &mut RuleContext<'_>) {
     let (store, stream) = (ctx.store, ctx.stream);
-    let Some((before, tracks)) = store.before_unrequested(stream) else { return };
+    let Some((before, tracks)) = store.ended().before_unrequested(stream) else { return };
     let labels: Vec<&str> = tracks.iter().map(|track| type_label(&track.type_url)).collect();
     let more = and_more(labels.len().saturating_sub(MAX_LISTED_TYPES));
     let types = labels.iter().take(MAX_LISTED_TYPES).copied().collect::<Vec<_>>().join(", ");
@@ -100,7 +100,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let engine = ctx.store.engine();
     let streams = engine.open_in_session(ctx.stream).chain(engine.open_of_node(ctx.stream));
     let streams: Vec<&Stream> = streams.collect();
-    let used = ctx.store.unsubscribed_needs(ctx.stream, &used_names(ctx));
+    let used = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed(&used_names(ctx));
     let used: HashSet<(Kind, Sym)> = used.iter().map(|need| (need.key.kind, need.key.name)).collect();
     for track in &before.tracks {
         // `ads-type-url-missing` covers requests without a type: they request nothing.
@@ -125,7 +125,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         if let Some(kind) = track.kind.filter(|_| !names.is_empty()) {
             // Those in use are a finding of their own.
             names.retain(|name| !used.contains(&(kind, *name)));
-            if let Some(known) = ctx.store.names_referred_to(ctx.stream, kind) {
+            if let Some(known) = ClientNeeds::of(ctx.store, ctx.stream).names_referred_to(kind) {
                 names.retain(|name| known.contains(name) || is_structured(ctx.text(*name)));
             }
         }
@@ -149,7 +149,7 @@ fn check(ctx: &mut RuleContext<'_>) {
 /// Returns the names that the client has requested and requests no longer, without given up ones to
 /// which no resource is known to refer: most of those are of removed resources.
 fn used_names(ctx: &RuleContext<'_>) -> UnsubscribedNames {
-    let mut names = ctx.store.unsubscribed_names(ctx.stream);
+    let mut names = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed_names();
     if ctx.options.links.is_some() {
         let (catalog, client, graphs) = (ctx.catalog(), ctx.client(), &ctx.source_state.graphs);
         names.retain(|key, given_up| {
@@ -162,7 +162,7 @@ fn used_names(ctx: &RuleContext<'_>) -> UnsubscribedNames {
 /// Reports names that resources in force refer to, and that the client does not request.
 fn check_in_use(ctx: &mut RuleContext<'_>) {
     let names = used_names(ctx);
-    let needs = ctx.store.unsubscribed_needs(ctx.stream, &names);
+    let needs = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed(&names);
     let (due, waiting): (Vec<_>, Vec<_>) =
         needs.into_iter().partition(|need| need.since.after(SETTLE_TIME) <= ctx.at);
     if let Some(next) = waiting.iter().map(|need| need.since).min() {

@@ -70,7 +70,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     if ctx.stream.open.method == Open::NOTHING {
         return unreachable(ctx);
     }
-    let Some(failing) = ctx.store.failure_at(ctx.stream) else {
+    let Some(failing) = ctx.store.ended().failure_at(ctx.stream) else {
         return end_series(ctx, "a later stream ended in order");
     };
     let is_outage = failing.end.code.is_none_or(|code| code == UNAVAILABLE);
@@ -132,7 +132,7 @@ fn wait_for_age(ctx: &mut RuleContext<'_>) {
     if failures.is_empty() || !failures.has(&FailedClient::Stream(StreamKey::of(ctx.stream))) {
         return;
     }
-    if let Some(at) = ctx.store.outlives_failures_at(ctx.stream, ctx.at) {
+    if let Some(at) = ctx.store.ended().outlives_failures_at(ctx.stream, ctx.at) {
         ctx.arm(Alarm::Outlived, at);
     }
 }
@@ -145,7 +145,7 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
     let own = FailedClient::Stream(StreamKey::of(ctx.stream));
     for client in FailedClient::all_of(ctx.stream) {
         let still_fails = match client == own {
-            true => ctx.store.still_fails((ctx.stream_index, ctx.stream), ctx.at),
+            true => ctx.store.ended().still_fails((ctx.stream_index, ctx.stream), ctx.at),
             false => !ctx.stream.has_response,
         };
         if still_fails {
@@ -161,7 +161,7 @@ fn end_replaced(ctx: &mut RuleContext<'_>) {
         return;
     }
     for (failed, first) in ctx.source_state.failures.at_other_servers(ctx.stream) {
-        if ctx.store.is_replaced_by(&failed, first, ctx.stream) {
+        if ctx.store.ended().is_replaced_by(&failed, first, ctx.stream) {
             finish(ctx, &FailedClient::Stream(failed), "a stream was answered");
         }
     }
@@ -177,7 +177,7 @@ fn finish(ctx: &mut RuleContext<'_>, client: &FailedClient, reason: &str) {
 
 /// Reports connections that never had a stream.
 fn unreachable(ctx: &mut RuleContext<'_>) {
-    let Some(attempts) = ctx.store.failed_attempts_at(ctx.stream) else { return };
+    let Some(attempts) = ctx.store.ended().failed_attempts_at(ctx.stream) else { return };
     let UnreachablePeer { is_client, attempts: times, first, first_stream, reason, .. } = attempts;
     if times < MIN_OUTAGES {
         return;

@@ -48,7 +48,7 @@ use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::state::MAX_NAMES;
 use crate::session::OtherNeed;
-use crate::store::{NeededResource, WarmingFact};
+use crate::store::{ClientNeeds, NeededResource, WarmingFact};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 use xdscope_wire::text::shown_name;
 
@@ -208,7 +208,7 @@ fn needed(facts: &[WarmingFact]) -> String {
 fn check_listeners(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track().filter(|_| owes_listeners(ctx)) else { return };
     let Some(since) = ctx.state.clusters_since.filter(|_| track.sent.count() > 0) else { return };
-    let mut unseen = ctx.store.unseen_needs(ctx.stream, track);
+    let mut unseen = ClientNeeds::of(ctx.store, ctx.stream).unseen(track);
     unseen.retain(|need| need.key.kind == Kind::Sds && need.timeout.is_none());
     let is_blocked = !unseen.is_empty();
     let missing_at = since.after(LISTENERS_MISSING);

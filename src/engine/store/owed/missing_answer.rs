@@ -45,6 +45,24 @@ impl MissingAnswerCause {
         MissingAnswerCause::Unsubscribed,
     ];
 
+    /// Returns the likely reason for one name; `None` if it was sent or there is no reason.
+    pub fn of_name(
+        store: &Store,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        name: &str,
+    ) -> Option<MissingAnswerCause> {
+        let stream = store.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
+        let track = stream.find(type_url)?;
+        let name = xdscope_wire::xdstp::named(&store.catalog, name)?;
+        if let Some(request) = track.waiting.get(name) {
+            return Look::new(&store.catalog, stream, track).reason(name, &request);
+        }
+        let slot = track.sent.get(&store.catalog, name)?;
+        let gone = !track.covers(&store.catalog, name, Some(&slot)) && !track.unrequested.contains(&name);
+        gone.then_some(MissingAnswerCause::Unsubscribed)
+    }
+
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
@@ -72,23 +90,23 @@ pub struct MissingAnswer {
     pub at: Option<Seq>,
 }
 
-impl Store {
+impl MissingAnswer {
     /// Returns likely reasons for missing answers on an open stream, derived from the stream alone.
-    pub fn missing_answers(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
-        let Some(stream) = self.engine.stream(stream).filter(|stream| stream.closed.is_none()) else {
+    pub fn all(store: &Store, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
+        let Some(stream) = store.engine.stream(stream).filter(|stream| stream.closed.is_none()) else {
             return Vec::new();
         };
         let Some(track) = stream.find(type_url) else { return Vec::new() };
-        let look = Look::new(&self.catalog, stream, track);
+        let look = Look::new(&store.catalog, stream, track);
         let mut out: Vec<MissingAnswer> = Vec::new();
         let mut add = |reason: MissingAnswerCause, name: Option<Sym>| {
-            let name = name.map(|name| self.text(name));
+            let name = name.map(|name| store.text(name));
             if let Some(known) = out.iter_mut().find(|known| known.reason == reason) {
                 known.names.extend(name);
                 return;
             }
             let what = match reason {
-                MissingAnswerCause::NotSuperset => look.left_out.map(|name| self.text(name)),
+                MissingAnswerCause::NotSuperset => look.left_out.map(|name| store.text(name)),
                 MissingAnswerCause::SameVersion => {
                     track.traffic.reported_version.as_ref().map(|version| Arc::from(version.as_str()))
                 }
@@ -106,24 +124,6 @@ impl Store {
             add(reason, None);
         }
         out
-    }
-
-    /// Returns the likely reason for one name; `None` if it was sent or there is no reason.
-    pub fn missing_answer_cause(
-        &self,
-        stream: StreamId,
-        type_url: &TypeUrl,
-        name: &str,
-    ) -> Option<MissingAnswerCause> {
-        let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
-        let track = stream.find(type_url)?;
-        let name = xdscope_wire::xdstp::named(&self.catalog, name)?;
-        if let Some(request) = track.waiting.get(name) {
-            return Look::new(&self.catalog, stream, track).reason(name, &request);
-        }
-        let slot = track.sent.get(&self.catalog, name)?;
-        let gone = !track.covers(&self.catalog, name, Some(&slot)) && !track.unrequested.contains(&name);
-        gone.then_some(MissingAnswerCause::Unsubscribed)
     }
 }
 

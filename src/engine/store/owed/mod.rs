@@ -1,6 +1,5 @@
 //! Answers that one side owes the other.
 
 pub(super) mod missing_answer;
-pub(super) mod owed_at_end;
 pub(super) mod pending_name;
 pub(super) mod timers;

@@ -1,6 +1,6 @@
 //! Requests for single names.
 
-use crate::session::{RequestSpan, Wildcard};
+use crate::session::RequestSpan;
 use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 use crate::store::Store;
@@ -20,13 +20,13 @@ pub struct PendingNameFact {
     pub has_resource: bool,
 }
 
-impl Store {
+impl PendingNameFact {
     /// Returns the requests for a name; `None` if it was sent or not requested, or if no resource
     /// can have it.
-    pub fn pending_name(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
-        let stream = self.engine.stream(stream)?;
+    pub fn of(store: &Store, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
+        let stream = store.engine.stream(stream)?;
         let track = stream.find(type_url)?;
-        let request = track.waiting.get(xdscope_wire::xdstp::named(&self.catalog, name)?)?;
+        let request = track.waiting.get(xdscope_wire::xdstp::named(&store.catalog, name)?)?;
         if request.is_malformed {
             return None;
         }
@@ -39,12 +39,5 @@ impl Store {
             requests,
             has_resource: request.has_resource,
         })
-    }
-
-    /// Returns the types of the streams, and whether each has a wildcard subscription.
-    pub fn wildcards(&self, streams: &[StreamId]) -> Vec<(TypeUrl, Wildcard)> {
-        let streams = streams.iter().filter_map(|stream| self.engine.stream(*stream));
-        let tracks = streams.flat_map(|stream| stream.tracks_in_order());
-        tracks.map(|track| (track.type_url.clone(), track.subscribed.wildcard)).collect()
     }
 }

@@ -11,8 +11,8 @@ use xdscope_wire::event::{Code, Dir, Seq, Time};
 use xdscope_wire::{Message, MessageBody, ResourceError};
 
 use super::history::Row;
+use super::message_row::MessageRow;
 use super::offer::OfferFact;
-use crate::store::Store;
 
 /// Time between two responses of a stream from which they are not sent together any more.
 const MAX_ROUND_GAP: Duration = Duration::from_secs(1);
@@ -103,15 +103,13 @@ impl From<&TtlRecord> for TtlFact {
     }
 }
 
-impl Store {
-    pub(crate) fn details(&self, index: usize, row: &Row, message: Option<&Message>) -> MessageDetails {
-        let Some(stream) = self.engine.streams().get(row.stream as usize) else {
-            return MessageDetails::default();
-        };
+impl MessageRow<'_> {
+    pub(in crate::store) fn details(&self, message: Option<&Message>) -> MessageDetails {
+        let (row, stream) = (self.row, self.stream);
         let mut details = MessageDetails {
-            events: self.events(index, row, stream),
+            events: self.events(),
             wildcard: row.wildcard,
-            offer: self.offer(index, row, stream),
+            offer: self.offer(),
             ..MessageDetails::default()
         };
         let Some(message) = message else { return details };
@@ -125,37 +123,37 @@ impl Store {
             details.control_plane = response.control_plane.cloned();
             details.is_canary = matches!(&message.body, MessageBody::SotwResponse(sotw) if sotw.canary);
             let errors = response.resource_errors.iter();
-            details.resource_errors = errors.map(|error| self.error_fact(stream, (n, row), error)).collect();
+            details.resource_errors = errors.map(|error| self.error_fact(n, error)).collect();
         }
         details
     }
 
-    fn error_fact(&self, stream: &Stream, (n, row): (Seq, &Row), error: &ResourceError) -> ResourceErrorFact {
-        let code = Code(error.detail.code);
-        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
-        let name = track.map_or(error.name, |track| track.canonical(&self.catalog, error.name));
+    fn error_fact(&self, n: Seq, error: &ResourceError) -> ResourceErrorFact {
+        let (store, code) = (self.store, Code(error.detail.code));
+        let track = self.row.track.and_then(|track| self.stream.tracks.get(usize::from(track)));
+        let name = track.map_or(error.name, |track| track.canonical(&store.catalog, error.name));
         ResourceErrorFact {
-            name: self.text(error.name),
+            name: store.text(error.name),
             code,
             message: error.detail.message.clone(),
             n,
-            at: row.at,
-            is_absent: code == ResourceErrorFact::NOT_FOUND || self.history.removes(row, name),
+            at: self.row.at,
+            is_absent: code == ResourceErrorFact::NOT_FOUND || store.history.removes(self.row, name),
         }
     }
 
     /// Returns the events of a message.
-    fn events(&self, index: usize, row: &Row, stream: &Stream) -> Vec<MessageEvent> {
-        let kept = self.history.line(row).and_then(|line| line.remark.events);
+    fn events(&self) -> Vec<MessageEvent> {
+        let kept = self.store.history.line(self.row).and_then(|line| line.remark.events);
         let event = |entry: &EventEntry| MessageEvent {
             kind: entry.kind,
-            names: entry.names.iter().map(|name| self.text(*name)).collect(),
+            names: entry.names.iter().map(|name| self.store.text(*name)).collect(),
             count: entry.count,
         };
         let mut events: Vec<MessageEvent> = kept.iter().flat_map(|kept| kept.iter().map(event)).collect();
-        let order = self.types_sent_together(index, row);
+        let order = self.types_sent_together();
         if order.len() > 1 {
-            let url = |track: &u16| stream.tracks.get(usize::from(*track)).map(|track| &track.type_url);
+            let url = |track: &u16| self.stream.tracks.get(usize::from(*track)).map(|track| &track.type_url);
             let names: Vec<Arc<str>> =
                 order.iter().filter_map(url).map(|url| Arc::from(url.as_str())).collect();
             events.push(MessageEvent { kind: EventKind::TypeOrder, count: names.len() as u64, names });
@@ -165,7 +163,8 @@ impl Store {
 
     /// Returns the types of the responses that were sent together with this one, up to this one. A
     /// type that comes again starts the next push.
-    fn types_sent_together(&self, index: usize, row: &Row) -> Vec<u16> {
+    fn types_sent_together(&self) -> Vec<u16> {
+        let (index, row) = (self.index, self.row);
         let is_response =
             |row: &Row| matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat);
         if !is_response(row) || row.track.is_none() {
@@ -174,7 +173,7 @@ impl Store {
         let mut tracks = Vec::new();
         let mut last = row.at;
         for earlier in
-            (index.saturating_sub(MAX_ROUND_ROWS)..=index).rev().filter_map(|at| self.history.get(at))
+            (index.saturating_sub(MAX_ROUND_ROWS)..=index).rev().filter_map(|at| self.store.history.get(at))
         {
             if last.since(earlier.at) > MAX_ROUND_GAP {
                 break;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{MessageKind, Status, Stream, Track};
+use crate::session::{MessageKind, Status, Track};
 use xdscope_wire::event::{Seq, Variant};
 
 use super::history::Row;
-use crate::store::Store;
+use super::message_row::MessageRow;
 
 /// Rows that are searched for the verdict on an old response, and for the response before it.
 const MAX_SEARCHED_ROWS: usize = 1024;
@@ -53,39 +53,35 @@ pub struct OfferFact {
     pub previous_version: Option<Arc<str>>,
 }
 
-impl Store {
-    /// Returns the offer of a row; `None` unless the row is a response to a client.
-    pub(super) fn offer(&self, index: usize, row: &Row, stream: &Stream) -> Option<OfferFact> {
+impl MessageRow<'_> {
+    /// Returns the offer of the row; `None` unless the row is a response to a client.
+    pub(super) fn offer(&self) -> Option<OfferFact> {
+        let MessageRow { store, row, stream, .. } = *self;
         let variant = stream.variant().filter(|variant| *variant != Variant::File)?;
         let track = stream.tracks.get(usize::from(row.track?))?;
         let n = row.n().filter(|_| is_response(row))?;
         let (verdict, by) = match track.responses.of_seq(n) {
             Some(response) => (Some(verdict_of(response.status)), response.settled_by),
-            None => self.verdict_in_rows(index, row, n, variant.is_delta()),
+            None => self.verdict_in_rows(n, variant.is_delta()),
         };
-        let answer = by.and_then(|by| self.history.get(self.history.row_of(by)?));
-        let latency = answer.filter(|_| !self.clock.untimed).map(|answer| answer.at.since(row.at));
+        let answer = by.and_then(|by| store.history.get(store.history.row_of(by)?));
+        let latency = answer.filter(|_| !store.clock.untimed).map(|answer| answer.at.since(row.at));
         let is_full = track.kind.is_some_and(|kind| kind.full_state());
         Some(OfferFact {
             verdict,
             by,
             latency,
             is_full_state: (!variant.is_delta()).then_some(is_full),
-            previous_version: self.version_before(index, row, track, n),
+            previous_version: self.version_before(track, n),
         })
     }
 
     /// Searches the rows behind an old response for its verdict.
-    fn verdict_in_rows(
-        &self,
-        index: usize,
-        response: &Row,
-        n: Seq,
-        is_delta: bool,
-    ) -> (Option<OfferVerdict>, Option<Seq>) {
-        let rows = (index + 1..self.history.len()).take(MAX_SEARCHED_ROWS);
-        for row in rows.filter_map(|at| self.history.get(at)).filter(|row| is_of_track(row, response)) {
-            let verdict = match self.kind_of_row(row) {
+    fn verdict_in_rows(&self, n: Seq, is_delta: bool) -> (Option<OfferVerdict>, Option<Seq>) {
+        let MessageRow { store, index, row: response, .. } = *self;
+        let rows = (index + 1..store.history.len()).take(MAX_SEARCHED_ROWS);
+        for row in rows.filter_map(|at| store.history.get(at)).filter(|row| is_of_track(row, response)) {
+            let verdict = match store.kind_of_row(row) {
                 MessageKind::Ack => OfferVerdict::Acked,
                 MessageKind::Nack => OfferVerdict::Refused,
                 _ => continue,
@@ -100,14 +96,15 @@ impl Store {
     }
 
     /// Returns the version of the response before one.
-    fn version_before(&self, index: usize, response: &Row, track: &Track, n: Seq) -> Option<Arc<str>> {
+    fn version_before(&self, track: &Track, n: Seq) -> Option<Arc<str>> {
+        let MessageRow { store, index, row: response, .. } = *self;
         if let Some(before) = track.responses.before(n) {
             return Some(Arc::from(before.version.as_str()));
         }
         let rows = (index.saturating_sub(MAX_SEARCHED_ROWS)..index).rev();
-        let mut rows = rows.filter_map(|at| self.history.get(at));
+        let mut rows = rows.filter_map(|at| store.history.get(at));
         let before = rows.find(|row| is_of_track(row, response) && is_response(row))?;
-        self.history.line(before).map(|line| line.version)
+        store.history.line(before).map(|line| line.version)
     }
 }
 

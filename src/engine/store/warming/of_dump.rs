@@ -5,51 +5,49 @@ use crate::session::{Stream, Track, key};
 use crate::store::{NeededResource, Store, TypeState, WarmingFact};
 use xdscope_wire::event::Sym;
 
-impl Store {
-    /// Returns the resources of a type that a dump lists as warming.
-    pub(super) fn warming_of_dump(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
-        let mut facts = Vec::new();
-        let Some(kind) = track.kind else { return facts };
-        for response in track.responses.pending() {
-            let Some(body) = &response.body else { continue };
-            for blob in body.list.blobs() {
-                let name = key(&self.catalog, *blob);
-                let in_force = track.in_force(&self.catalog, name);
-                facts.push(WarmingFact {
-                    stream: stream.id,
-                    node: stream.node_id.clone(),
-                    type_url: track.type_url.clone(),
-                    kind,
-                    name: self.text(name),
-                    since: response.at,
-                    response: response.seq,
-                    is_used_without: false,
-                    is_update: in_force.is_some(),
-                    earlier: in_force.and_then(|slot| self.catalog.entry(slot.blob?).payload),
-                    withheld: None,
-                    needs: self.missing_in_dump(stream, track, name),
-                    is_dumped: true,
-                    caused_by: None,
-                });
-            }
+/// Returns the resources of a type that a dump lists as warming.
+pub(super) fn warming_of_dump(store: &Store, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
+    let mut facts = Vec::new();
+    let Some(kind) = track.kind else { return facts };
+    for response in track.responses.pending() {
+        let Some(body) = &response.body else { continue };
+        for blob in body.list.blobs() {
+            let name = key(&store.catalog, *blob);
+            let in_force = track.in_force(&store.catalog, name);
+            facts.push(WarmingFact {
+                stream: stream.id,
+                node: stream.node_id.clone(),
+                type_url: track.type_url.clone(),
+                kind,
+                name: store.text(name),
+                since: response.at,
+                response: response.seq,
+                is_used_without: false,
+                is_update: in_force.is_some(),
+                earlier: in_force.and_then(|slot| store.catalog.entry(slot.blob?).payload),
+                withheld: None,
+                needs: missing_in_dump(store, stream, track, name),
+                is_dumped: true,
+                caused_by: None,
+            });
         }
-        facts
     }
+    facts
+}
 
-    /// Returns the resources to which a resource of a dump refers, and which the dump lists as
-    /// requested and not received.
-    fn missing_in_dump(&self, stream: &Stream, track: &Track, name: Sym) -> Vec<NeededResource> {
-        let blob = track.sent.get(&self.catalog, name).and_then(|slot| slot.blob);
-        let needs = self.engine.needs().of(&self.catalog, blob);
-        let mut missing = Vec::new();
-        for need in needs.iter() {
-            let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(need.kind));
-            if let Some(request) = tracks.find_map(|track| track.waiting.get(need.name)) {
-                missing.push(NeededResource::new(need.kind, self.text(need.name), request.since));
-            }
+/// Returns the resources to which a resource of a dump refers, and which the dump lists as
+/// requested and not received.
+fn missing_in_dump(store: &Store, stream: &Stream, track: &Track, name: Sym) -> Vec<NeededResource> {
+    let blob = track.sent.get(&store.catalog, name).and_then(|slot| slot.blob);
+    let needs = store.engine.needs().of(&store.catalog, blob);
+    let mut missing = Vec::new();
+    for need in needs.iter() {
+        let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(need.kind));
+        if let Some(request) = tracks.find_map(|track| track.waiting.get(need.name)) {
+            missing.push(NeededResource::new(need.kind, store.text(need.name), request.since));
         }
-        missing
     }
+    missing
 }
 
 /// Returns the state of a type of a dump: one with warming resources warms.

@@ -66,8 +66,7 @@ impl MissingAnswers {
         }
         let key = self.key.as_ref()?;
         let (store, _) = data.source()?;
-        let reason = store
-            .missing_answer_cause(key.stream, &key.type_url, name)
+        let reason = MissingAnswerCause::of_name(store, key.stream, &key.type_url, name)
             .filter(|reason| *reason == MissingAnswerCause::Unsubscribed)?;
         Some(report::missing_answer_reason(&MissingAnswer {
             reason,

@@ -23,7 +23,7 @@ use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::scroll;
 use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_row, texts};
-use xdscope_engine::store::{Store, SummaryFact, Wildcard};
+use xdscope_engine::store::{PendingNameFact, Store, SummaryFact, Wildcard};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::report::type_order;
 use xdscope_present::structured;
@@ -85,7 +85,7 @@ impl SubscriptionsScreen {
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
         let subscribed = |fact: SummaryFact| SubscribedType {
             wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
-            globs: store.glob_count(stream, &fact.type_url),
+            globs: store.globs(stream, &fact.type_url).count(),
             brought: store.reconnect(stream, &fact.type_url),
             fact,
         };
@@ -160,7 +160,7 @@ impl SubscriptionsScreen {
                 is_warming: warming.contains(&name),
                 members: fact.as_ref().and_then(|fact| members.of(store, &structured, fact)),
                 fact,
-                waits: store.pending_name(stream, url, &name),
+                waits: PendingNameFact::of(store, stream, url, &name),
                 asked: self.asked.get(&name).copied(),
                 came: self.came.get(&name).copied(),
                 claim: store.claim(stream, url, &name),

@@ -8,7 +8,7 @@ use xdscope_wire::FramePayload;
 use xdscope_wire::event::{Clock, Code, Side, StreamId};
 
 fn one(text: &str) -> FailingStream {
-    let mut found = replay(text).failing_streams();
+    let mut found = replay(text).ended().failing_streams();
     assert_eq!(found.len(), 1, "{found:#?}");
     found.remove(0)
 }
@@ -44,7 +44,7 @@ fn with_errors_of_client(text: &str) -> Vec<FailingStream> {
         FramePayload::End(end) if end.by == Some(Side::Client) => end.reset = Some(INTERNAL_ERROR),
         _ => {}
     };
-    replay_edited(text, edit).failing_streams()
+    replay_edited(text, edit).ended().failing_streams()
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn ends_with_an_answered_stream() {
     assert_eq!(one(&failing).count, 6);
     let unanswered = format!("{failing}+2s stream 7 ads\n> cds\n");
     assert_eq!(one(&unanswered).count, 6);
-    assert!(replay(&format!("{unanswered}< cds v=1 n=a [A]\n")).failing_streams().is_empty());
+    assert!(replay(&format!("{unanswered}< cds v=1 n=a [A]\n")).ended().failing_streams().is_empty());
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn begins_with_the_end_of_an_answered_stream() {
 fn clean_end_is_not_a_failure() {
     let ended =
         |end: &str| replay(&format!("stream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n1 {end}"));
-    assert!(ended("close").failing_streams().is_empty());
-    assert!(ended("close status=0").failing_streams().is_empty());
-    assert!(ended("reset client").failing_streams().is_empty());
-    assert_eq!(ended("reset server").failing_streams().len(), 1);
+    assert!(ended("close").ended().failing_streams().is_empty());
+    assert!(ended("close status=0").ended().failing_streams().is_empty());
+    assert!(ended("reset client").ended().failing_streams().is_empty());
+    assert_eq!(ended("reset server").ended().failing_streams().len(), 1);
 }
 
 /// A stream whose response was accepted, and that ends with UNAVAILABLE after 60 s; a later stream
@@ -115,7 +115,7 @@ fn lost_delta() -> String {
 
 #[test]
 fn ends_with_a_silent_stream_that_is_owed_nothing() {
-    let failing = |text: &str| replay(&format!("{LOST}{text}")).failing_streams().len();
+    let failing = |text: &str| replay(&format!("{LOST}{text}")).ended().failing_streams().len();
     assert_eq!(failing("> cds v=1\nadvance 1s"), 0, "the server may stay silent");
     assert_eq!(failing("> cds v=1\nadvance 16s"), 0);
     assert_eq!(failing("> cds\nadvance 10s"), 1, "the server is in time");
@@ -123,7 +123,7 @@ fn ends_with_a_silent_stream_that_is_owed_nothing() {
     assert_eq!(failing("advance 4s"), 1, "the client is in time");
     assert_eq!(failing("advance 16s"), 0, "the client owes its first request");
     let delta = lost_delta();
-    let failing = |text: &str| replay(&format!("{delta}{text}")).failing_streams().len();
+    let failing = |text: &str| replay(&format!("{delta}{text}")).ended().failing_streams().len();
     assert_eq!(failing("> sub=[A] irv={A:1}\nadvance 16s"), 0);
 }
 
@@ -156,13 +156,13 @@ fn a_stream_to_another_server_replaces_the_one_that_ended() {
     };
     let lost = LOST.replace("stream 1", "server cp1\nstream 1").replace("+61s stream 2 ads\n", "");
     let after = format!("{lost}{}", served(61, "> cds v=1"));
-    assert!(replay(&after).failing_streams().is_empty());
+    assert!(replay(&after).ended().failing_streams().is_empty());
     let named = lost.replace("> cds\n", "> cds\n> eds names=[x]\n");
     let fact = one(&format!("{named}{}", served(61, "> cds v=1")));
     let sentence = sentence(&fact);
     assert!(sentence.starts_with("server cp1 ended the stream, and no later stream"), "{sentence}");
     assert!(
-        replay(&format!("{named}{}", served(61, "> cds v=1\n> eds names=[x]"))).failing_streams().is_empty()
+        replay(&format!("{named}{}", served(61, "> cds v=1\n> eds names=[x]"))).ended().failing_streams().is_empty()
     );
 }
 
@@ -171,7 +171,7 @@ fn a_client_owes_no_answer_if_the_server_cuts_the_stream_at_once() {
     let owed = |wait: u32, end: &str| {
         let answered = "node edge\nstream 1 ads\n> lds\n< lds v=1 n=z [l]\n> lds v=1 n=z\n";
         let text = format!("{answered}> cds\n< cds v=1 n=a [A]\nadvance {wait}s\n1 {end}");
-        replay(&text).owed_at_end().len()
+        replay(&text).ended().owed_at_end().len()
     };
     assert_eq!(owed(1, "close status=14 \"bye\""), 0);
     assert_eq!(owed(11, "close status=14 \"bye\""), 1);
@@ -184,7 +184,7 @@ fn silent_stream_outlives_short_ones() {
     let back = |claim: &str, wait: &str| {
         let store =
             replay(&format!("stream 90 ads\n{text}+2s stream 91 ads\n91 > eds {claim}\nadvance {wait}"));
-        store.failing_streams().len()
+        store.ended().failing_streams().len()
     };
     assert_eq!(back("v=1 names=[]", "150ms"), 1);
     assert_eq!(back("v=1 names=[]", "250ms"), 0);
@@ -206,7 +206,7 @@ fn client_that_ends_each_stream_after_a_push_fails() {
     };
     let text = |times: u32, end: &str| (1..=times).map(|n| stream(n, end)).collect::<String>();
     let text = |times, end: &str| format!("node edge\n{}", text(times, end));
-    assert!(replay(&text(2, "reset client")).failing_streams().is_empty());
+    assert!(replay(&text(2, "reset client")).ended().failing_streams().is_empty());
     let failing = text(5, "reset client");
     let fact = one(&failing);
     assert_eq!((fact.failure, fact.count, fact.at_fault()), (StreamFailure::Aborted, 5, Some(Side::Client)));
@@ -217,7 +217,7 @@ fn client_that_ends_each_stream_after_a_push_fails() {
     );
     let open = format!("{failing}+12s stream 6 ads\n> cds\n< cds v=1 n=b [A]\n");
     assert_eq!(one(&open).count, 5);
-    assert!(replay(&format!("{open}> cds v=1 n=b\n")).failing_streams().is_empty());
+    assert!(replay(&format!("{open}> cds v=1 n=b\n")).ended().failing_streams().is_empty());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn abandoned(ages: &[u64], note: &str) -> Vec<FailingStream> {
             (end.status, end.note) = (None, Some(note.to_owned()));
         }
     };
-    replay_edited(&text, edit).failing_streams()
+    replay_edited(&text, edit).ended().failing_streams()
 }
 
 #[test]
@@ -309,8 +309,8 @@ fn names_the_silence_before_cuts() {
 #[test]
 fn cuts_last_until_a_stream_outlives_them() {
     let back = format!("{}stream 5 ads\n> cds\n< cds v=2 n=c [A]\n> cds v=2 n=c\n", cut("close status=14"));
-    assert_eq!(replay(&format!("{back}advance 100s")).failing_streams().len(), 1);
-    assert!(replay(&format!("{back}advance 2000s")).failing_streams().is_empty());
+    assert_eq!(replay(&format!("{back}advance 100s")).ended().failing_streams().len(), 1);
+    assert!(replay(&format!("{back}advance 2000s")).ended().failing_streams().is_empty());
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn maximum_connection_age_is_not_a_failure() {
         text.push_str(&format!("advance 1800s\n{stream} close status=14\n"));
     }
     text.push_str("stream 5 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n");
-    assert!(replay(&text).failing_streams().is_empty());
+    assert!(replay(&text).ended().failing_streams().is_empty());
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn answers_owed_at_the_end_stay() {
         < cds v=1 n=a [A]
         > eds names=[foo bar]
         1 close";
-    let owed = replay(text).owed_at_end();
+    let owed = replay(text).ended().owed_at_end();
     assert_eq!(owed.len(), 2, "{owed:#?}");
     assert!(matches!(&owed[0].debt, Debt::Verdict { version, responses: 1 } if version.to_string() == "1"));
     assert!(matches!(&owed[1].debt, Debt::Resources { names, more: 0, .. } if names.len() == 2));
@@ -355,16 +355,16 @@ fn answered_successor_replaces_owed_answers() {
         stream 2 ads
         > cds
         2 close status=14";
-    let owed = replay(text).owed_at_end();
+    let owed = replay(text).ended().owed_at_end();
     assert_eq!(owed.iter().map(|owed| owed.stream.0).collect::<Vec<_>>(), [2]);
     let healthy = format!("{text}\nstream 3 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a");
-    assert!(replay(&healthy).owed_at_end().is_empty());
+    assert!(replay(&healthy).ended().owed_at_end().is_empty());
 }
 
 #[test]
 fn counts_many_short_streams() {
     let store = replay(&rejected(20_000, "close status=14 \"refused\""));
-    assert_eq!(store.failing_streams()[0].count, 20_000);
+    assert_eq!(store.ended().failing_streams()[0].count, 20_000);
     assert!(xdscope_engine::problems::problems(&store, &[]).iter().all(|problem| problem.closed.is_some()));
 }
 
@@ -388,7 +388,7 @@ fn restated_types_owe_nothing_at_the_end() {
         stream 2 ads
         > cds v=1
         ";
-    let owed = |text: &str| replay(text).owed_at_end().len();
+    let owed = |text: &str| replay(text).ended().owed_at_end().len();
     assert_eq!(owed(text), 1, "the endpoint");
     assert_eq!(owed(&format!("{text}> eds names=[foo]")), 0, "the later stream owes it");
 }
@@ -405,7 +405,7 @@ fn failed_polls_fail_until_one_is_answered() {
          CDS #4"
     );
     let unchanged = format!("node edge\n{polls}{}", poll(5, "< http=304"));
-    assert_eq!(replay(&unchanged).failing_streams().len(), 0, "answered without a message");
+    assert_eq!(replay(&unchanged).ended().failing_streams().len(), 0, "answered without a message");
 }
 
 /// Returns the answers owed, and the failing streams, after streams of a client that asks once,
@@ -414,7 +414,7 @@ fn after_queries(node: &str, times: u32, end: &str) -> (usize, usize) {
     let stream =
         |n: u32| format!("+{0}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n+{0}.1s {n} {end}\n", n * 10);
     let store = replay(&format!("node {node}\n{}", (1..=times).map(stream).collect::<String>()));
-    (store.owed_at_end().len(), store.failing_streams().len())
+    (store.ended().owed_at_end().len(), store.ended().failing_streams().len())
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn verdict_is_owed_after_a_hang_up_until_a_later_stream_settles_it() {
         ";
     let back = format!("{hung_up}+2s stream 2 ads\n2 > lds v=4\n2 < lds v=4 n=c [l]\n2 > lds v=4 n=c\n");
     let owed = |text: &str| {
-        let owed = replay(text).owed_at_end();
+        let owed = replay(text).ended().owed_at_end();
         owed.iter().map(xdscope_present::report::owed_at_end).collect::<Vec<_>>()
     };
     let answer = ["client owed an answer to RDS 5-bad (#5) when the stream closed"];
@@ -460,7 +460,7 @@ fn failure_of_an_unknown_side_names_no_side() {
         }
     };
     let words = |text: &str| {
-        let failing = replay_edited(text, hide_side).failing_streams();
+        let failing = replay_edited(text, hide_side).ended().failing_streams();
         failing.iter().map(sentence).collect::<Vec<_>>().join("; ")
     };
     for text in [rejected(4, "close status=16 \"token expired\""), LOST.to_owned(), cut("reset server")] {
@@ -473,7 +473,7 @@ fn failure_of_an_unknown_side_names_no_side() {
 fn one_end_in_order_is_no_failure() {
     let ended = |end: &str| {
         let text = format!("node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n+90s 1 {end}");
-        replay(&text).failing_streams().len()
+        replay(&text).ended().failing_streams().len()
     };
     for end in ["close status=13", "close status=14", "close status=13 \"goaway received\"", "close status=0"]
     {

@@ -1,8 +1,5 @@
 //! Streams that the server ends, refuses or loses, while the client has no healthy one.
 
-pub(super) mod failover;
-pub(super) mod unreachable;
-mod unrequested;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +11,8 @@ use crate::session::{
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Code, Seq, Side, StreamId, Time, TypeUrl, Variant};
 
-use super::{EndFact, OwedAtEnd, Store};
+use super::EndedStreams;
+use crate::store::{EndFact, OwedAtEnd};
 
 /// Streams that a client ends after a push before the series is a fault.
 const MIN_ABORTS: u64 = 3;
@@ -122,16 +120,16 @@ impl FailingStream {
 /// indices, by client.
 type SilentStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 
-impl Store {
+impl EndedStreams<'_> {
     /// Returns the clients whose streams fail, the newest failure first.
     ///
     /// A failure is over when a later stream of the client to that server is answered, or owes
     /// nothing and, after repeated failures, outlives them.
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
-        let clients = self.engine.failures().clients();
+        let clients = self.store.engine.failures().clients();
         let failing = clients
-            .filter_map(|(key, ends)| Some((self.failing(ends, silent.get(key).copied(), self.now)?, ends)));
+            .filter_map(|(key, ends)| Some((self.failing(ends, silent.get(key).copied(), self.store.now)?, ends)));
         let failing: Vec<(FailingStream, &StreamEnds)> = failing.collect();
         if failing.is_empty() {
             return Vec::new();
@@ -139,17 +137,17 @@ impl Store {
         let servers = self.servers();
         // A client that is refused at once requests nothing on its newest stream.
         let is_open = |(failing, ends): &(FailingStream, &StreamEnds)| {
-            let requesting = ends.unreplaced.and_then(|index| self.engine.streams().get(index));
-            let newest = requesting.or_else(|| self.engine.stream(failing.stream));
+            let requesting = ends.unreplaced.and_then(|index| self.store.engine.streams().get(index));
+            let newest = requesting.or_else(|| self.store.engine.stream(failing.stream));
             let Some(newest) = newest else { return true };
             let is_lost = failing.failure == StreamFailure::Lost;
-            let is_quiet = is_lost && servers.is_silent_after(&self.catalog, newest, ends);
-            !is_quiet && !servers.has_replaced(&self.catalog, newest, failing.first)
+            let is_quiet = is_lost && servers.is_silent_after(&self.store.catalog, newest, ends);
+            !is_quiet && !servers.has_replaced(&self.store.catalog, newest, failing.first)
         };
         let open = failing.into_iter().filter(is_open);
         let mut out: Vec<FailingStream> = open.map(|(failing, _)| failing).collect();
         for failing in &mut out {
-            let newest = self.engine.stream(failing.stream);
+            let newest = self.store.engine.stream(failing.stream);
             failing.has_other_server = newest.is_some_and(|newest| servers.has_other(newest));
         }
         let mut owed: HashMap<StreamId, Vec<OwedAtEnd>> = HashMap::new();
@@ -173,8 +171,8 @@ impl Store {
     fn may_reconnect(&self, failing: &FailingStream) -> bool {
         let is_first = failing.failure == StreamFailure::Lost && failing.count == 1;
         let is_restart = failing.end.code == Some(UNAVAILABLE) && failing.caused_by.is_none();
-        let is_in_time = self.limits.timed && self.now.since(failing.last) < SETTLE_TIME;
-        let stream = self.engine.stream(failing.stream);
+        let is_in_time = self.store.limits.timed && self.store.now.since(failing.last) < SETTLE_TIME;
+        let stream = self.store.engine.stream(failing.stream);
         let has_refusal = |track: &Track| track.verdicts.refusal().is_some();
         let is_healthy = failing.owed.is_empty()
             && stream.is_some_and(|stream| !stream.owes_verdict() && !stream.tracks_shown().any(has_refusal));
@@ -183,7 +181,7 @@ impl Store {
 
     /// Returns how the client of a closed stream fails, healthy streams aside.
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
-        let ends = self.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of(stream)?;
         let is_own = |failing: &FailingStream| failing.stream == stream.id;
         let cut = || self.cut(&ends.cuts).filter(is_own);
         let aborted = || self.aborted(ends).filter(is_own);
@@ -193,7 +191,7 @@ impl Store {
 
     /// Whether the streams of a stream's client to its server fail at a time.
     pub(crate) fn still_fails(&self, (index, stream): (usize, &Stream), now: Time) -> bool {
-        let Some(ends) = self.engine.failures().of(stream) else { return false };
+        let Some(ends) = self.store.engine.failures().of(stream) else { return false };
         let silent = (is_silent(stream) && stream.closed.is_none()).then_some((index, stream));
         self.failing(ends, silent, now).is_some()
     }
@@ -201,9 +199,9 @@ impl Store {
     /// Returns the first time after `now` at which an open stream, by its age alone, can show that
     /// the streams of its client fail no longer.
     pub(crate) fn outlives_failures_at(&self, stream: &Stream, now: Time) -> Option<Time> {
-        let ends = self.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of(stream)?;
         let run = ends.run.as_ref().map(|run| run.series.outlived_at());
-        let ages = [Some(ends.cuts.outlived_at()), run, self.limits.resource_timeout];
+        let ages = [Some(ends.cuts.outlived_at()), run, self.store.limits.resource_timeout];
         ages.into_iter().flatten().map(|age| stream.opened.after(age)).filter(|at| *at > now).min()
     }
 
@@ -211,8 +209,8 @@ impl Store {
     /// the client requests nothing of what it had.
     fn silent_streams(&self) -> SilentStreams<'_> {
         let mut out = SilentStreams::new();
-        for index in self.engine.failures().open_streams() {
-            let Some(stream) = self.engine.streams().get(index) else { continue };
+        for index in self.store.engine.failures().open_streams() {
+            let Some(stream) = self.store.engine.streams().get(index) else { continue };
             if is_silent(stream) {
                 out.insert(StreamKey::of(stream), (index, stream));
             } else if let Some(before) = self.left_by_unrequested(stream) {
@@ -229,7 +227,7 @@ impl Store {
         now: Time,
     ) -> Option<FailingStream> {
         let answered = ends.answered.filter(|_| ends.healthy > 0);
-        let answered = answered.and_then(|index| Some((index, self.engine.streams().get(index)?)));
+        let answered = answered.and_then(|index| Some((index, self.store.engine.streams().get(index)?)));
         let ended = [
             ends.run.as_ref().map(|run| run.series.newest),
             ends.aborts.as_ref().map(|aborts| aborts.newest),
@@ -239,7 +237,7 @@ impl Store {
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
         let settled = silent.filter(|(_, stream)| {
             ends.is_replaced_by(stream)
-                || ends.is_settled(stream, now, self.limits)
+                || ends.is_settled(stream, now, self.store.limits)
                 || self.is_overdue(stream, now)
         });
         let Some((_, healthy)) = answered.or(settled) else {
@@ -247,21 +245,21 @@ impl Store {
             return cut.or_else(|| self.rejected(ends)).or_else(|| self.left(ends));
         };
         let age = now.since(healthy.opened);
-        let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age < ends.cuts.outlived_at());
+        let cut = self.cut(&ends.cuts).filter(|_| self.store.limits.timed && age < ends.cuts.outlived_at());
         // The stream may be in the middle of a response, too.
         let is_in_response = || {
             let has_unanswered = healthy.tracks.iter().any(|track| track.traffic.pushes == 0);
             let outlived_at = ends.aborts.as_ref().map(EndSeries::outlived_at);
-            let is_young = self.limits.timed && outlived_at.is_some_and(|outlived| age < outlived);
+            let is_young = self.store.limits.timed && outlived_at.is_some_and(|outlived| age < outlived);
             ends.cut_responses.count > 0 && has_unanswered && is_young
         };
         // The client has not answered the response since on which it ended its stream.
         let is_unsettled = || {
-            let hung_up = ends.hung_up.and_then(|index| self.engine.streams().get(index));
+            let hung_up = ends.hung_up.and_then(|index| self.store.engine.streams().get(index));
             hung_up.is_some_and(|stream| self.verdicts_owed_since(stream, Some(healthy)).next().is_some())
         };
         let is_open = || healthy.owes_verdict() || is_in_response() || is_unsettled();
-        let is_young = self.limits.timed && age < MIN_PLANNED_AGE;
+        let is_young = self.store.limits.timed && age < MIN_PLANNED_AGE;
         let aborted = cut.or_else(|| self.aborted(ends).filter(|_| is_open()));
         aborted.or_else(|| self.left(ends).filter(|_| is_young))
     }
@@ -270,14 +268,14 @@ impl Store {
     /// not that the stream ends.
     fn is_overdue(&self, stream: &Stream, now: Time) -> bool {
         let age = now.since(stream.opened);
-        let is_late = self.limits.resource_timeout.is_some_and(|limit| age >= limit);
-        self.limits.timed && stream.requests > 0 && is_late
+        let is_late = self.store.limits.resource_timeout.is_some_and(|limit| age >= limit);
+        self.store.limits.timed && stream.requests > 0 && is_late
     }
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let run = ends.run.as_ref().filter(|run| !run.is_of_old_streams())?;
         let FailureRun { series, rejected, is_graceful, is_served, .. } = run;
-        let newest = self.engine.streams().get(series.newest)?;
+        let newest = self.store.engine.streams().get(series.newest)?;
         // A client that ends one stream itself may just have been stopped.
         let end = EndKind::of(&newest.closed.as_ref()?.1);
         if end == EndKind::Clean && series.count < 2 {
@@ -291,7 +289,7 @@ impl Store {
     /// Returns the streams that the client ended after a push.
     fn aborted(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let series = ends.aborts.as_ref().filter(|series| series.count >= MIN_ABORTS)?;
-        let newest = self.engine.streams().get(series.newest)?;
+        let newest = self.store.engine.streams().get(series.newest)?;
         let cut_responses = ends.cut_responses;
         let failure = StreamFailure::Aborted;
         Some(FailingStream { failure, cut_responses, ..self.of_series(newest, series) })
@@ -300,16 +298,16 @@ impl Store {
     /// Returns the healthy streams that the client ended.
     fn left(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let series = ends.left.as_ref().filter(|series| series.count >= MIN_LEFT)?;
-        let newest = self.engine.streams().get(series.newest)?;
+        let newest = self.store.engine.streams().get(series.newest)?;
         let (failure, cut_age) = (StreamFailure::Left, series.age());
         Some(FailingStream { failure, cut_age, ..self.of_series(newest, series) })
     }
 
     fn cut(&self, cuts: &Cuts) -> Option<FailingStream> {
-        if !self.limits.timed || !cuts.is_fault() {
+        if !self.store.limits.timed || !cuts.is_fault() {
             return None;
         }
-        let newest = self.engine.streams().get(cuts.newest)?;
+        let newest = self.store.engine.streams().get(cuts.newest)?;
         Some(FailingStream {
             failure: StreamFailure::Cut,
             first_stream: self.stream_id(cuts.first_stream).unwrap_or(newest.id),
@@ -329,21 +327,21 @@ impl Store {
             count: series.count,
             first: series.first,
             last: series.last,
-            period: series.period().filter(|_| self.limits.timed),
-            back_off: series.back_off().filter(|_| self.limits.timed),
+            period: series.period().filter(|_| self.store.limits.timed),
+            back_off: series.back_off().filter(|_| self.store.limits.timed),
             causes: several(&series.causes),
             ..self.failing_stream(newest)
         }
     }
 
     fn stream_id(&self, index: usize) -> Option<StreamId> {
-        self.engine.streams().get(index).map(|stream| stream.id)
+        self.store.engine.streams().get(index).map(|stream| stream.id)
     }
 
     /// Returns the facts of the newest stream that ended.
     fn failing_stream(&self, newest: &Stream) -> FailingStream {
         let at = newest.closed.as_ref().map(|(at, _)| *at);
-        let closed = at.filter(|_| self.limits.timed);
+        let closed = at.filter(|_| self.store.limits.timed);
         let of_type = |n: &Seq| newest.tracks.iter().find(|track| track.traffic.last_request == Some(*n));
         let type_of = |n: Seq| of_type(&n).map(|track| track.type_url.clone()).unwrap_or_default();
         FailingStream {

@@ -1,25 +1,25 @@
 //! Resources that a client may wait for, from servers whose streams are not visible.
 
-use crate::session::{OtherNeed, ResourceKey, Stream, Track};
-use crate::store::Store;
+use super::ClientNeeds;
+use crate::session::{OtherNeed, ResourceKey, Track};
 
 /// Clusters whose needs are read.
 const MAX_CLUSTERS: usize = 1 << 14;
 /// Resources of other servers that are returned.
 const MAX_NEEDS: usize = 16;
 
-impl Store {
+impl ClientNeeds<'_> {
     /// Returns the first resources to which the clusters or listeners of a track refer, and that
     /// come from servers to which the client has no visible stream.
-    pub(crate) fn unseen_needs(&self, stream: &Stream, track: &Track) -> Vec<OtherNeed> {
+    pub(crate) fn unseen(&self, track: &Track) -> Vec<OtherNeed> {
         let mut unseen: Vec<OtherNeed> = Vec::new();
-        for (_, slot) in track.sent.slots(&self.catalog).into_iter().take(MAX_CLUSTERS) {
+        for (_, slot) in track.sent.slots(&self.store.catalog).into_iter().take(MAX_CLUSTERS) {
             if !slot.is_present() {
                 continue;
             }
-            for need in self.engine.needs().of_others(&self.catalog, slot.blob).iter() {
+            for need in self.store.engine.needs().of_others(&self.store.catalog, slot.blob).iter() {
                 let is_known = unseen.iter().any(|known| known.key == need.key);
-                if !is_known && !self.is_visible(stream, need.key) {
+                if !is_known && !self.is_visible(need.key) {
                     unseen.push(*need);
                 }
             }
@@ -31,12 +31,12 @@ impl Store {
     }
 
     /// Whether an open stream of the client has or requests a resource.
-    fn is_visible(&self, stream: &Stream, key: ResourceKey) -> bool {
-        self.engine.open_of_kind(stream, key.kind).any(|(_, carrier)| {
+    fn is_visible(&self, key: ResourceKey) -> bool {
+        self.store.engine.open_of_kind(self.stream, key.kind).any(|(_, carrier)| {
             let mut tracks = carrier.known_tracks().filter(|track| track.kind == Some(key.kind));
             tracks.any(|track| {
-                let slot = track.sent.get(&self.catalog, key.name);
-                slot.is_some() || track.covers(&self.catalog, key.name, None)
+                let slot = track.sent.get(&self.store.catalog, key.name);
+                slot.is_some() || track.covers(&self.store.catalog, key.name, None)
             })
         })
     }

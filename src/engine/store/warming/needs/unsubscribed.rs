@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ClientNeeds;
 use crate::session::{Presence, ResourceEntry, ResourceKey, Stream, SymSet, Track, can_warm};
 use crate::store::Store;
 use crate::store::nonexistent::is_grpc;
@@ -38,11 +39,11 @@ pub(crate) struct UnsubscribedNeed {
     pub(crate) given_up: Option<Seq>,
 }
 
-impl Store {
+impl ClientNeeds<'_> {
     /// Returns the names that the client of an aggregated stream has requested on the stream or
     /// before, and that no open stream of its node requests. Empty if a request may be unknown.
-    pub(crate) fn unsubscribed_names(&self, stream: &Stream) -> UnsubscribedNames {
-        let streams = self.open_with_node_of(stream);
+    pub(crate) fn unsubscribed_names(&self) -> UnsubscribedNames {
+        let (stream, streams) = (self.stream, self.open_streams());
         let is_unknown = |stream: &&Stream| stream.open.partial || stream.lost.is_some();
         let mut names = UnsubscribedNames::new();
         if !stream.is_aggregated() || streams.iter().any(is_unknown) {
@@ -53,7 +54,7 @@ impl Store {
                 && !self.is_replaced_on(&streams, track, (kind, name))
                 && (kind != Kind::Cds || self.needs_routed_cluster(&streams, before, name))
         };
-        let ended = self.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
+        let ended = self.store.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
         for before in ended.take(MAX_ENDED_STREAMS) {
             for track in before.known_tracks().filter(|track| track.names_known) {
                 let Some(kind) = named_kind(stream, track) else { continue };
@@ -92,7 +93,7 @@ impl Store {
         let was_held = |slot: &ResourceEntry| slot.is_present() || slot.state == Presence::Released;
         let came_before =
             |slot: &ResourceEntry| track.responses.get(slot.order).is_none_or(|response| response.seq < n);
-        let slots = track.sent.slots(&self.catalog).into_iter();
+        let slots = track.sent.slots(&self.store.catalog).into_iter();
         let held = slots.filter(|(_, slot)| was_held(slot) && (came_before(slot) || !slot.is_present()));
         held.map(|(name, _)| name).collect()
     }
@@ -100,16 +101,16 @@ impl Store {
     /// Whether the client requests another resource in place of a structured name: an alternative,
     /// or the target of a redirect.
     fn is_replaced_on(&self, streams: &[&Stream], track: &Track, (kind, name): (Kind, Sym)) -> bool {
-        let text = self.catalog.text(name);
+        let text = self.store.catalog.text(name);
         if !is_structured(text) {
             return false;
         }
-        let content = track.sent.get(&self.catalog, name).and_then(|slot| slot.blob);
-        let is_redirect = |blob| self.catalog.text(self.catalog.entry(blob).type_url) == LOCATOR;
+        let content = track.sent.get(&self.store.catalog, name).and_then(|slot| slot.blob);
+        let is_redirect = |blob| self.store.catalog.text(self.store.catalog.entry(blob).type_url) == LOCATOR;
         let clients = streams.iter().map(|stream| stream.client());
-        let mut alternatives = clients.flat_map(|client| self.engine.needs().alternatives_of(&client, text));
+        let mut alternatives = clients.flat_map(|client| self.store.engine.needs().alternatives_of(&client, text));
         let is_requested = |alternative: String| {
-            let alternative = named(&self.catalog, &alternative);
+            let alternative = named(&self.store.catalog, &alternative);
             alternative.is_some_and(|name| self.is_requested_on(streams, kind, name))
         };
         content.is_some_and(is_redirect) || alternatives.any(is_requested)
@@ -121,7 +122,7 @@ impl Store {
     fn needs_routed_cluster(&self, open: &[&Stream], stream: &Stream, cluster: Sym) -> bool {
         let of_kind = |kind: Kind| stream.known_tracks().filter(move |track| track.kind == Some(kind));
         let came = of_kind(Kind::Cds).filter_map(|track| {
-            let slot = track.sent.get(&self.catalog, cluster)?;
+            let slot = track.sent.get(&self.store.catalog, cluster)?;
             track.responses.get(slot.order)
         });
         let Some(came) = came.map(|response| response.seq).max() else { return false };
@@ -142,12 +143,8 @@ impl Store {
     /// to. A resource that several of them use occurs several times.
     ///
     /// Clusters and listeners that warm wait for what they refer to: they are left out.
-    pub(crate) fn unsubscribed_needs(
-        &self,
-        stream: &Stream,
-        names: &UnsubscribedNames,
-    ) -> Vec<UnsubscribedNeed> {
-        let mut found = Vec::new();
+    pub(crate) fn unsubscribed(&self, names: &UnsubscribedNames) -> Vec<UnsubscribedNeed> {
+        let (stream, mut found) = (self.stream, Vec::new());
         if names.is_empty() {
             return found;
         }
@@ -157,7 +154,7 @@ impl Store {
             let Some(kind) = track.kind.filter(is_user) else { continue };
             let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
             let warming: SymSet = warming.collect();
-            for (name, slot) in track.sent.slots(&self.catalog) {
+            for (name, slot) in track.sent.slots(&self.store.catalog) {
                 if warming.contains(&name) || !self.is_used_as_sent(track, name, &slot) {
                     continue;
                 }
@@ -182,43 +179,45 @@ impl Store {
 
     /// Whether a resource has other content than on the stream before.
     fn has_changed(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
-        let before = track.predecessor.and_then(|stream| self.engine.stream(stream));
+        let before = track.predecessor.and_then(|stream| self.store.engine.stream(stream));
         let before = before.and_then(|before| before.find(&track.type_url));
-        let known = before.and_then(|before| before.sent.get(&self.catalog, name));
+        let known = before.and_then(|before| before.sent.get(&self.store.catalog, name));
         known.is_none_or(|known| known.blob != slot.blob)
     }
 
     /// Returns what a resource waits for on its own stream, under the names of messages, and the
     /// clusters to which it routes.
     fn keys_used(&self, slot: &ResourceEntry, reads_routes: bool) -> Vec<ResourceKey> {
-        let (needs, _) = self.engine.needs().on_ads(&self.catalog, slot.blob);
-        let known = |name: Sym| named(&self.catalog, self.catalog.text(name)).unwrap_or(name);
+        let (needs, _) = self.store.engine.needs().on_ads(&self.store.catalog, slot.blob);
+        let known = |name: Sym| named(&self.store.catalog, self.store.catalog.text(name)).unwrap_or(name);
         let mut keys: Vec<_> =
             needs.iter().map(|key| ResourceKey { name: known(key.name), ..*key }).collect();
-        let payload = slot.blob.and_then(|blob| self.catalog.entry(blob).payload);
-        let content = payload.filter(|_| reads_routes).and_then(|payload| self.catalog.bytes(payload));
-        if let Some((semantics, content)) = self.engine.semantics().zip(content) {
+        let payload = slot.blob.and_then(|blob| self.store.catalog.entry(blob).payload);
+        let content = payload.filter(|_| reads_routes).and_then(|payload| self.store.catalog.bytes(payload));
+        if let Some((semantics, content)) = self.store.engine.semantics().zip(content) {
             let clusters = semantics.references(&content).into_iter().filter(|of| of.kind == Kind::Cds);
-            let names = clusters.filter_map(|cluster| named(&self.catalog, &cluster.name));
+            let names = clusters.filter_map(|cluster| named(&self.store.catalog, &cluster.name));
             keys.extend(names.map(|name| ResourceKey { kind: Kind::Cds, name }));
             keys.dedup();
         }
         keys
     }
 
-    /// Returns those of the named resources of a type that clusters and listeners in force on an
-    /// open stream still refer to, and that the client still does not request.
-    pub(crate) fn still_unsubscribed(&self, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
-        let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
+    /// Returns those of the named resources of a type that clusters and listeners in force on a
+    /// stream still refer to, and that the client still does not request; none once it has closed.
+    pub(crate) fn still_unsubscribed(store: &Store, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
+        let open = store.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         let Some(stream) = open else { return SymSet::default() };
-        let mut known = self.unsubscribed_names(stream);
+        let needs = ClientNeeds::of(store, stream);
+        let mut known = needs.unsubscribed_names();
         known.retain(|(of_kind, name), _| *of_kind == kind && names.contains(name));
-        self.unsubscribed_needs(stream, &known).iter().map(|need| need.key.name).collect()
+        needs.unsubscribed(&known).iter().map(|need| need.key.name).collect()
     }
 
     /// Returns the names of a type to which the clusters or listeners of a client refer. `None` if
     /// another resource may refer to the type, or their references are unknown.
-    pub(crate) fn names_referred_to(&self, stream: &Stream, kind: Kind) -> Option<SymSet> {
+    pub(crate) fn names_referred_to(&self, kind: Kind) -> Option<SymSet> {
+        let stream = self.stream;
         let (parent, users): (Kind, &[Kind]) = match kind {
             Kind::Eds => (Kind::Cds, &[Kind::Cds]),
             Kind::Rds => (Kind::Lds, &[Kind::Lds, Kind::Srds]),
@@ -226,33 +225,33 @@ impl Store {
         };
         let mut own = stream.known_tracks().filter(|track| track.kind == Some(parent));
         let is_known = own.any(|track| track.traffic.requests > 0 && stream.knows_in_force(track));
-        if !is_known || !stream.is_aggregated() || !self.engine.reads_needs() {
+        if !is_known || !stream.is_aggregated() || !self.store.engine.reads_needs() {
             return None;
         }
-        let streams = self.open_with_node_of(stream);
+        let streams = self.open_streams();
         let tracks = streams.iter().flat_map(|stream| stream.known_tracks());
         let mut names = SymSet::default();
         for track in tracks.filter(|track| track.kind.is_some_and(|kind| users.contains(&kind))) {
-            let sent = track.sent.slots(&self.catalog).into_iter();
-            let all = sent.chain(track.accepted.slots(&self.catalog));
+            let sent = track.sent.slots(&self.store.catalog).into_iter();
+            let all = sent.chain(track.accepted.slots(&self.store.catalog));
             for (_, slot) in all.filter(|(_, slot)| slot.is_present()) {
-                let needs = self.engine.needs().of(&self.catalog, slot.blob);
+                let needs = self.store.engine.needs().of(&self.store.catalog, slot.blob);
                 names.extend(needs.iter().filter(|need| need.kind == kind).map(|need| need.name));
             }
         }
         Some(names)
     }
 
-    /// Returns a stream and the other open streams of its node.
-    fn open_with_node_of<'a>(&'a self, stream: &'a Stream) -> Vec<&'a Stream> {
-        std::iter::once(stream).chain(self.engine.open_of_node(stream)).collect()
+    /// Returns the stream and the other open streams of its node.
+    fn open_streams(&self) -> Vec<&Stream> {
+        std::iter::once(self.stream).chain(self.store.engine.open_of_node(self.stream)).collect()
     }
 
     fn is_requested_on(&self, streams: &[&Stream], kind: Kind, name: Sym) -> bool {
         let mut tracks = streams.iter().flat_map(|stream| stream.known_tracks());
         tracks.any(|track| {
-            let slot = track.sent.get(&self.catalog, name);
-            let is_requested = track.covers(&self.catalog, name, slot.as_ref());
+            let slot = track.sent.get(&self.store.catalog, name);
+            let is_requested = track.covers(&self.store.catalog, name, slot.as_ref());
             track.kind == Some(kind) && (is_requested || track.aliases.contains_key(&name))
         })
     }
@@ -260,14 +259,14 @@ impl Store {
     /// Whether the client certainly uses a resource of its subscription as it was sent last.
     fn is_used_as_sent(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
         let deadline = track.deadlines.get(name);
-        let is_expired = deadline.is_some_and(|deadline| *deadline <= track.ttl_clock(self.now()));
-        let in_force = track.in_force(&self.catalog, name);
+        let is_expired = deadline.is_some_and(|deadline| *deadline <= track.ttl_clock(self.store.now));
+        let in_force = track.in_force(&self.store.catalog, name);
         let is_refused = track.refused.contains(name) || track.refused.removal(name).is_some();
         slot.is_present()
             && !is_expired
             && !is_refused
             && in_force.is_some_and(|used| used.blob == slot.blob)
-            && track.covers(&self.catalog, name, Some(slot))
+            && track.covers(&self.store.catalog, name, Some(slot))
     }
 }
 

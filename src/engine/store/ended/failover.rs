@@ -6,7 +6,7 @@ use crate::session::{Stream, StreamEnds, StreamKey, Track, is_counted};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Sym, Time};
 
-use crate::store::Store;
+use super::EndedStreams;
 
 /// Streams of a client that are compared with one that ended.
 const MAX_COMPARED: usize = 16;
@@ -21,13 +21,13 @@ pub(crate) struct ClientServers<'a> {
     servers: HashMap<StreamKey, (Option<&'a str>, bool)>,
 }
 
-impl Store {
+impl<'a> EndedStreams<'a> {
     /// Returns the servers of all clients.
-    pub(crate) fn servers(&self) -> ClientServers<'_> {
+    pub(super) fn servers(self) -> ClientServers<'a> {
         let mut out = ClientServers { open: HashMap::new(), servers: HashMap::new() };
-        let clients = self.engine.failures().clients();
+        let clients = self.store.engine.failures().clients();
         let newest = clients.flat_map(|(_, ends)| [ends.answered, ends.unreplaced]).flatten();
-        let newest = newest.filter_map(|index| self.engine.streams().get(index));
+        let newest = newest.filter_map(|index| self.store.engine.streams().get(index));
         for stream in newest {
             let server = stream.open.server.as_deref();
             let key = StreamKey::of(stream).of_any_server();
@@ -35,7 +35,7 @@ impl Store {
             *is_several |= *first != server;
         }
         let is_used = |stream: &&Stream| (stream.is_answered() || stream.requests > 0) && is_counted(stream);
-        let open = self.engine.open_streams().filter(is_used);
+        let open = self.store.engine.open_streams().filter(is_used);
         for stream in open {
             // Streams that end before a request have no node.
             let keys = [StreamKey::of(stream), StreamKey::anonymous(stream)];
@@ -48,6 +48,17 @@ impl Store {
             }
         }
         out
+    }
+
+    /// Whether an answered stream of a client shows that the streams of the client to another
+    /// server, which have failed since a time, are replaced.
+    pub(crate) fn is_replaced_by(&self, failed: &StreamKey, since: Time, stream: &Stream) -> bool {
+        let Some(ends) = self.store.engine.failures().of_client(failed) else { return false };
+        let run = ends.run.as_ref().map(|run| run.series.newest);
+        let aborts = ends.aborts.as_ref().map(|series| series.newest);
+        let newest = run.max(aborts).max((ends.cuts.count > 0).then_some(ends.cuts.newest));
+        let newest = newest.and_then(|newest| self.store.engine.streams().get(newest));
+        stream.is_answered() && newest.is_some_and(|newest| replaces(&self.store.catalog, stream, (newest, since)))
     }
 }
 
@@ -75,19 +86,6 @@ impl<'a> ClientServers<'a> {
     /// Returns the open streams of the client of a stream, to any server.
     fn others(&self, stream: &Stream) -> impl Iterator<Item = &'a Stream> {
         self.open.get(&StreamKey::of(stream).of_any_server()).into_iter().flatten().copied()
-    }
-}
-
-impl Store {
-    /// Whether an answered stream of a client shows that the streams of the client to another
-    /// server, which have failed since a time, are replaced.
-    pub(crate) fn is_replaced_by(&self, failed: &StreamKey, since: Time, stream: &Stream) -> bool {
-        let Some(ends) = self.engine.failures().of_client(failed) else { return false };
-        let run = ends.run.as_ref().map(|run| run.series.newest);
-        let aborts = ends.aborts.as_ref().map(|series| series.newest);
-        let newest = run.max(aborts).max((ends.cuts.count > 0).then_some(ends.cuts.newest));
-        let newest = newest.and_then(|newest| self.engine.streams().get(newest));
-        stream.is_answered() && newest.is_some_and(|newest| replaces(&self.catalog, stream, (newest, since)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::session::{AttemptKey, FailedAttempts, Stream};
 use xdscope_wire::Open;
 use xdscope_wire::event::{StreamId, Time};
 
-use crate::store::Store;
+use super::EndedStreams;
 
 /// Attempts to connect through the tap since the last one that had a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct UnreachablePeer {
     pub reason: String,
 }
 
-impl Store {
+impl EndedStreams<'_> {
     /// Returns each server and each client that has had no stream since its attempts failed.
     pub fn unreachable_peers(&self) -> Vec<UnreachablePeer> {
-        let failures = self.engine.failures();
+        let failures = self.store.engine.failures();
         // The newest open stream to each server, and of each client.
         let mut open: HashMap<(&str, Option<&str>), usize> = HashMap::new();
         for index in failures.open_streams().filter(|_| failures.attempts().next().is_some()) {
-            let Some(stream) = self.engine.streams().get(index) else { continue };
+            let Some(stream) = self.store.engine.streams().get(index) else { continue };
             let Some(server) = stream.open.server.as_deref() else { continue };
             if stream.open.method != Open::NOTHING {
                 open.insert((server, None), index);
@@ -49,13 +49,13 @@ impl Store {
         let lasting = failures.attempts().filter(|(key, attempts)| !is_over(key, attempts));
         let mut lasting: Vec<_> = lasting.collect();
         lasting.sort_by_key(|(_, attempts)| attempts.newest);
-        let newest = |attempts: &FailedAttempts| self.engine.streams().get(attempts.newest);
+        let newest = |attempts: &FailedAttempts| self.store.engine.streams().get(attempts.newest);
         lasting.into_iter().filter_map(|(key, of)| self.unreachable_peer(newest(of)?, key, of)).collect()
     }
 
     /// Returns the failed attempts up to a connection without a stream.
     pub(crate) fn failed_attempts_at(&self, stream: &Stream) -> Option<UnreachablePeer> {
-        let (key, attempts) = self.engine.failures().attempts_of(stream)?;
+        let (key, attempts) = self.store.engine.failures().attempts_of(stream)?;
         self.unreachable_peer(stream, key, attempts)
     }
 
@@ -71,7 +71,7 @@ impl Store {
             address: Arc::from(key.host.as_deref().unwrap_or(&key.server)),
             attempts: attempts.count,
             first: attempts.since,
-            first_stream: self.engine.streams().get(attempts.first)?.id,
+            first_stream: self.store.engine.streams().get(attempts.first)?.id,
             stream: newest.id,
             reason: failed_step(note, &key.server),
         })

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::session::{PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted};
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
-use crate::store::{EndFact, Store, TypeState, WarmingFact, WarmingUser};
+use super::EndedStreams;
+use crate::store::{EndFact, TypeState, WarmingFact, WarmingUser};
 
 /// Names that a debt lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
@@ -57,7 +58,7 @@ pub enum Debt {
     },
 }
 
-impl Store {
+impl<'a> EndedStreams<'a> {
     /// Returns the answers still owed on the newest closed stream of each client, unless a later
     /// stream of the client was answered, or asks for the type again; and the answers that clients
     /// owed when they ended a stream themselves, until a later stream settles them.
@@ -66,7 +67,7 @@ impl Store {
         let hung_up = self.hung_up_streams();
         let mut out = self.owed_after_hang_up(&hung_up, &open);
         let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
-        let is_query = |stream: &&Stream| self.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
+        let is_query = |stream: &&Stream| self.store.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
         for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
             let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
             let is_restated = |track: &&Track| {
@@ -90,15 +91,15 @@ impl Store {
     /// unless another server has replaced the stream.
     fn hung_up_streams(&self) -> Vec<(&StreamKey, &StreamEnds, &Stream)> {
         let mut out = Vec::new();
-        for (key, ends) in self.engine.failures().clients() {
-            let stream = ends.hung_up.and_then(|index| self.engine.streams().get(index));
+        for (key, ends) in self.store.engine.failures().clients() {
+            let stream = ends.hung_up.and_then(|index| self.store.engine.streams().get(index));
             out.extend(stream.map(|stream| (key, ends, stream)));
         }
         if !out.is_empty() {
             let servers = self.servers();
             out.retain(|(_, _, stream)| {
                 let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
-                !servers.has_replaced(&self.catalog, stream, closed)
+                !servers.has_replaced(&self.store.catalog, stream, closed)
             });
         }
         out
@@ -114,7 +115,7 @@ impl Store {
         let mut out = Vec::new();
         for (key, ends, stream) in hung_up {
             let later = ends.answered.max(ends.unreplaced).filter(|later| Some(*later) > ends.hung_up);
-            let later = later.and_then(|later| self.engine.streams().get(later));
+            let later = later.and_then(|later| self.store.engine.streams().get(later));
             let later = open.get(*key).copied().filter(|open| open.opened >= stream.opened).or(later);
             out.extend(self.verdicts_owed_since(stream, later));
         }
@@ -123,8 +124,8 @@ impl Store {
 
     /// Returns the verdicts that a client owed when it ended a stream, and that no later stream has
     /// settled. `later`: the newest stream of the client since.
-    pub(crate) fn verdicts_owed_since<'a>(
-        &'a self,
+    pub(super) fn verdicts_owed_since(
+        self,
         stream: &'a Stream,
         later: Option<&'a Stream>,
     ) -> impl Iterator<Item = OwedAtEnd> + 'a {
@@ -146,52 +147,52 @@ impl Store {
     fn has_crossed_end(&self, stream: &Stream, track: &Track, response: &Response) -> bool {
         let Some((closed, _)) = &stream.closed else { return false };
         let waited = closed.since(response.at).as_secs_f64() * 1000.0;
-        self.limits.timed && track.latencies().is_some_and(|(median, _)| waited < median)
+        self.store.limits.timed && track.latencies().is_some_and(|(median, _)| waited < median)
     }
 
     /// Whether a stream has been answered for so long that its client does without a type for which
     /// it has not asked.
     fn does_without(&self, stream: &Stream, type_url: &TypeUrl) -> bool {
         let has_asked = stream.find(type_url).is_some_and(|track| track.traffic.requests > 0);
-        let age = stream.clock(self.now).since(stream.opened);
-        let is_settled = self.limits.resource_timeout.is_none_or(|limit| age >= limit);
+        let age = stream.clock(self.store.now).since(stream.opened);
+        let is_settled = self.store.limits.resource_timeout.is_none_or(|limit| age >= limit);
         stream.is_answered() && is_settled && !has_asked
     }
 
     /// Returns the newest open stream of each client.
     fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
-        let open = self.engine.open_streams().filter(|stream| is_counted(stream));
+        let open = self.store.engine.open_streams().filter(|stream| is_counted(stream));
         open.map(|stream| (StreamKey::of(stream), stream)).collect()
     }
 
     /// Returns the newest closed stream with requests of each client, in the order of openings,
     /// unless a later stream of the client was answered, by that server or another one.
-    pub fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
-        let clients = self.engine.failures().clients();
+    pub fn unreplaced_streams(self) -> impl Iterator<Item = &'a Stream> {
+        let clients = self.store.engine.failures().clients();
         let mut indices: Vec<usize> = clients.filter_map(|(_, ends)| ends.unreplaced).collect();
         indices.sort_unstable();
         let servers = (!indices.is_empty()).then(|| self.servers());
-        let streams = indices.into_iter().filter_map(|index| self.engine.streams().get(index));
+        let streams = indices.into_iter().filter_map(move |index| self.store.engine.streams().get(index));
         streams.filter(move |stream| {
             let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
-            servers.as_ref().is_none_or(|of| !of.has_replaced(&self.catalog, stream, closed))
+            servers.as_ref().is_none_or(|of| !of.has_replaced(&self.store.catalog, stream, closed))
         })
     }
 
     /// Returns the types of closed streams whose content the client still refuses: no later stream
     /// of the client has settled the refusal (docs/protocol.md#e-21).
-    pub(crate) fn refused_at_end(&self) -> Vec<(&Stream, &Track)> {
-        let streams = self.engine.failures().refusing_streams();
-        let streams: Vec<&Stream> = streams.filter_map(|index| self.engine.streams().get(index)).collect();
+    pub(crate) fn refused_at_end(self) -> Vec<(&'a Stream, &'a Track)> {
+        let streams = self.store.engine.failures().refusing_streams();
+        let streams: Vec<&'a Stream> = streams.filter_map(|index| self.store.engine.streams().get(index)).collect();
         if streams.is_empty() {
             return Vec::new();
         }
         let servers = self.servers();
         let is_replaced = |stream: &Stream| {
             let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
-            servers.has_replaced(&self.catalog, stream, closed)
+            servers.has_replaced(&self.store.catalog, stream, closed)
         };
-        let is_open = |(stream, track): &(&Stream, &Track)| {
+        let is_open = |(stream, track): &(&'a Stream, &'a Track)| {
             track.verdicts.refusal().is_some()
                 && !self.is_settled_later(stream, track)
                 && !self.has_left_to_another(stream, track, track.verdicts.last_at)
@@ -207,11 +208,11 @@ impl Store {
     /// with a verdict about the type, or because the server owes nothing of the type.
     pub(crate) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
         let is_settled = |(later, of): (&Stream, &Track)| {
-            let state = || of.condition(&self.catalog, later.clock(self.now), self.limits).state;
+            let state = || of.condition(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
             of.traffic.requests > 0
                 && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
         };
-        track.replaced.is_some() && self.engine.later_tracks(stream, &track.type_url).any(is_settled)
+        track.replaced.is_some() && self.store.engine.later_tracks(stream, &track.type_url).any(is_settled)
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the
@@ -219,7 +220,7 @@ impl Store {
     fn has_left_to_another(&self, stream: &Stream, track: &Track, since: Option<Time>) -> bool {
         let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
         let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > since;
-        let mut others = self.engine.open_of_node(stream);
+        let mut others = self.store.engine.open_of_node(stream);
         has_left && others.any(|other| other.find(&track.type_url).is_some_and(accepts))
     }
 
@@ -227,11 +228,11 @@ impl Store {
     /// verdict until then. Missing resources are debts of their own.
     fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {
         let (closed, _) = stream.closed.as_ref()?;
-        let condition = self.condition_of(stream, track, *closed);
+        let condition = self.store.condition_of(stream, track, *closed);
         if condition.state != TypeState::Warming {
             return None;
         }
-        let warming = self.warming_of_track(stream, track);
+        let warming = self.store.warming_of_track(stream, track);
         let is_withheld = warming.first()?.withheld.is_some();
         let first = warming.into_iter().find(|fact| !fact.is_told_by_needs());
         let owed = first.and_then(|first| {
@@ -241,22 +242,16 @@ impl Store {
         Some((owed, is_withheld))
     }
 
-    /// Returns the version of a response without a verdict.
-    pub(crate) fn pushed_version(&self, stream: &Stream, response: &Response) -> PushedVersion {
-        let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-        PushedVersion::of(&self.catalog, response, is_delta, |name| self.text(name))
-    }
-
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let response = track.responses.pending().next()?;
         let (closed, end) = stream.closed.as_ref()?;
         // A client had no time to answer if the server cut the stream off.
         let waited = closed.since(track.verdict_due_from(response.at));
-        let in_time = self.limits.stale_after.is_some_and(|limit| self.limits.timed && waited < limit);
+        let in_time = self.store.limits.stale_after.is_some_and(|limit| self.store.limits.timed && waited < limit);
         if in_time && end.by != Some(Side::Client) {
             return None;
         }
-        let version = self.pushed_version(stream, response);
+        let version = self.store.pushed_version(stream, response);
         let responses = track.responses.pending().count() as u64;
         self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })
     }
@@ -264,14 +259,14 @@ impl Store {
     fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
         let oldest = waited().min_by_key(|(_, request)| request.since);
-        let needed_by = |names: Option<&[Sym]>| self.warming_for(stream, track.kind?, names);
+        let needed_by = |names: Option<&[Sym]>| self.store.warming_for(stream, track.kind?, names);
         let Some((_, first)) = oldest else {
             let asked = track.wildcard_owed()?;
             let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
             return self.owed_answer(stream, track, asked, debt);
         };
         let waited_for: Vec<Sym> = waited().map(|(name, _)| name).collect();
-        let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.text(name)).collect();
+        let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.store.text(name)).collect();
         let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
         let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
         self.owed_answer(stream, track, (first.since, first.began_with()), debt)
@@ -290,7 +285,7 @@ impl Store {
             stream: stream.id,
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
-            state: self.condition_of(stream, track, *closed).state,
+            state: self.store.condition_of(stream, track, *closed).state,
             closed: *closed,
             end: EndFact::from(end),
             since,

@@ -1,31 +1,28 @@
 //! Open streams on which their client requests nothing, although it had subscriptions before.
 
 use crate::session::{SETTLE_TIME, Stream, Track, is_counted};
-use crate::store::Store;
+use super::EndedStreams;
 
-impl Store {
+impl<'a> EndedStreams<'a> {
     /// Returns the ended stream with which an open one goes on, on which the client has requested
     /// nothing, and the types of the ended stream to which the client had subscribed and that it
     /// requests on no open stream. `None` without such types.
     ///
     /// A client whose node is unknown is known by its host, if no other client has lost a stream
     /// there.
-    pub(crate) fn before_unrequested<'a>(
-        &'a self,
-        stream: &'a Stream,
-    ) -> Option<(&'a Stream, Vec<&'a Track>)> {
+    pub(crate) fn before_unrequested(self, stream: &'a Stream) -> Option<(&'a Stream, Vec<&'a Track>)> {
         let is_unrequested = stream.requests == 0 && stream.closed.is_none() && stream.lost.is_none();
         let is_subscribing = stream.is_grpc() && !stream.is_dump();
         if !is_unrequested || !is_subscribing || !is_counted(stream) {
             return None;
         }
         let before = match stream.node.is_some() {
-            true => self.engine.ended_before(stream).find(|before| before.requests > 0),
+            true => self.store.engine.ended_before(stream).find(|before| before.requests > 0),
             false => self.ended_at_host_of(stream),
         };
         let before = before.filter(|before| !before.is_ended_by_client())?;
         let is_requested = |track: &Track| {
-            let mut open = self.engine.open_of_node(before);
+            let mut open = self.store.engine.open_of_node(before);
             let requests = |other: &Track| other.traffic.requests > 0;
             open.any(|other| other.find(&track.type_url).is_some_and(requests))
         };
@@ -36,8 +33,8 @@ impl Store {
 
     /// Returns the ended stream that an open one leaves without a successor for longer than a
     /// client needs for its first request.
-    pub(super) fn left_by_unrequested<'a>(&'a self, stream: &'a Stream) -> Option<&'a Stream> {
-        if !self.limits.timed || self.now.since(stream.opened) < SETTLE_TIME {
+    pub(super) fn left_by_unrequested(self, stream: &'a Stream) -> Option<&'a Stream> {
+        if !self.store.limits.timed || self.store.now.since(stream.opened) < SETTLE_TIME {
             return None;
         }
         self.before_unrequested(stream).map(|(before, _)| before)
@@ -45,10 +42,10 @@ impl Store {
 
     /// Returns the newest ended stream of the only client that has lost one at the host, and to the
     /// server, of a stream whose node is unknown.
-    fn ended_at_host_of<'a>(&'a self, stream: &'a Stream) -> Option<&'a Stream> {
+    fn ended_at_host_of(self, stream: &'a Stream) -> Option<&'a Stream> {
         let host = stream.host()?;
-        let clients = self.engine.failures().clients();
-        let ended = clients.filter_map(|(_, ends)| self.engine.streams().get(ends.unreplaced?));
+        let clients = self.store.engine.failures().clients();
+        let ended = clients.filter_map(|(_, ends)| self.store.engine.streams().get(ends.unreplaced?));
         let mut ended = ended.filter(|ended| {
             let is_alike = ended.open.server == stream.open.server && ended.open.method == stream.open.method;
             let is_earlier = ended.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened);
