@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::graph::{self, Graph};
-use crate::session::{Presence, Stream, Track};
+use crate::session::{NameRequest, Presence, Stream, Track};
 use crate::store::{StateFact, Store};
 use xdscope_schema::Schema;
 use xdscope_wire::Profile;
@@ -125,12 +125,9 @@ fn absent_under_wildcard(store: &Store, stream: &Stream, track: &Track) -> Vec<A
     let is_sotw = stream.variant().is_some_and(|variant| !variant.is_delta());
     let is_full = is_sotw && track.kind.is_some_and(Kind::full_state) && track.subscribed.is_wildcard();
     let Some(newest) = track.responses.last().filter(|_| is_full) else { return Vec::new() };
-    let (now, limit) = (stream.clock(store.now()), store.limits().resource_timeout);
-    let is_open = |since| limit.is_none_or(|limit| now.since(since) < limit);
-    let lacked = track
-        .waiting
-        .iter()
-        .filter(|(_, request)| request.is_owed() && request.first < newest.seq && is_open(request.since));
+    let (now, limits) = (stream.clock(store.now()), store.limits());
+    let is_open = |request: &NameRequest| request.first < newest.seq && !limits.is_late(request.since, now);
+    let lacked = track.waiting.owed().filter(|(_, request)| is_open(request));
     texts(store, lacked.map(|(name, _)| name))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::{Finding, Severity};
@@ -23,7 +22,6 @@ const SAMPLES_PER_LIMIT: u32 = 4;
 
 /// Checks for overdue answers from time to time while a source is read.
 pub struct OverdueSampler {
-    options: Options,
     /// The time of the next check; `None`: the source has no times.
     next: Option<Time>,
     step: u64,
@@ -88,7 +86,6 @@ impl OverdueSampler {
         let step = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);
         let next = (!clock.untimed).then_some(Time(step));
         OverdueSampler {
-            options: *options,
             next,
             step,
             left: MAX_SAMPLES,
@@ -104,7 +101,7 @@ impl OverdueSampler {
         while let Some(next) = self.next.filter(|next| *next <= then) {
             store.advance(next);
             self.found.resize(store.findings().len(), Position { frames, now: next });
-            for (at, problem) in overdue(store, &self.options) {
+            for (at, problem) in overdue(store) {
                 self.late.entry(at).or_insert_with(|| ProblemSubject::of(&problem));
             }
             self.note_ended(store, Position { frames, now: next });
@@ -276,17 +273,10 @@ fn nack_at(store: &Store, n: u64) -> Option<ReachedProblem> {
 }
 
 /// Returns the answers that are overdue now, and when they became overdue.
-fn overdue(store: &Store, options: &Options) -> Vec<(Time, ProblemFact)> {
-    let after = |at: Time, limit: Duration| {
-        Time(at.0.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)))
-    };
-    let problems = list_problems(store, &[]).into_iter();
-    let when = problems.filter_map(|problem| match problem.state() {
-        Some(TypeState::Stale) => Some((after(problem.since, options.stale_after), problem)),
-        Some(TypeState::Miss) => Some((after(problem.since, options.resource_timeout), problem)),
-        _ => None,
-    });
-    when.collect()
+fn overdue(store: &Store) -> Vec<(Time, ProblemFact)> {
+    let is_late = |problem: &ProblemFact| matches!(problem.state(), Some(TypeState::Stale | TypeState::Miss));
+    let late = list_problems(store, &[]).into_iter().filter(is_late);
+    late.filter_map(|problem| Some((problem.due?, problem))).collect()
 }
 
 /// Returns the marks that follow from messages alone.

@@ -87,7 +87,8 @@ impl Condition {
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
         // Debts of a closed stream do not matter once another server has answered the client.
-        let unreplaced: BTreeSet<StreamId> = store.ended().unreplaced_streams().map(|stream| stream.id).collect();
+        let unreplaced: BTreeSet<StreamId> =
+            store.ended().unreplaced_streams().map(|stream| stream.id).collect();
         let is_over = |state: &StateFact| {
             let is_replaced = state.last_state.is_some() && !unreplaced.contains(&state.stream);
             came_back.contains(&state.stream) || (matches!(self, Condition::Synced) && is_replaced)

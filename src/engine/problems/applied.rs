@@ -53,29 +53,13 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         reason: refused().map(|(_, reason)| reason).find(|reason| !reason.is_empty()).cloned(),
     };
     let accepted = state.in_force_since;
+    let since = accepted.map_or(state.since, |(_, at)| at);
+    let (kind, judged) = (ProblemKind::NotApplied, (Urgency::Warning, Blame::Client));
     Some(ProblemFact {
-        kind: ProblemKind::NotApplied,
-        urgency: Urgency::Warning,
-        blame: Blame::Client,
-        since: accepted.map_or(state.since, |(_, at)| at),
-        last: None,
-        count: 1,
-        period: None,
-        stream: state.stream,
-        streams: 1,
-        others: Vec::new(),
-        has_twin: false,
-        is_dump: false,
-        mark: None,
         node: state.node.clone(),
         type_url: state.type_url.clone(),
         at: state.newest_accepted,
         messages: state.newest_accepted.into_iter().chain(accepted.map(|(n, _)| n)).collect(),
-        findings: Vec::new(),
-        lasts: true,
-        closed: None,
-        over: None,
-        diverged: None,
-        problem: Problem::NotApplied(unapplied),
+        ..ProblemFact::new(kind, judged, since, state.stream, Problem::NotApplied(unapplied))
     })
 }

@@ -16,33 +16,28 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
         let is_error = matches!(failing.failure, StreamFailure::Rejected | StreamFailure::Lost);
         let last_request = failing.last_request.as_ref().map(|(n, _)| *n);
         let address = failing.peer.as_deref().or(failing.server.as_deref());
+        let urgency = if is_error && !failing.is_graceful { Urgency::Error } else { Urgency::Warning };
+        let blame = match failing.at_fault() {
+            _ if failing.caused_by.is_some() => Blame::Xdscope,
+            by => Blame::of_side(by),
+        };
         ProblemFact {
-            kind: ProblemKind::Failing,
-            urgency: if is_error && !failing.is_graceful { Urgency::Error } else { Urgency::Warning },
-            blame: match failing.at_fault() {
-                _ if failing.caused_by.is_some() => Blame::Xdscope,
-                by => Blame::of_side(by),
-            },
-            since: failing.first,
             last: (failing.count > 1).then_some(failing.last),
             count: failing.count,
             period: failing.period,
-            stream: failing.stream,
             streams: failing.count,
-            others: Vec::new(),
-            has_twin: false,
-            is_dump: false,
-            mark: None,
             node: failing.node.clone().or_else(|| address.map(Into::into)),
-            type_url: TypeUrl::default(),
             at: last_request,
             messages: last_request.into_iter().collect(),
-            findings: Vec::new(),
-            lasts: true,
             closed: Some(failing.last),
-            over: None,
             diverged: failing.caused_by.clone(),
-            problem: Problem::Failing(Box::new(failing)),
+            ..ProblemFact::new(
+                ProblemKind::Failing,
+                (urgency, blame),
+                failing.first,
+                failing.stream,
+                Problem::Failing(Box::new(failing)),
+            )
         }
     };
     store.ended().lasting_failures().into_iter().map(problem).collect()
@@ -75,28 +70,17 @@ fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
         Debt::Resources { .. } | Debt::Warming(_) => Blame::Server,
     };
     ProblemFact {
-        kind: ProblemKind::Owed,
-        urgency: Urgency::Warning,
-        blame,
-        since: owed.since,
-        last: None,
-        count: 1,
-        period: None,
-        stream: owed.stream,
-        streams: 1,
-        others: Vec::new(),
-        has_twin: false,
-        is_dump: false,
-        mark: None,
         node: owed.node.clone(),
         type_url: owed.type_url.clone(),
         at: Some(owed.at),
         messages: vec![owed.at],
-        findings: Vec::new(),
-        lasts: true,
         closed: Some(owed.closed),
-        over: None,
-        diverged: None,
-        problem: Problem::OwedAtEnd(Box::new(owed)),
+        ..ProblemFact::new(
+            ProblemKind::Owed,
+            (Urgency::Warning, blame),
+            owed.since,
+            owed.stream,
+            Problem::OwedAtEnd(Box::new(owed)),
+        )
     }
 }

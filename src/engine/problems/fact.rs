@@ -91,6 +91,9 @@ pub struct ProblemFact {
     pub blame: Blame,
     /// When the problem began.
     pub since: Time,
+    /// When the answer that one side owes is or was due; when the server refused it. `None` for
+    /// other problems, and without a limit.
+    pub due: Option<Time>,
     /// When the problem was seen last, if it occurred more than once.
     pub last: Option<Time>,
     /// Number of occurrences: refusals, ends of streams, broken rules.
@@ -146,6 +149,42 @@ pub struct ProblemPlace {
 }
 
 impl ProblemFact {
+    /// Returns a problem that lasts and was seen once, on a stream.
+    pub fn new(
+        kind: ProblemKind,
+        (urgency, blame): (Urgency, Blame),
+        since: Time,
+        stream: StreamId,
+        problem: Problem,
+    ) -> ProblemFact {
+        ProblemFact {
+            kind,
+            urgency,
+            blame,
+            since,
+            due: None,
+            last: None,
+            count: 1,
+            period: None,
+            stream,
+            streams: 1,
+            others: Vec::new(),
+            has_twin: false,
+            is_dump: false,
+            mark: None,
+            node: None,
+            type_url: TypeUrl::default(),
+            at: None,
+            messages: Vec::new(),
+            findings: Vec::new(),
+            lasts: true,
+            closed: None,
+            over: None,
+            diverged: None,
+            problem,
+        }
+    }
+
     /// Returns the streams that the problem is about, each with its client.
     pub fn places(&self) -> impl Iterator<Item = ProblemPlace> {
         let own = ProblemPlace { stream: self.stream, node: self.node.clone(), mark: self.mark.clone() };

@@ -424,7 +424,7 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     let known = |name: &Arc<str>| xdscope_wire::xdstp::named(store.catalog(), name);
     let names: Vec<Sym> = finding.names.iter().take(searched).filter_map(known).collect();
     if finding.rule.subject == Subject::ContextParameters {
-        let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let waiting = track.waiting.owed();
         let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
         return !with_other_context(store.catalog(), waiting, &names).is_empty();
     }
@@ -516,20 +516,13 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         Severity::Error => Urgency::Error,
         _ => Urgency::Warning,
     };
+    let blame = if of_other.is_some() { Blame::Both } else { lead.blame };
     let lasts = rated().any(Finding::lasts);
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
-        kind: ProblemKind::Rule(lead.severity),
-        urgency,
-        blame: if of_other.is_some() { Blame::Both } else { lead.blame },
-        since: merged.first,
         last: (merged.count > 1).then_some(merged.last),
         count: merged.count,
         period,
-        stream: lead.stream,
-        has_twin: false,
-        is_dump: false,
-        mark: None,
         streams: places.len() as u64,
         others: others.collect(),
         node: lead.node.clone(),
@@ -540,7 +533,12 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         lasts,
         closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
         over,
-        diverged: None,
-        problem: Problem::Broken(Box::new(merged)),
+        ..ProblemFact::new(
+            ProblemKind::Rule(lead.severity),
+            (urgency, blame),
+            merged.first,
+            lead.stream,
+            Problem::Broken(Box::new(merged)),
+        )
     })
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::lint::Blame;
-use crate::session::{NameRequest, ReportedError, RequestSpan, Stream, Track, Wildcard};
-use crate::store::{AbsentResources, Store, TypeState, WarmingFact};
+use crate::session::{
+    Condition, ConditionKind, NameRequest, ReportedError, RequestSpan, Stream, Track, Wildcard,
+};
+use crate::store::{AbsentResources, Store, TypeState, UnreachablePeer, WarmingFact};
 use xdscope_wire::event::{Code, Seq, Sym, Time, TypeUrl};
 
 use super::cause::blame_xdscope;
@@ -25,30 +26,19 @@ const MAX_ERRORS: usize = 8;
 /// Returns the servers and clients that cannot be reached.
 pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
     let peers = store.ended().unreachable_peers().into_iter();
-    let problem = |peer: crate::store::UnreachablePeer| ProblemFact {
-        kind: ProblemKind::State(TypeState::Down),
-        urgency: Urgency::Error,
-        blame: if peer.is_client { Blame::Client } else { Blame::Server },
-        since: peer.first,
-        last: None,
-        count: peer.attempts,
-        period: None,
-        stream: peer.stream,
-        streams: 1,
-        others: Vec::new(),
-        has_twin: false,
-        is_dump: false,
-        mark: None,
-        node: Some(peer.address.clone()),
-        type_url: TypeUrl::default(),
-        at: None,
-        messages: Vec::new(),
-        findings: Vec::new(),
-        lasts: true,
-        closed: None,
-        over: None,
-        diverged: None,
-        problem: Problem::Unreachable(peer),
+    let problem = |peer: UnreachablePeer| {
+        let blame = if peer.is_client { Blame::Client } else { Blame::Server };
+        ProblemFact {
+            count: peer.attempts,
+            node: Some(peer.address.clone()),
+            ..ProblemFact::new(
+                ProblemKind::State(TypeState::Down),
+                (Urgency::Error, blame),
+                peer.first,
+                peer.stream,
+                Problem::Unreachable(peer),
+            )
+        }
     };
     peers.map(problem).collect()
 }
@@ -66,16 +56,12 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
             out.extend(refusals::still_refused(store, stream, track));
         }
         out.extend(refused);
-        let state = store.condition_of(stream, track, store.now()).state;
+        let state = store.state_at(stream, track, store.now()).state;
         // The refusal of one update does not hide that others warm.
         if matches!(state, TypeState::Warming | TypeState::Nack) {
             out.extend(warming(store, stream, track).into_iter().flatten());
         }
-        let is_withheld = || {
-            let warming = store.warming_of_track(stream, track);
-            state == TypeState::Warming || warming.iter().any(WarmingFact::explains_silence)
-        };
-        if !is_loop && !is_withheld() {
+        if !is_loop && !store.is_verdict_withheld(stream, track) {
             out.extend(unanswered(store, stream, track));
         }
         out.extend(used_without(store, stream, track));
@@ -88,31 +74,25 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
 }
 
 fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let limit = store.limits().stale_after?;
     let response = track.responses.pending().next()?;
-    if store.now().since(track.verdict_due_from(response.at)) < limit {
+    let verdict = track.verdict_on(response);
+    if !store.limits().is_overdue(&verdict, store.now()) {
         return None;
     }
     let version = store.pushed_version(stream, response);
     let is_guess = track.verdicts.may_be_accepted == Some(response.seq);
     let (is_polling, stray) = (track.polled, None);
     let problem = Problem::Unanswered { version, response: response.seq, is_polling, stray, is_guess };
-    let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
-    let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
-    Some(ProblemFact {
-        blame: Blame::Client,
-        messages: pending.collect(),
-        ..fact(stream, track, start, problem)
-    })
+    let messages = track.verdicts_owed().take(MAX_EVIDENCE).map(|verdict| verdict.message).collect();
+    Some(ProblemFact { messages, ..of_condition(store, (stream, track), &verdict, problem) })
 }
 
 fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let limits = Limits { store };
-    let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
-    let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
-        let (at, n) = track.wildcard_owed()?;
-        let limit = limits.left(at);
-        let unreadable = stream.unreadable.filter(|seq| *seq > n);
+    let (limits, now) = (store.limits(), store.now());
+    let Some(first) = track.waiting.oldest_owed() else {
+        let wildcard = track.wildcard_owed()?;
+        let limit = limits.left(&wildcard, now);
+        let unreadable = stream.unreadable.filter(|seq| *seq > wildcard.message);
         let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));
         let owed = OwedResources {
             names: Vec::new(),
@@ -124,7 +104,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             is_resend: false,
             is_first: track.traffic.pushes == 0,
             unreadable,
-            has_gap: unreadable.is_none() && !stream.has_all_since(n),
+            has_gap: unreadable.is_none() && !stream.has_all_since(wildcard.message),
             limit,
             needed_by,
             broken: Vec::new(),
@@ -132,10 +112,11 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
             is_dumped: false,
         };
-        return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
+        return Some(of_condition(store, (stream, track), &wildcard, Problem::Owed(owed)));
     };
-    let state = limits.state(first.since);
-    let alike = waited().filter(|(_, request)| limits.state(request.since) == state);
+    let condition = first.condition();
+    let is_late = limits.is_overdue(&condition, now);
+    let alike = track.waiting.owed().filter(|(_, request)| limits.is_late(request.since, now) == is_late);
     let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
     let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
@@ -147,13 +128,13 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         is_resend: names.iter().all(is_resend),
         names: names.iter().take(MAX_LISTED_NAMES).map(|name| store.text(*name)).collect(),
         more: names.len().saturating_sub(MAX_LISTED_NAMES),
-        requests: (state == TypeState::Miss || has_older).then(|| request_span(stream, track, first)),
+        requests: (is_late || has_older).then(|| request_span(stream, track, first)),
         has_older,
         is_removal: has_older && names.iter().all(|name| track.is_removal_owed(*name)),
         is_first: track.traffic.pushes == 0,
         unreadable,
         has_gap: unreadable.is_none() && !stream.has_all_since(first.last),
-        limit: limits.left(first.since),
+        limit: limits.left(&condition, now),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
         broken: Vec::new(),
         newest_request: newest.filter(|newest| *newest > first.first),
@@ -162,8 +143,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     };
     let messages =
         owed.requests.map_or_else(Vec::new, |span| sorted(vec![first.began_with(), span.first, span.last]));
-    let start = Start { state, at: first.since, n: first.began_with() };
-    let owed = fact(stream, track, start, Problem::Owed(owed));
+    let owed = of_condition(store, (stream, track), &condition, Problem::Owed(owed));
     Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
 }
 
@@ -203,7 +183,8 @@ fn reported_for_reason(
     let start = Start { state: TypeState::Miss, at: error.at, n: error.n };
     let messages: Vec<Seq> = sorted(messages).into_iter().take(MAX_EVIDENCE).collect();
     // The server may be right to refuse the client.
-    Some(ProblemFact { blame: Blame::Both, messages, ..fact(stream, track, start, problem) })
+    let due = Some(start.at);
+    Some(ProblemFact { blame: Blame::Both, due, messages, ..fact(stream, track, start, problem) })
 }
 
 /// Returns the problem of the listeners and clusters of a gRPC client that do not exist, as the
@@ -222,7 +203,8 @@ fn absent_targets(store: &Store, stream: &Stream, track: &Track) -> Option<Probl
     let messages = sorted(absent.iter().map(|absent| absent.response).collect());
     let messages = messages.into_iter().take(MAX_EVIDENCE).collect();
     // The client may request a name that nobody has configured.
-    Some(ProblemFact { blame: Blame::Both, messages, ..fact(stream, track, start, problem) })
+    let due = Some(start.at);
+    Some(ProblemFact { blame: Blame::Both, due, messages, ..fact(stream, track, start, problem) })
 }
 
 /// Returns the problems of resources that warm for more than missing resources, which are problems
@@ -232,13 +214,13 @@ fn warming(store: &Store, stream: &Stream, track: &Track) -> [Option<ProblemFact
     let (in_time, mut of_server): (Vec<_>, Vec<_>) =
         warming.into_iter().partition(WarmingFact::is_owed_by_client);
     of_server.retain(|fact| !fact.is_told_by_needs());
-    let limits = Limits { store };
-    let is_in_time = |fact: &WarmingFact| stream.is_dump() || limits.left(fact.since).is_some();
+    let left = |fact: &WarmingFact| store.limits().left(&fact.condition(stream.opened), store.now());
+    let is_in_time = |fact: &WarmingFact| stream.is_dump() || left(fact).is_some();
     let urgency = match of_server.first().is_some_and(is_in_time) {
         true => Urgency::Pending,
         false => Urgency::Warning,
     };
-    let of_server = warming_problem(store, (stream, track), of_server, (Blame::Server, urgency));
+    let of_server = warming_problem(store, (stream, track), of_server, urgency);
     [of_server, warming_of_client(store, (stream, track), in_time)]
 }
 
@@ -253,15 +235,11 @@ fn warming_of_client(
     let overdue = limit.map(|limit| store.unrequested_of_track(stream, track, (store.now(), limit)));
     let overdue = overdue.filter(|overdue| !overdue.is_empty());
     if let Some(overdue) = overdue {
-        return warming_problem(store, (stream, track), overdue, (Blame::Client, Urgency::Warning));
+        return warming_problem(store, (stream, track), overdue, Urgency::Warning);
     }
     // A client that owes its verdict on the resources too has a problem of its own.
-    let is_in_time = |fact: &WarmingFact| {
-        let since = fact.client_owes_since().max(stream.opened);
-        limit.is_none_or(|limit| store.now().since(since) < limit)
-    };
-    waiting.retain(is_in_time);
-    warming_problem(store, (stream, track), waiting, (Blame::Client, Urgency::Pending))
+    waiting.retain(|fact| !store.limits().is_overdue(&fact.condition(stream.opened), store.now()));
+    warming_problem(store, (stream, track), waiting, Urgency::Pending)
 }
 
 /// Returns the problem of warming resources, the first of which stands for all; `None` without any.
@@ -269,49 +247,47 @@ fn warming_problem(
     store: &Store,
     (stream, track): (&Stream, &Track),
     mut warming: Vec<WarmingFact>,
-    (blame, urgency): (Blame, Urgency),
+    urgency: Urgency,
 ) -> Option<ProblemFact> {
     let more = warming.len().checked_sub(1)?;
     let first = warming.swap_remove(0);
-    let start = Start { state: TypeState::Warming, at: first.since, n: first.response };
-    let limit = Limits { store }.left(first.since);
+    let condition = first.condition(stream.opened);
+    let limit = store.limits().left(&condition, store.now());
     let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
-    Some(ProblemFact { urgency, blame, ..fact(stream, track, start, problem) })
+    Some(ProblemFact { urgency, ..of_condition(store, (stream, track), &condition, problem) })
 }
 
 /// Returns the problem of resources that the client uses without others that the server owes, and
 /// which are no problems of their own.
 fn used_without(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let limits = Limits { store };
     let mut used = store.used_without(stream, track);
     used.retain(|fact| !fact.is_told_by_needs());
     let more = used.len().checked_sub(1)?;
     let first = used.swap_remove(0);
-    let since = first.server_owes_since();
-    let start = Start { state: limits.state(since), at: since, n: first.response };
-    let limit = limits.left(since);
+    // Nothing warms any more: what the server owes is missing.
+    let missing = first.condition(stream.opened);
+    let missing = Condition::answer(missing.due_from, missing.message);
+    let limit = store.limits().left(&missing, store.now());
     let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
-    Some(fact(stream, track, start, problem))
+    Some(of_condition(store, (stream, track), &missing, problem))
 }
 
-/// The time limits of a source.
-struct Limits<'a> {
-    store: &'a Store,
-}
-
-impl Limits<'_> {
-    /// Returns the state of resources asked for at `since`.
-    fn state(&self, since: Time) -> TypeState {
-        match self.store.limits().resource_timeout {
-            Some(limit) if self.store.now().since(since) >= limit => TypeState::Miss,
-            _ => TypeState::Wait,
-        }
-    }
-
-    /// Returns the time limit for resources asked for at `since`, unless it is over.
-    fn left(&self, since: Time) -> Option<Duration> {
-        self.store.limits().resource_timeout.filter(|_| self.state(since) == TypeState::Wait)
-    }
+/// Returns the problem of an answer that one side owes.
+fn of_condition(
+    store: &Store,
+    (stream, track): (&Stream, &Track),
+    condition: &Condition,
+    problem: Problem,
+) -> ProblemFact {
+    let state = match condition.kind {
+        ConditionKind::Verdict => TypeState::Stale,
+        ConditionKind::Warming | ConditionKind::Request => TypeState::Warming,
+        ConditionKind::Answer if store.limits().is_overdue(condition, store.now()) => TypeState::Miss,
+        ConditionKind::Answer => TypeState::Wait,
+    };
+    let (blame, due) = (Blame::of_side(Some(condition.owed_by())), store.limits().due(condition));
+    let start = Start { state, at: condition.since, n: condition.message };
+    ProblemFact { blame, due, ..fact(stream, track, start, problem) }
 }
 
 /// The start of a problem.
@@ -328,30 +304,14 @@ pub(super) fn fact(stream: &Stream, track: &Track, start: Start, problem: Proble
         TypeState::Nack | TypeState::Rejected => Urgency::Error,
         _ => Urgency::Warning,
     };
+    let kind = ProblemKind::State(start.state);
     ProblemFact {
-        kind: ProblemKind::State(start.state),
-        urgency,
-        blame: Blame::Server,
-        since: start.at,
-        last: None,
-        count: 1,
-        period: None,
-        stream: stream.id,
-        streams: 1,
-        others: Vec::new(),
-        has_twin: false,
-        is_dump: false,
-        mark: None,
         node: stream.node_id.clone(),
         type_url: track.type_url.clone(),
         at: Some(start.n),
         messages: vec![start.n],
-        findings: Vec::new(),
-        lasts: true,
         closed: stream.closed.as_ref().map(|(at, _)| *at),
-        over: None,
-        diverged: None,
-        problem,
+        ..ProblemFact::new(kind, (urgency, Blame::Server), start.at, stream.id, problem)
     }
 }
 

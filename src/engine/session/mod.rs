@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+mod condition;
 mod content;
 pub(crate) mod engine;
 mod events;
@@ -41,6 +42,7 @@ pub use words::{
     ResourceState, TypeState, Wildcard,
 };
 
+pub(crate) use condition::{Condition, ConditionKind, Limits};
 pub(crate) use content::compare::{hollow, key, mark_key, nameless};
 pub(crate) use content::refusals::Refusal;
 pub(crate) use content::resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -63,7 +65,7 @@ pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames, WildcardReading};
 pub use track::answer_verdict::kind_of_change;
 pub use track::claims::Claim;
-pub(crate) use track::condition::{Condition, Limits, OwedAgain};
+pub(crate) use track::state::{CurrentState, OwedAgain};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::batches::WarmingCause;
 pub(crate) use warming::needed::MissingNeed;

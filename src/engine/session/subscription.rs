@@ -6,6 +6,7 @@ use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::Wildcard;
+use super::condition::Condition;
 use crate::session::content::name_map::NameMap;
 use crate::session::content::names::{NameRuns, NameSet, SymSet};
 use crate::session::content::resource_set::ResourceEntry;
@@ -90,6 +91,11 @@ impl NameRequest {
     /// Returns the request with which the wait began.
     pub(crate) fn began_with(&self) -> Seq {
         self.earlier.unwrap_or(self.first)
+    }
+
+    /// Returns the answer that the server owes to the request.
+    pub(crate) fn condition(&self) -> Condition {
+        Condition::answer(self.since, self.began_with())
     }
 
     /// Whether the server owes the resource: the name can be that of a resource, and the client has
@@ -242,18 +248,34 @@ impl PendingNames {
         shared.chain(self.single.iter())
     }
 
-    /// Counts the names that the server owes; those requested at or before `limit` are overdue.
-    /// `has_older`: whether the client has an older version of a resource.
-    pub(crate) fn owed(&self, limit: Option<Time>, has_older: Option<&dyn Fn(Sym) -> bool>) -> Owed {
+    /// Returns the names that the server owes, in the order of their requests.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = (Sym, &NameRequest)> {
+        self.iter().filter(|(_, request)| request.is_owed())
+    }
+
+    /// Returns the oldest request for a name that the server owes.
+    pub(crate) fn oldest_owed(&self) -> Option<&NameRequest> {
+        let shared = self.shared.as_ref().map(|(_, request)| request);
+        let all = shared.into_iter().chain(self.single.values());
+        all.filter(|request| request.is_owed()).min_by_key(|request| request.since)
+    }
+
+    /// Counts the names that the server owes. `is_late`: whether a name is overdue. `has_older`:
+    /// whether the client has an older version of a resource.
+    pub(crate) fn count_owed(
+        &self,
+        is_late: &dyn Fn(&NameRequest) -> bool,
+        has_older: Option<&dyn Fn(Sym) -> bool>,
+    ) -> Owed {
         let mut owed = Owed::default();
         if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| request.is_owed()) {
             let older = has_older.map_or(0, |is_older| names.iter().filter(|name| is_older(**name)).count());
-            owed.count(request, limit, (names.len() as u64, older as u64));
+            owed.count(is_late(request), (names.len() as u64, older as u64));
         }
         for (name, request) in self.single.iter() {
             if request.is_owed() {
                 let is_again = request.is_resend || has_older.is_some_and(|is_older| is_older(name));
-                owed.count(request, limit, (1, u64::from(is_again)));
+                owed.count(is_late(request), (1, u64::from(is_again)));
             }
             owed.malformed += u64::from(request.is_malformed);
         }
@@ -273,17 +295,14 @@ pub(crate) struct Owed {
     pub(crate) again: u64,
     /// Other names, which no resource can have.
     pub(crate) malformed: u64,
-    /// When the first name that the server owes was requested.
-    pub(crate) since: Option<Time>,
 }
 
 impl Owed {
-    fn count(&mut self, request: &NameRequest, limit: Option<Time>, (names, again): (u64, u64)) {
+    fn count(&mut self, is_late: bool, (names, again): (u64, u64)) {
         self.names += names - again;
         self.again += again;
-        if limit.is_some_and(|limit| request.since <= limit) {
+        if is_late {
             self.overdue += names - again;
         }
-        self.since = Some(self.since.map_or(request.since, |since| since.min(request.since)));
     }
 }

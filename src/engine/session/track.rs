@@ -2,7 +2,6 @@ pub(super) mod answer;
 pub(super) mod answer_verdict;
 mod answered;
 pub(super) mod claims;
-pub(super) mod condition;
 pub(super) mod delta;
 pub(super) mod file;
 mod in_force;
@@ -12,6 +11,7 @@ pub(super) mod prior;
 mod reported;
 mod response;
 pub(super) mod sotw;
+pub(super) mod state;
 mod ttl;
 mod verdict;
 

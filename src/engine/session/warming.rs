@@ -347,13 +347,13 @@ impl WarmingView<'_> {
                 Some((name, request)) => (name, request.first, request.since, true),
                 None => {
                     let wildcard = track.wildcard_owed();
-                    let asked = wildcard.map(|(_, n)| n).or(track.traffic.unanswered);
+                    let asked = wildcard.map(|owed| owed.message).or(track.traffic.unanswered);
                     let asked = asked.or(track.traffic.last_request)?;
                     let looks_up = !track.subscribed.is_wildcard();
                     if looks_up && is_later(track.traffic.first_request.unwrap_or(asked)) {
                         return None;
                     }
-                    let at = wildcard.map_or(track.traffic.began, |(at, _)| at);
+                    let at = wildcard.map_or(track.traffic.began, |owed| owed.since);
                     (key.name, asked, at, wildcard.is_some())
                 }
             };
@@ -387,8 +387,8 @@ impl WarmingView<'_> {
         let request = |track: &Track| {
             let owed = track.wildcard_owed();
             let is_owed = owed.is_some() || !track.waiting.is_empty();
-            let at = owed.map_or(track.traffic.began, |(at, _)| at);
-            let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;
+            let at = owed.map_or(track.traffic.began, |owed| owed.since);
+            let asked = owed.map(|owed| owed.message).or(track.traffic.last_request)?;
             Some((asked, at, is_owed, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {

@@ -56,9 +56,9 @@ use std::time::Duration;
 use crate::session::{Engine, Limits, Outcome, SessionEvent, Stream};
 use kept_interventions::KeptInterventions;
 use rows::history::{History, Row};
+use xdscope_schema::Schema;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
-use xdscope_schema::Schema;
 use xdscope_wire::{Frame, FramePayload, InterventionFacts, Message};
 
 /// Limits of a store.
@@ -284,6 +284,19 @@ impl Store {
         let streams = streams.iter().filter_map(|stream| self.engine.stream(*stream));
         let tracks = streams.flat_map(|stream| stream.tracks_in_order());
         tracks.map(|track| (track.type_url.clone(), track.subscribed.wildcard)).collect()
+    }
+
+    /// Returns when the last condition of an open stream that is in time becomes overdue; `None` if
+    /// there is none.
+    ///
+    /// Visits every missing name of the open streams.
+    pub fn last_timer(&self) -> Option<Time> {
+        let tracks = self.engine.open_streams().flat_map(|stream| stream.tracks_shown());
+        let conditions = tracks.flat_map(|track| {
+            let names = track.waiting.owed().map(|(_, request)| request.condition());
+            names.chain(track.wildcard_owed()).chain(track.verdicts_owed())
+        });
+        conditions.filter_map(|of| self.limits.due(&of)).filter(|at| *at > self.now).max()
     }
 
     /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].

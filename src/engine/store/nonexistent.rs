@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::nack::ClientKind;
-use crate::session::{Condition, Presence, ResourceEntry, Stream, Track};
+use crate::session::{CurrentState, Presence, ResourceEntry, Stream, Track};
 use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
@@ -94,14 +94,14 @@ impl<'a> AbsentResources<'a> {
 
     /// Replaces the state of the type by `MISS` if a gRPC client needs resources that do not exist,
     /// or the dump of a client lists such resources: a client lists only resources that it wants.
-    pub(super) fn state(&self, condition: Condition) -> Condition {
-        let can_hide = matches!(condition.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
+    pub(super) fn state(&self, current: CurrentState) -> CurrentState {
+        let can_hide = matches!(current.state, TypeState::Synced | TypeState::Sent | TypeState::Wait);
         let since = match self.stream.is_dump() {
             _ if !can_hide => None,
             true => self.store.reported_errors(self.stream, self.track).first().map(|(_, error)| error.at),
             false => self.targets().iter().map(|absent| absent.at).min(),
         };
-        since.map_or(condition, |since| Condition { state: TypeState::Miss, since })
+        since.map_or(current, |since| CurrentState { state: TypeState::Miss, since })
     }
 
     /// Returns the texts of the server, each with its resources.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::session::{
-    Claim, Condition, OwedAgain, Presence, Refusal, ReportedError, ResourceEntry, Stream, SubscribedNames,
+    Claim, CurrentState, OwedAgain, Presence, Refusal, ReportedError, ResourceEntry, Stream, SubscribedNames,
     Track, nameless,
 };
 use xdscope_wire::Open;
@@ -21,8 +21,8 @@ use super::{
 /// Names in the list of resources that a client left behind.
 const MAX_LEFT_SHOWN: usize = 100;
 
-/// The state of a track.
-struct CurrentState {
+/// The state of a track, which may have ended.
+struct ShownState {
     state: TypeState,
     /// The state before the stream closed.
     last_state: Option<TypeState>,
@@ -147,33 +147,33 @@ impl Store {
     }
 
     /// Returns the state of a track at a time: the worst of those that apply.
-    pub(crate) fn condition_of(&self, stream: &Stream, track: &Track, at: Time) -> Condition {
-        let condition = self.with_expired(track, track.condition(&self.catalog, at, self.limits), at);
-        let condition = AbsentResources::of(self, stream, track).state(condition);
-        let condition = self.with_warming(stream, track, condition);
+    pub(crate) fn state_at(&self, stream: &Stream, track: &Track, at: Time) -> CurrentState {
+        let current = self.with_expired(track, track.state(&self.catalog, at, self.limits), at);
+        let current = AbsentResources::of(self, stream, track).state(current);
+        let current = self.with_warming(stream, track, current);
         // Nobody sends a NACK of a file (docs/protocol.md#c-04).
-        match condition.state {
+        match current.state {
             TypeState::Nack if stream.variant() == Some(Variant::File) => {
-                Condition { state: TypeState::Rejected, ..condition }
+                CurrentState { state: TypeState::Rejected, ..current }
             }
-            _ => condition,
+            _ => current,
         }
     }
 
     /// Replaces the state of a type by `MISS` once the times to live of all its resources are over
     /// (docs/protocol.md#g-02).
-    fn with_expired(&self, track: &Track, condition: Condition, at: Time) -> Condition {
+    fn with_expired(&self, track: &Track, current: CurrentState, at: Time) -> CurrentState {
         // Visits all names: only for a state that it replaces.
-        if condition.state != TypeState::Synced {
-            return condition;
+        if current.state != TypeState::Synced {
+            return current;
         }
         let slot = |name: Sym| track.sent.get(&self.catalog, name);
         let is_wanted = |name: Sym| track.covers(&self.catalog, name, slot(name).as_ref());
         let wanted = track.deadlines.iter().filter(|(name, _)| is_wanted(*name));
         let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
-            Some(since) if self.has_all_expired(track) => Condition { state: TypeState::Miss, since },
-            _ => condition,
+            Some(since) if self.has_all_expired(track) => CurrentState { state: TypeState::Miss, since },
+            _ => current,
         }
     }
 
@@ -203,16 +203,16 @@ impl Store {
     }
 
     /// Returns the state of a track.
-    fn state_of(&self, stream: &Stream, track: &Track) -> CurrentState {
-        let Condition { state, since } = self.condition_of(stream, track, stream.clock(self.now));
+    fn state_of(&self, stream: &Stream, track: &Track) -> ShownState {
+        let CurrentState { state, since } = self.state_at(stream, track, stream.clock(self.now));
         match &stream.closed {
-            Some((at, _)) => CurrentState { state: TypeState::Closed, last_state: Some(state), since: *at },
-            None => CurrentState { state, last_state: None, since },
+            Some((at, _)) => ShownState { state: TypeState::Closed, last_state: Some(state), since: *at },
+            None => ShownState { state, last_state: None, since },
         }
     }
 
     pub(super) fn summary_fact(&self, stream: &Stream, track: &Track) -> SummaryFact {
-        let CurrentState { state, last_state, since } = self.state_of(stream, track);
+        let ShownState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
         let owed = track.owed(&self.catalog, now, self.limits);
         SummaryFact {
@@ -238,7 +238,7 @@ impl Store {
     }
 
     pub(super) fn state_fact(&self, stream: &Stream, track: &Track) -> StateFact {
-        let CurrentState { state, last_state, since } = self.state_of(stream, track);
+        let ShownState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
         let last = track.responses.last();
         let nonces = track.responses.pending().map(|response| &response.nonce);
@@ -335,7 +335,7 @@ impl Store {
     ) -> Option<OwedAgainFact> {
         let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, slot)?;
         let ended = track.ended.map_or(now, |at| now.min(at));
-        let is_late = self.limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
+        let is_late = self.limits.is_late(since, ended);
         Some(OwedAgainFact { is_newer, is_removal, since, is_late })
     }
 
@@ -343,7 +343,7 @@ impl Store {
     /// removed. `again` are names of resources that the client has, and the server owes again.
     fn missing_and_absent(&self, track: &Track, again: &[Arc<str>]) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let again: HashSet<&Arc<str>> = again.iter().collect();
-        let waited = track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let waited = track.waiting.owed();
         let waited = waited.map(|(name, _)| self.text(name));
         let mut missing: Vec<_> = waited.filter(|name| !again.contains(name)).collect();
         let mut absent = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use xdscope_schema::Schema;
 use crate::session::Engine;
+use xdscope_schema::Schema;
 use xdscope_wire::content::{BlobId, Catalog};
 
 /// The message that wraps a resource.

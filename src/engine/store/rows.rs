@@ -143,7 +143,8 @@ impl Store {
         let names: Vec<_> = carried.map(|name| self.text(name)).collect();
         let changes = changes.unwrap_or_default();
         let stream = self.engine.streams().get(row.stream as usize);
-        let details = stream.map(|stream| MessageRow { store: self, index, row, stream }.details(message.as_deref()));
+        let details =
+            stream.map(|stream| MessageRow { store: self, index, row, stream }.details(message.as_deref()));
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
         Some(MessageFact {
             details: details.unwrap_or_default(),

@@ -108,7 +108,7 @@ impl<'a> StateView<'a> {
         if track.subscribed.names.iter().any(&mut sees) {
             return true;
         }
-        let mut missing = track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let mut missing = track.waiting.owed();
         if missing.any(|(name, _)| sees(name)) {
             return true;
         }

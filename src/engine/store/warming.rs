@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::session::{
-    Condition, MissingNeed, NeededResource, Stream, SymSet, Track, WarmingCause, WarmingName, WarmingView,
+    Condition, ConditionKind, CurrentState, MissingNeed, NeededResource, Stream, SymSet, Track, WarmingCause,
+    WarmingName, WarmingView,
 };
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::content::BlobId;
@@ -96,14 +97,24 @@ impl WarmingFact {
         !self.is_dumped && self.needs.iter().all(|need| need.is_unrequested)
     }
 
+    /// Returns what one side owes, on a stream that opened at a time: a client requests anew on each
+    /// stream.
+    pub(crate) fn condition(&self, opened: Time) -> Condition {
+        let (kind, due_from) = match self.is_owed_by_client() {
+            true => (ConditionKind::Request, self.client_owes_since().max(opened)),
+            false => (ConditionKind::Warming, self.server_owes_since()),
+        };
+        Condition { kind, since: self.since, message: self.response, due_from }
+    }
+
     /// Since when the client owes its request: from the start of the wait on, or since it gave up
     /// the last resource that it had requested.
-    pub(crate) fn client_owes_since(&self) -> Time {
+    fn client_owes_since(&self) -> Time {
         self.needs.iter().map(|need| need.since).max().unwrap_or_default().max(self.since)
     }
 
     /// Since when the server owes what the resource waits for: from the first request for it on.
-    pub(crate) fn server_owes_since(&self) -> Time {
+    fn server_owes_since(&self) -> Time {
         let owed = self.needs.iter().filter(|need| !need.is_unrequested);
         owed.map(|need| need.since).min().unwrap_or_default().max(self.since)
     }
@@ -115,7 +126,7 @@ impl WarmingFact {
 
     /// Whether the client withholds a verdict until the server has sent what the resource needs. A
     /// client that has not requested that does not wait for the server.
-    pub(crate) fn explains_silence(&self) -> bool {
+    fn explains_silence(&self) -> bool {
         self.withheld.is_some() && !self.is_owed_by_client()
     }
 }
@@ -172,6 +183,11 @@ impl Store {
             facts.extend(unrequested.iter().filter_map(|of| self.warming_fact(stream, track, of)));
         }
         facts
+    }
+
+    /// Whether the client withholds its verdict until the server has sent what the resources need.
+    pub(crate) fn is_verdict_withheld(&self, stream: &Stream, track: &Track) -> bool {
+        self.warming_of_track(stream, track).iter().any(WarmingFact::explains_silence)
     }
 
     /// Returns the resources of a track that the client uses without others that they need.
@@ -347,30 +363,30 @@ impl Store {
 
     /// Replaces the state of a type whose resources warm, if the state would blame the client for
     /// its withheld verdict, or would hide that a resource is not in use yet.
-    pub(super) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+    pub(super) fn with_warming(&self, stream: &Stream, track: &Track, current: CurrentState) -> CurrentState {
         if stream.is_dump() {
-            return Condition { state: of_dump::state_of_dump(track, condition.state), ..condition };
+            return CurrentState { state: of_dump::state_of_dump(track, current.state), ..current };
         }
-        let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
+        let can_hide = matches!(current.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
         if track.warming.is_empty() || !can_hide {
-            return condition;
+            return current;
         }
         let shows = |warming: &WarmingName<'_>| {
-            condition.state != TypeState::Stale || track.withheld_since(warming.batch.seq).is_some()
+            current.state != TypeState::Stale || track.withheld_since(warming.batch.seq).is_some()
         };
         let view = self.warming_view(stream);
         if let Some(warming) = view.names(track).find(shows) {
-            return Condition { state: TypeState::Warming, since: warming.batch.at };
+            return CurrentState { state: TypeState::Warming, since: warming.batch.at };
         }
         // Both a verdict and a request that the client owes are its fault: the verdict comes first.
-        if condition.state == TypeState::Stale || stream.closed.is_some() {
-            return condition;
+        if current.state == TypeState::Stale || stream.closed.is_some() {
+            return current;
         }
         // Resources warm from their delivery on (docs/protocol.md#h-01).
         let unrequested = self.not_yet_requested(&view, stream, track);
         match unrequested.first() {
-            Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
-            None => condition,
+            Some(warming) => CurrentState { state: TypeState::Warming, since: warming.batch.at },
+            None => current,
         }
     }
 }

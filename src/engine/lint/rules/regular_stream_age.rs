@@ -62,7 +62,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let alike = known.ages.iter().filter(is_close).count() as u64;
     // The end may be a fault for another reason.
-    let is_fault = ctx.store.ended().failure_at(ctx.stream).is_some_and(|of| of.failure != StreamFailure::Lost);
+    let is_fault =
+        ctx.store.ended().failure_at(ctx.stream).is_some_and(|of| of.failure != StreamFailure::Lost);
     if alike < MIN_STREAMS || is_fault {
         return;
     }

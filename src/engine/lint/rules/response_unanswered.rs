@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
-use crate::store::{PushedVersion, WarmingFact};
+use crate::store::PushedVersion;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
@@ -37,13 +37,11 @@ fn check(ctx: &mut RuleContext<'_>) {
     // A client may ignore a type that it did not ask for.
     let is_requested = track.traffic.requests > 0 || track.has_lost;
     let Some(waited) = waited.filter(|waited| is_requested && ctx.has_all_since(waited.seq)) else { return };
-    let due = track.verdict_due_from(waited.at).after(limit);
-    if ctx.at < due {
-        return ctx.arm(Alarm::Unanswered, due);
+    let verdict = track.verdict_on(waited);
+    if ctx.at < verdict.due(limit) {
+        return ctx.arm(Alarm::Unanswered, verdict.due(limit));
     }
-    // The client may withhold its verdict until the server has sent what the resources need.
-    let warming = ctx.store.warming_of_track(ctx.stream, track);
-    if warming.iter().any(WarmingFact::explains_silence) {
+    if ctx.store.is_verdict_withheld(ctx.stream, track) {
         // The steps grow, so that their number does not depend on the length of the wait.
         let step = limit.max(ctx.at.since(waited.at) / 16);
         return ctx.arm(Alarm::Unanswered, ctx.at.after(step));

@@ -74,13 +74,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
-        // A client requests anew on each stream.
-        let since = match fact.is_owed_by_client() {
-            true => fact.client_owes_since().max(ctx.stream.opened),
-            false => fact.server_owes_since(),
-        };
-        if at.since(since) < limit {
-            let due = since.after(limit);
+        let condition = fact.condition(ctx.stream.opened);
+        if !condition.is_overdue(at, limit) {
+            let due = condition.due(limit);
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
@@ -127,7 +123,7 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
         batch.iter().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
     evidence.dedup();
     let since = |fact: &WarmingFact| match blame {
-        Blame::Client => fact.client_owes_since().max(ctx.stream.opened),
+        Blame::Client => fact.condition(ctx.stream.opened).due_from,
         _ => fact.since,
     };
     let Some(since) = batch.iter().map(since).min() else { return };

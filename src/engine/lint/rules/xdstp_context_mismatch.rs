@@ -59,7 +59,7 @@ fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
     let catalog = ctx.catalog();
     let names = finding.names.iter().take(MAX_COMPARED_NAMES).filter_map(|name| named(catalog, name));
     let names: Vec<Sym> = names.collect();
-    let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
+    let waiting = track.waiting.owed();
     let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
     !xdscope_wire::xdstp::with_other_context(catalog, waiting, &names).is_empty()
         || names.iter().any(|name| ctx.is_left(track, *name) && lacks_member(catalog, track, *name))

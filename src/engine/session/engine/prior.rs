@@ -309,7 +309,7 @@ impl Track {
     /// Returns the names that the server owes and that the client does not have in another version,
     /// with the times and requests with which the client began to wait.
     fn missing_since(&self, catalog: &Catalog) -> SymMap<(Time, Seq)> {
-        let owed = self.waiting.iter().filter(|(_, request)| request.is_owed());
+        let owed = self.waiting.owed();
         let owed = owed.filter(|(name, _)| !self.sent.is_present(catalog, *name));
         owed.map(|(name, request)| (name, (request.since, request.began_with()))).collect()
     }

@@ -128,8 +128,9 @@ impl EndedStreams<'_> {
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
         let clients = self.store.engine.failures().clients();
-        let failing = clients
-            .filter_map(|(key, ends)| Some((self.failing(ends, silent.get(key).copied(), self.store.now)?, ends)));
+        let failing = clients.filter_map(|(key, ends)| {
+            Some((self.failing(ends, silent.get(key).copied(), self.store.now)?, ends))
+        });
         let failing: Vec<(FailingStream, &StreamEnds)> = failing.collect();
         if failing.is_empty() {
             return Vec::new();

@@ -58,7 +58,8 @@ impl<'a> EndedStreams<'a> {
         let aborts = ends.aborts.as_ref().map(|series| series.newest);
         let newest = run.max(aborts).max((ends.cuts.count > 0).then_some(ends.cuts.newest));
         let newest = newest.and_then(|newest| self.store.engine.streams().get(newest));
-        stream.is_answered() && newest.is_some_and(|newest| replaces(&self.store.catalog, stream, (newest, since)))
+        stream.is_answered()
+            && newest.is_some_and(|newest| replaces(&self.store.catalog, stream, (newest, since)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::session::{PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted};
+use crate::session::{Condition, PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted};
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 use super::EndedStreams;
@@ -67,7 +67,8 @@ impl<'a> EndedStreams<'a> {
         let hung_up = self.hung_up_streams();
         let mut out = self.owed_after_hang_up(&hung_up, &open);
         let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
-        let is_query = |stream: &&Stream| self.store.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
+        let is_query =
+            |stream: &&Stream| self.store.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
         for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
             let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
             let is_restated = |track: &&Track| {
@@ -183,7 +184,8 @@ impl<'a> EndedStreams<'a> {
     /// of the client has settled the refusal (docs/protocol.md#e-21).
     pub(crate) fn refused_at_end(self) -> Vec<(&'a Stream, &'a Track)> {
         let streams = self.store.engine.failures().refusing_streams();
-        let streams: Vec<&'a Stream> = streams.filter_map(|index| self.store.engine.streams().get(index)).collect();
+        let streams: Vec<&'a Stream> =
+            streams.filter_map(|index| self.store.engine.streams().get(index)).collect();
         if streams.is_empty() {
             return Vec::new();
         }
@@ -208,7 +210,8 @@ impl<'a> EndedStreams<'a> {
     /// with a verdict about the type, or because the server owes nothing of the type.
     pub(crate) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
         let is_settled = |(later, of): (&Stream, &Track)| {
-            let state = || of.condition(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
+            let state =
+                || of.state(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
             of.traffic.requests > 0
                 && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
         };
@@ -228,16 +231,15 @@ impl<'a> EndedStreams<'a> {
     /// verdict until then. Missing resources are debts of their own.
     fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {
         let (closed, _) = stream.closed.as_ref()?;
-        let condition = self.store.condition_of(stream, track, *closed);
-        if condition.state != TypeState::Warming {
+        if self.store.state_at(stream, track, *closed).state != TypeState::Warming {
             return None;
         }
         let warming = self.store.warming_of_track(stream, track);
         let is_withheld = warming.first()?.withheld.is_some();
         let first = warming.into_iter().find(|fact| !fact.is_told_by_needs());
         let owed = first.and_then(|first| {
-            let asked = (first.since, first.response);
-            self.owed_answer(stream, track, asked, Debt::Warming(Box::new(first)))
+            let condition = first.condition(stream.opened);
+            self.owed_answer(stream, track, condition, Debt::Warming(Box::new(first)))
         });
         Some((owed, is_withheld))
     }
@@ -245,51 +247,49 @@ impl<'a> EndedStreams<'a> {
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let response = track.responses.pending().next()?;
         let (closed, end) = stream.closed.as_ref()?;
+        let verdict = track.verdict_on(response);
         // A client had no time to answer if the server cut the stream off.
-        let waited = closed.since(track.verdict_due_from(response.at));
-        let in_time = self.store.limits.stale_after.is_some_and(|limit| self.store.limits.timed && waited < limit);
+        let in_time = self.store.limits.left(&verdict, *closed).is_some();
         if in_time && end.by != Some(Side::Client) {
             return None;
         }
         let version = self.store.pushed_version(stream, response);
         let responses = track.responses.pending().count() as u64;
-        self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })
+        self.owed_answer(stream, track, verdict, Debt::Verdict { version, responses })
     }
 
     fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
-        let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
-        let oldest = waited().min_by_key(|(_, request)| request.since);
+        let waited = || track.waiting.owed();
         let needed_by = |names: Option<&[Sym]>| self.store.warming_for(stream, track.kind?, names);
-        let Some((_, first)) = oldest else {
-            let asked = track.wildcard_owed()?;
+        let Some(oldest) = track.waiting.oldest_owed() else {
+            let wildcard = track.wildcard_owed()?;
             let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
-            return self.owed_answer(stream, track, asked, debt);
+            return self.owed_answer(stream, track, wildcard, debt);
         };
         let waited_for: Vec<Sym> = waited().map(|(name, _)| name).collect();
         let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.store.text(name)).collect();
         let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
         let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
-        self.owed_answer(stream, track, (first.since, first.began_with()), debt)
+        self.owed_answer(stream, track, oldest.condition(), debt)
     }
 
     fn owed_answer(
         &self,
         stream: &Stream,
         track: &Track,
-        asked: (Time, Seq),
+        condition: Condition,
         debt: Debt,
     ) -> Option<OwedAtEnd> {
         let (closed, end) = stream.closed.as_ref()?;
-        let (since, at) = asked;
         Some(OwedAtEnd {
             stream: stream.id,
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
-            state: self.store.condition_of(stream, track, *closed).state,
+            state: self.store.state_at(stream, track, *closed).state,
             closed: *closed,
             end: EndFact::from(end),
-            since,
-            at,
+            since: condition.since,
+            at: condition.message,
             debt,
         })
     }

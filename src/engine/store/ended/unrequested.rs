@@ -1,7 +1,7 @@
 //! Open streams on which their client requests nothing, although it had subscriptions before.
 
-use crate::session::{SETTLE_TIME, Stream, Track, is_counted};
 use super::EndedStreams;
+use crate::session::{SETTLE_TIME, Stream, Track, is_counted};
 
 impl<'a> EndedStreams<'a> {
     /// Returns the ended stream with which an open one goes on, on which the client has requested

@@ -120,7 +120,7 @@ impl MissingAnswer {
                 add(reason, Some(name));
             }
         }
-        if let Some(reason) = track.wildcard_owed().and_then(|(_, n)| look.of_request(n)) {
+        if let Some(reason) = track.wildcard_owed().and_then(|owed| look.of_request(owed.message)) {
             add(reason, None);
         }
         out

@@ -2,4 +2,3 @@
 
 pub(super) mod missing_answer;
 pub(super) mod pending_name;
-pub(super) mod timers;

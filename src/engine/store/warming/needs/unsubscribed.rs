@@ -108,7 +108,8 @@ impl ClientNeeds<'_> {
         let content = track.sent.get(&self.store.catalog, name).and_then(|slot| slot.blob);
         let is_redirect = |blob| self.store.catalog.text(self.store.catalog.entry(blob).type_url) == LOCATOR;
         let clients = streams.iter().map(|stream| stream.client());
-        let mut alternatives = clients.flat_map(|client| self.store.engine.needs().alternatives_of(&client, text));
+        let mut alternatives =
+            clients.flat_map(|client| self.store.engine.needs().alternatives_of(&client, text));
         let is_requested = |alternative: String| {
             let alternative = named(&self.store.catalog, &alternative);
             alternative.is_some_and(|name| self.is_requested_on(streams, kind, name))

@@ -162,7 +162,10 @@ fn a_stream_to_another_server_replaces_the_one_that_ended() {
     let sentence = sentence(&fact);
     assert!(sentence.starts_with("server cp1 ended the stream, and no later stream"), "{sentence}");
     assert!(
-        replay(&format!("{named}{}", served(61, "> cds v=1\n> eds names=[x]"))).ended().failing_streams().is_empty()
+        replay(&format!("{named}{}", served(61, "> cds v=1\n> eds names=[x]")))
+            .ended()
+            .failing_streams()
+            .is_empty()
     );
 }
 

@@ -12,30 +12,14 @@ use xdscope_wire::event::{Kind, Seq, StreamId};
 
 /// A problem of `edge-gw-1` with its clusters.
 fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFact {
+    let urgency = if state == TypeState::Wait { Urgency::Pending } else { Urgency::Error };
+    let kind = ProblemKind::State(state);
     ProblemFact {
-        kind: ProblemKind::State(state),
-        urgency: if state == TypeState::Wait { Urgency::Pending } else { Urgency::Error },
-        blame: Blame::Both,
-        since: at(since),
-        last: None,
-        count: 1,
-        period: None,
-        stream: StreamId(1),
-        streams: 1,
-        others: Vec::new(),
-        has_twin: false,
-        is_dump: false,
-        mark: None,
         node: Some(Arc::from("edge-gw-1")),
         type_url: url(Kind::Cds),
         at: Some(Seq(n)),
         messages: vec![Seq(n)],
-        findings: Vec::new(),
-        lasts: true,
-        closed: None,
-        over: None,
-        diverged: None,
-        problem,
+        ..ProblemFact::new(kind, (urgency, Blame::Both), at(since), StreamId(1), problem)
     }
 }
 

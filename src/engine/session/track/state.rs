@@ -1,24 +1,15 @@
-use std::time::Duration;
-
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::event::{Kind, Sym, Time};
 
+use crate::session::condition::{Condition, ConditionKind, Limits};
 use crate::session::content::compare::nameless;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
+use crate::session::content::responses::Response;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::subscription::{NameRequest, Owed};
 use crate::session::track::Track;
 use crate::session::{AbsentBy, ClaimOutcome, Origin, ResourceState, TypeState, Wildcard};
 use xdscope_wire::xdstp::lists::LOCATOR;
-
-/// Time limits of states; none for sources without timestamps.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limits {
-    /// Whether the source has timestamps.
-    pub(crate) timed: bool,
-    pub(crate) resource_timeout: Option<Duration>,
-    pub(crate) stale_after: Option<Duration>,
-}
 
 /// A resource that the client has, and the server owes again.
 #[derive(Clone, Copy, Debug)]
@@ -31,37 +22,30 @@ pub(crate) struct OwedAgain {
     pub(crate) since: Time,
 }
 
-/// The state of a type on an open stream.
+/// The state of a type on an open stream, and when it began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Condition {
+pub(crate) struct CurrentState {
     pub(crate) state: TypeState,
     pub(crate) since: Time,
 }
 
 impl Track {
     /// Returns the state of the track at `now`: the worst of those that apply.
-    pub(crate) fn condition(&self, catalog: &Catalog, now: Time, limits: Limits) -> Condition {
-        let pending = self.responses.pending().next().map(|response| response.at);
-        let due_for = |at: Time| now.since(self.verdict_due_from(at));
-        let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
-        let wildcard = self.wildcard_owed().map(|(at, _)| at);
-        let owed_since = match (self.waiting.owed(None, None).since, wildcard) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
+    pub(crate) fn state(&self, catalog: &Catalog, now: Time, limits: Limits) -> CurrentState {
+        let (verdict, answer) = (self.verdicts_owed().next(), self.answer_owed());
+        let is_overdue = |condition: &Condition| limits.is_overdue(condition, now);
         let (state, since) = if let Some(open) = self.verdicts.refusal() {
             (TypeState::Nack, open.since)
-        } else if let Some(at) = pending.filter(stale) {
-            (TypeState::Stale, at)
-        } else if let Some(at) = owed_since.filter(late) {
-            (TypeState::Miss, at)
+        } else if let Some(verdict) = verdict.filter(is_overdue) {
+            (TypeState::Stale, verdict.since)
+        } else if let Some(answer) = answer.filter(is_overdue) {
+            (TypeState::Miss, answer.since)
         } else if let Some(at) = self.reported_names(catalog).since {
             (TypeState::Miss, at)
-        } else if let Some(at) = pending {
-            (TypeState::Sent, at)
-        } else if let Some(at) = owed_since {
-            (TypeState::Wait, at)
+        } else if let Some(verdict) = verdict {
+            (TypeState::Sent, verdict.since)
+        } else if let Some(answer) = answer {
+            (TypeState::Wait, answer.since)
         } else if self.is_unsubscribed() {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
@@ -80,7 +64,7 @@ impl Track {
         } else {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         };
-        Condition { state, since }
+        CurrentState { state, since }
     }
 
     /// Whether the client is known to subscribe to nothing.
@@ -88,11 +72,28 @@ impl Track {
         self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
     }
 
-    /// Returns when the client asked for the wildcard that the server owes, and with which request.
-    /// A server need not answer a wildcard for other types than listeners and clusters
-    /// (docs/protocol.md#l-07).
-    pub(crate) fn wildcard_owed(&self) -> Option<(Time, Seq)> {
-        self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())
+    /// Returns the verdicts that the client owes, on the oldest response first.
+    pub(crate) fn verdicts_owed(&self) -> impl Iterator<Item = Condition> {
+        self.responses.pending().map(|response| self.verdict_on(response))
+    }
+
+    /// Returns the verdict that the client owes on a response.
+    pub(crate) fn verdict_on(&self, response: &Response) -> Condition {
+        let (kind, since, message) = (ConditionKind::Verdict, response.at, response.seq);
+        Condition { kind, since, message, due_from: self.verdict_due_from(response.at) }
+    }
+
+    /// Returns the answer that the server owes for the longest time.
+    pub(crate) fn answer_owed(&self) -> Option<Condition> {
+        let names = self.waiting.oldest_owed().map(NameRequest::condition);
+        names.into_iter().chain(self.wildcard_owed()).min_by_key(|condition| condition.since)
+    }
+
+    /// Returns the answer that the server owes to the request for the wildcard. A server need not
+    /// answer a wildcard for other types than listeners and clusters (docs/protocol.md#l-07).
+    pub(crate) fn wildcard_owed(&self) -> Option<Condition> {
+        let (at, n) = self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())?;
+        Some(Condition::answer(at, n))
     }
 
     /// Whether the type has wildcards, and a SotW response lists all of its resources
@@ -129,12 +130,9 @@ impl Track {
 
     /// Counts the names that the server owes.
     pub(crate) fn owed(&self, catalog: &Catalog, now: Time, limits: Limits) -> Owed {
-        let limit = limits.resource_timeout.and_then(|timeout| {
-            let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            now.0.checked_sub(timeout).map(Time)
-        });
         let has_older = |name: Sym| self.is_owed_anew(name, self.sent.get(catalog, name).as_ref());
-        let mut owed = self.waiting.owed(limit, self.carried.owes_newer.then_some(&has_older));
+        let is_late = |request: &NameRequest| limits.is_late(request.since, now);
+        let mut owed = self.waiting.count_owed(&is_late, self.carried.owes_newer.then_some(&has_older));
         if self.owes_all_anew() {
             owed.again = self.names_owed_again(catalog).len() as u64;
         }
@@ -157,7 +155,7 @@ impl Track {
     pub(crate) fn owed_again(&self, name: Sym, slot: Option<&ResourceEntry>) -> Option<OwedAgain> {
         let request = self.waiting.get(name).filter(NameRequest::is_owed);
         if self.is_owed_anew(name, slot) {
-            let all = self.wildcard_owed().map(|(at, _)| at);
+            let all = self.wildcard_owed().map(|wildcard| wildcard.since);
             let since = request.map(|request| request.since).or(all)?;
             return Some(OwedAgain { is_newer: true, is_removal: self.is_removal_owed(name), since });
         }
@@ -188,8 +186,7 @@ impl Track {
         // Nothing is waited for once the stream has ended.
         let ended = self.ended.map_or(now, |at| now.min(at));
         let owed_since = |since: Time| {
-            let is_late = limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
-            if is_late {
+            if limits.is_late(since, ended) {
                 (ResourceState::Absent, Some(AbsentBy::Timer))
             } else {
                 (ResourceState::Waiting, None)
