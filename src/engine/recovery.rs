@@ -78,8 +78,8 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
     for stream in store.engine().streams().iter() {
         for track in &stream.tracks {
             let node = || stream.node_id.clone().unwrap_or_default();
-            match (&track.diverged, track.agreed) {
-                (Some(diverged), _) if track.replaced.is_none() && lasts(diverged) => {
+            match (&track.interventions.diverged, track.interventions.agreed) {
+                (Some(diverged), _) if track.lifetime.replaced.is_none() && lasts(diverged) => {
                     let lost = &mut clients.entry(node()).or_default().lost;
                     lost.insert(track.type_url.clone(), diverged.facts.clone());
                 }

@@ -98,7 +98,7 @@ impl<'a> RuleContext<'a> {
         let Some(track) = known else {
             return engine.ended_before(stream).find_map(|stream| stream.find(type_url));
         };
-        let before = engine.stream(track.predecessor?)?;
+        let before = engine.stream(track.lifetime.predecessor?)?;
         let has_ended = before.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened);
         before.find(type_url).filter(|_| has_ended)
     }

@@ -1,7 +1,9 @@
 //! Interventions of xdscope in a stream, and whether both sides agree again.
 
 pub(super) mod divergence;
-pub(super) mod doubled_request;
+mod doubled_request;
+pub(super) mod of_track;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,60 +11,15 @@ use super::Outcome;
 use super::outcome::SessionEvent;
 use super::stream::Stream;
 use super::track::Track;
-use divergence::{Agreement, Consequence, Divergence, Losses, SettlingMessage, is_second_answer};
+use divergence::{Divergence, Losses, is_second_answer};
 use doubled_request::DoubledRequest;
+use of_track::changes_of;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Dir, Seq, Side, Sym, Time, TypeUrl};
 use xdscope_wire::{End, Interference, Intervention, InterventionFacts, Message, MessageBody, MessageShape};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
-
-impl Track {
-    /// Returns the intervention of xdscope that has caused something about the type, if one has.
-    pub(crate) fn caused_by(&self, what: &Consequence<'_>) -> Option<&Arc<InterventionFacts>> {
-        let doubled = self.doubled.as_ref().and_then(DoubledRequest::cause);
-        self.diverged.as_ref().map(|diverged| diverged.cause_of(what)).or(doubled)
-    }
-
-    /// Ends the divergence once both sides agree again.
-    fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
-        let Some(diverged) = &mut self.diverged else { return };
-        let text = |name: &Sym| catalog.text(*name);
-        let nonce = message.response().map_or("", |response| response.nonce.as_str());
-        match &outcome.what {
-            _ if !diverged.has_lost() => {}
-            SessionEvent::Response(_) if diverged.is_altered(nonce) => {}
-            SessionEvent::Response(_) => {
-                names_of(message, catalog).iter().for_each(|name| diverged.served(text(name)));
-            }
-            SessionEvent::Request(request) => {
-                request.removed.iter().for_each(|name| diverged.give_up(text(name)));
-                changes_of(message).iter().for_each(|(name, _)| diverged.asked(text(name)));
-                if let MessageBody::SotwRequest(request) = &message.body {
-                    let names: BTreeSet<&str> = request.resource_names.iter().map(text).collect();
-                    diverged.restated(|name| names.contains(name));
-                }
-            }
-            _ => return,
-        }
-        let (kind, answers) = match &outcome.what {
-            SessionEvent::Response(response) => (response.kind, None),
-            SessionEvent::Request(request) => (request.kind, request.answers),
-            _ => return,
-        };
-        let message = SettlingMessage { kind, nonce, n: outcome.seq, answers };
-        if let Some(over) = self.diverged.take_if(|of| of.settles_with(&message)) {
-            self.agree(over.since, outcome.at);
-        }
-    }
-
-    /// Notes that both sides agree again.
-    fn agree(&mut self, since: Time, at: Time) {
-        let longest = self.agreed.map_or(at.since(since), |before| before.longest.max(at.since(since)));
-        self.agreed = Some(Agreement { at, longest });
-    }
-}
 
 impl Stream {
     /// Assigns a push that has no type, or one that the client has never requested, to the push
@@ -72,12 +29,14 @@ impl Stream {
         if self.interventions.is_empty() || stated.is_some_and(|track| track.traffic.requests > 0) {
             return;
         }
-        let awaits = |track: &Track| track.diverged.as_ref().is_some_and(Divergence::awaits_changed_push);
+        let awaits = |track: &Track| {
+            track.interventions.diverged.as_ref().is_some_and(Divergence::awaits_changed_push)
+        };
         let Some(changed) = self.all_tracks().position(awaits) else { return };
-        let divergence = self.tracks.get_mut(changed).and_then(|track| track.diverged.as_mut());
+        let divergence = self.tracks.get_mut(changed).and_then(|track| track.interventions.diverged.as_mut());
         let divergence = divergence.map(|divergence| divergence.claim(outcome.seq));
         match outcome.track.and_then(|track| self.tracks.get_mut(track)) {
-            Some(stated) => stated.diverged = divergence,
+            Some(stated) => stated.interventions.diverged = divergence,
             None => outcome.track = Some(changed),
         }
     }
@@ -89,9 +48,9 @@ impl Stream {
         }
         if let Some(track) = outcome.track.and_then(|track| self.tracks.get_mut(track)) {
             if let SessionEvent::Response(response) = &outcome.what {
-                track.doubled.take_if(|doubled| !doubled.pushed(response.kind));
+                track.interventions.doubled.take_if(|doubled| !doubled.pushed(response.kind));
             }
-            track.note_agreement(outcome, message, catalog);
+            track.interventions.note_agreement(outcome, message, catalog);
         }
     }
 
@@ -145,7 +104,7 @@ impl Stream {
             end.note = Some(format!("by {}", made.by));
         }
         self.closed = Some((at, end));
-        self.tracks.iter_mut().for_each(|track| track.ended = Some(at));
+        self.tracks.iter_mut().for_each(|track| track.lifetime.ended = Some(at));
     }
 
     /// Notes an intervention after the message `after`. Returns the index of its track.
@@ -168,35 +127,20 @@ impl Stream {
         let is_doubled = facts.dir == Dir::Req && asks_again;
         for track in &mut self.tracks {
             if is_doubled && track.type_url == facts.type_url {
-                track.doubled = Some(DoubledRequest::new(&facts));
+                track.interventions.doubled = Some(DoubledRequest::new(&facts));
             }
             if !is_correction && !is_second_answer && (is_of_all || track.type_url == facts.type_url) {
                 let what = (facts.clone(), lost.clone());
-                let before = track.diverged.take();
+                let before = track.interventions.diverged.take();
                 let since = before.as_ref().map(|before| before.since);
-                track.diverged = Divergence::after(before, what, after, at);
-                if let Some(since) = since.filter(|_| track.diverged.is_none()) {
-                    track.agree(since, at);
+                track.interventions.diverged = Divergence::after(before, what, after, at);
+                if let Some(since) = since.filter(|_| track.interventions.diverged.is_none()) {
+                    track.interventions.agree(since, at);
                 }
             }
         }
         self.tracks.iter().position(|track| track.type_url == facts.type_url)
     }
-}
-
-/// Returns the names of the resources of a response, and of those that it removes.
-fn names_of(message: &Message, catalog: &Catalog) -> Vec<Sym> {
-    let Some(response) = message.response() else { return Vec::new() };
-    let sent = response.resources.blobs().iter().map(|id| catalog.name(*id));
-    sent.chain(response.removed.iter().copied()).collect()
-}
-
-/// Returns the names that a delta request changes, with whether it subscribes them.
-fn changes_of(message: &Message) -> BTreeSet<(Sym, bool)> {
-    let MessageBody::DeltaRequest(request) = &message.body else { return BTreeSet::new() };
-    let comes = request.subscribe.iter().chain(&request.locators_subscribe).map(|name| (*name, true));
-    let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe).map(|name| (*name, false));
-    leaves.chain(comes).collect()
 }
 
 /// Returns the resources and names in which one side of a delta stream differs from what the other

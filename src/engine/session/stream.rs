@@ -447,8 +447,9 @@ impl Stream {
 
     /// Whether a track has a state: types that were never requested have none.
     fn shows(&self, track: &Track) -> bool {
-        let is_requested =
-            track.traffic.requests > 0 || track.partial || self.variant() == Some(Variant::File);
+        let is_requested = track.traffic.requests > 0
+            || track.completeness.has_unseen_nonces
+            || self.variant() == Some(Variant::File);
         is_requested && !track.type_url.is_empty()
     }
 

@@ -2,9 +2,11 @@ pub(super) mod answer;
 pub(super) mod answer_verdict;
 mod answered;
 pub(super) mod claims;
+mod completeness;
 pub(super) mod delta;
 pub(super) mod file;
 mod in_force;
+mod lifetime;
 mod parts;
 pub(super) mod polls;
 pub(super) mod prior;
@@ -18,22 +20,27 @@ mod verdict;
 pub(crate) use parts::{Carried, ReportedError, ReportedNames, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
+use std::sync::Arc;
+
+use xdscope_wire::InterventionFacts;
 use xdscope_wire::content::{Catalog, UsedContent};
-use xdscope_wire::event::{Kind, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::event::{Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
-use super::events::TtlRecord;
 use super::subscription::{PendingNames, SubscribedNames};
 use crate::session::content::compare::mark_key;
-use crate::session::content::name_map::NameMap;
 use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::refusals::Refusals;
 use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet};
-use crate::session::content::responses::{Order, RESPONSE_BYTES, Responses};
-use crate::session::interventions::divergence::{Agreement, Divergence};
-use crate::session::interventions::doubled_request::DoubledRequest;
-use crate::session::shared::Cached;
+use crate::session::content::responses::{RESPONSE_BYTES, Responses};
+use crate::session::interventions::divergence::Consequence;
+use crate::session::interventions::of_track::TrackInterventions;
 use crate::session::warming::batches::WarmingBatches;
+
+use completeness::Completeness;
+use lifetime::Lifetime;
+use parts::CountCache;
+use ttl::TimesToLive;
 
 /// Estimated memory of a name in one of the maps of a track.
 const NAME_BYTES: usize = 56;
@@ -43,18 +50,7 @@ const NAME_BYTES: usize = 56;
 pub(crate) struct Track {
     pub(crate) type_url: TypeUrl,
     pub(crate) kind: Option<Kind>,
-    /// Nonces from before the recording or in a gap are unknown. Ends once the client uses the
-    /// nonce of a response that was recorded since (docs/protocol.md#e-11).
-    pub(crate) partial: bool,
-    /// Requests before the first recorded one may be missing.
-    pub(crate) start_unseen: bool,
-    /// The order of the first response after the last gap.
-    pub(crate) last_gap: Order,
-    /// Whether messages are missing, at the start or later.
-    pub(crate) has_lost: bool,
-    /// Whether all names of the subscription are known, but maybe not the wildcard: no message is
-    /// missing, or a SotW request has restated all names since.
-    pub(crate) names_known: bool,
+    pub(crate) completeness: Completeness,
     /// A REST track: each request is the verdict on the response before it, with a nonce or without
     /// (docs/protocol.md#d-02).
     pub(crate) polled: bool,
@@ -75,26 +71,9 @@ pub(crate) struct Track {
     pub(crate) unrequested: SymSet,
     /// Alias to name (docs/protocol.md#f-30).
     pub(crate) aliases: SymMap<Sym>,
-    /// When resources with a time to live expire.
-    pub(crate) deadlines: NameMap<Time>,
-    /// No present resource expires before; `None`: none expires.
-    next_expiry: Option<Time>,
-    /// The times to live of present resources, and how they changed.
-    pub(crate) ttls: SymMap<TtlRecord>,
-    /// Times to live before responses without a verdict, in the order of the responses.
-    earlier_ttls: Vec<ttl::EarlierTtl>,
-    /// Both sides believe different things, because of xdscope.
-    pub(crate) diverged: Option<Divergence>,
-    /// The newest request that xdscope has sent twice, or without what the client has.
-    pub(super) doubled: Option<DoubledRequest>,
-    /// The last time at which both sides agreed again.
-    pub(crate) agreed: Option<Agreement>,
-    /// When the stream ended.
-    pub(crate) ended: Option<Time>,
-    /// The earlier stream of the client with which the track goes on.
-    pub(crate) predecessor: Option<StreamId>,
-    /// When a later stream of the client took over the type, after the end.
-    pub(crate) replaced: Option<Time>,
+    pub(crate) ttl: TimesToLive,
+    pub(crate) interventions: TrackInterventions,
+    pub(crate) lifetime: Lifetime,
     /// Errors that the server has reported, by the name of the resource.
     pub(crate) errors: SymMap<ReportedError>,
     /// Whether the server ever reported a name as missing.
@@ -103,19 +82,14 @@ pub(crate) struct Track {
     pub(crate) carried: Carried,
     /// Resources that wait for others before the client uses them (docs/protocol.md#h-01).
     pub(crate) warming: WarmingBatches,
-    /// The result of [`Track::present`], cached for a number of messages.
-    pub(crate) counted: Cached<(u64, u64)>,
-    /// The result of [`Track::in_use`], cached likewise.
-    pub(super) counted_in_use: Cached<(u64, u64)>,
-    /// The result of [`Track::reported_names`], cached likewise.
-    counted_errors: Cached<(u64, ReportedNames)>,
+    pub(super) counts: CountCache,
 }
 
 impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
         let traffic = Traffic { began: at, ..Traffic::default() };
-        let mut track = Track { type_url, kind, traffic, names_known: true, ..Track::default() };
+        let mut track = Track { type_url, kind, traffic, ..Track::default() };
         if partial {
             track.lose_messages();
         }
@@ -133,10 +107,9 @@ impl Track {
         self.refused.mark(used);
         self.carried.mark(used);
         self.warming.mark(used);
-        let earlier = self.earlier_ttls.iter().map(|earlier| &earlier.name);
-        let ttls = self.deadlines.keys().chain(self.ttls.keys()).chain(earlier);
+        self.ttl.mark(used);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
-        let names = aliases.chain(ttls).chain(self.errors.keys()).chain(&self.unrequested);
+        let names = aliases.chain(self.errors.keys()).chain(&self.unrequested);
         names.for_each(|name| mark_key(used, *name));
     }
 
@@ -149,39 +122,33 @@ impl Track {
             + self.refused.names().count()
             + self.unrequested.len()
             + self.aliases.len()
-            + self.deadlines.len()
-            + self.ttls.len()
+            + self.ttl.len()
             + self.errors.len();
         size_of::<Track>() + names * NAME_BYTES + self.responses.len() * RESPONSE_BYTES
     }
 
     /// Records that messages are missing.
     pub(crate) fn lose_messages(&mut self) {
-        self.partial = true;
-        self.last_gap = self.responses.next();
+        self.completeness.lose_before(self.responses.next());
         self.verdicts.forget_unseen();
-        self.has_lost = true;
-        self.names_known = false;
         self.subscription.names_after_wildcard = None;
         // Whether the client ignores a resource depends on the names that are known.
-        self.counted = Cached::default();
-        self.counted_in_use = Cached::default();
-        self.counted_errors = Cached::default();
+        self.counts = CountCache::default();
         if self.traffic.requests == 0 {
-            self.start_unseen = true;
+            self.completeness.start_unseen = true;
             self.subscribed.wildcard = Wildcard::Unknown;
         }
     }
 
-    /// Notes that no message before the next request is missing.
-    pub(crate) fn starts_here(&mut self) {
-        self.has_lost = false;
-        self.names_known = true;
+    /// Returns the intervention of xdscope that has caused something about the type, if one has.
+    pub(crate) fn caused_by(&self, what: &Consequence<'_>) -> Option<&Arc<InterventionFacts>> {
+        self.interventions.caused_by(what)
     }
 
     /// Whether no message about a resource is missing since the response with its entry.
     pub(crate) fn is_current(&self, slot: &ResourceEntry) -> bool {
-        !self.has_lost || (slot.order >= self.last_gap && slot.state != Presence::Kept)
+        !self.completeness.has_lost
+            || (slot.order >= self.completeness.last_gap && slot.state != Presence::Kept)
     }
 
     /// Whether all resources that the server has sent are known: no message is missing, or a SotW
@@ -189,14 +156,14 @@ impl Track {
     pub(crate) fn knows_all_resources(&self, is_delta: bool) -> bool {
         let is_restated = !is_delta
             && self.kind.is_some_and(Kind::full_state)
-            && self.responses.newest().is_some_and(|newest| newest >= self.last_gap);
-        !self.has_lost || is_restated
+            && self.responses.newest().is_some_and(|newest| newest >= self.completeness.last_gap);
+        !self.completeness.has_lost || is_restated
     }
 
     /// Whether the next request may be the first of the track: nothing recorded shows another one.
     pub(crate) fn may_start(&self) -> bool {
         let is_first_message = self.responses.next() == 0;
-        self.traffic.requests == 0 && (is_first_message || !self.start_unseen)
+        self.traffic.requests == 0 && (is_first_message || !self.completeness.start_unseen)
     }
 
     /// Whether the client subscribes to the name: directly, by an alias, by a glob or by the

@@ -185,8 +185,7 @@ impl WarmingView<'_> {
     }
 
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
-        let expires = track.deadlines.get(name);
-        if expires.zip(self.now).is_some_and(|(deadline, now)| *deadline <= track.ttl_clock(now)) {
+        if self.now.is_some_and(|now| track.ttl.is_over(name, track.lifetime.ttl_clock(now))) {
             return BatchState::Over;
         }
         let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {

@@ -169,7 +169,7 @@ impl Store {
         }
         let slot = |name: Sym| track.sent.get(&self.catalog, name);
         let is_wanted = |name: Sym| track.covers(&self.catalog, name, slot(name).as_ref());
-        let wanted = track.deadlines.iter().filter(|(name, _)| is_wanted(*name));
+        let wanted = track.ttl.deadlines.iter().filter(|(name, _)| is_wanted(*name));
         let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
             Some(since) if self.has_all_expired(track) => CurrentState { state: TypeState::Miss, since },
@@ -293,7 +293,7 @@ impl Store {
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
             // A later stream of the client goes on with the type.
-            diverged: track.diverged.clone().filter(|_| track.replaced.is_none()),
+            diverged: track.interventions.diverged.clone().filter(|_| track.lifetime.replaced.is_none()),
         }
     }
 
@@ -334,7 +334,7 @@ impl Store {
         now: Time,
     ) -> Option<OwedAgainFact> {
         let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, slot)?;
-        let ended = track.ended.map_or(now, |at| now.min(at));
+        let ended = track.lifetime.clock(now);
         let is_late = self.limits.is_late(since, ended);
         Some(OwedAgainFact { is_newer, is_removal, since, is_late })
     }
@@ -498,7 +498,7 @@ impl Store {
             .as_ref()
             .is_some_and(|known| known.content == content && Some(&known.version) == version.as_ref());
         let is_file = stream.variant() == Some(Variant::File);
-        let is_down = stream.closed.is_some() && track.replaced.is_none() && !is_file;
+        let is_down = stream.closed.is_some() && track.lifetime.replaced.is_none() && !is_file;
         ResourceFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -523,9 +523,13 @@ impl Store {
             origin: track.origin(&self.catalog, name, slot),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
-            ttl_deadline: track.deadlines.get(name).copied(),
-            ttl_left: track.deadlines.get(name).map(|deadline| deadline.since(track.ttl_clock(now))),
-            ttl: track.ttls.get(&name).map(|record| Box::new(TtlFact::from(record))),
+            ttl_deadline: track.ttl.deadlines.get(name).copied(),
+            ttl_left: track
+                .ttl
+                .deadlines
+                .get(name)
+                .map(|deadline| deadline.since(track.lifetime.ttl_clock(now))),
+            ttl: track.ttl.records.get(&name).map(|record| Box::new(TtlFact::from(record))),
             error: track.errors.get(&name).map(|error| {
                 let is_present = slot.is_some_and(ResourceEntry::is_present);
                 Box::new(ResourceErrorFact::new(self.text(name), error, !is_present))

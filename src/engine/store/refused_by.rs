@@ -107,7 +107,7 @@ impl Store {
     /// Whether the times to live of all resources that the client has accepted, and not given up
     /// since, are over.
     pub(crate) fn has_all_expired(&self, track: &Track) -> bool {
-        if track.deadlines.is_empty() || track.accepted.count() == 0 {
+        if track.ttl.deadlines.is_empty() || track.accepted.count() == 0 {
             return false;
         }
         let accepted = track.accepted.slots(&self.catalog).into_iter();

@@ -91,7 +91,7 @@ impl StreamsSnapshot {
                 let requested = request.map(|request| PendingRequest {
                     at: track.requested(&request),
                     n: request.first,
-                    ended: track.ended,
+                    ended: track.lifetime.ended,
                 });
                 (fact, requested)
             };

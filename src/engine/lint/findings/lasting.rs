@@ -413,7 +413,7 @@ impl Followed {
             }
             LastingState::Expired => {
                 let is_wanted = track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
-                !is_wanted || track.deadlines.get(name).is_none_or(|deadline| *deadline > at)
+                !is_wanted || track.ttl.deadlines.get(name).is_none_or(|deadline| *deadline > at)
             }
             _ => true,
         };

@@ -25,7 +25,7 @@ impl RuleContext<'_> {
             state.stated_version = Some(body.version_info.clone());
         }
         // The timers of resources from the stream before go on.
-        if let Some(first) = track.deadlines.values().min().copied().filter(|_| outcome.first) {
+        if let Some(first) = track.ttl.deadlines.values().min().copied().filter(|_| outcome.first) {
             self.arm(Alarm::Ttl, first);
         }
         // The client owes requests for the endpoints of clusters that it has accepted.

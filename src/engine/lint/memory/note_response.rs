@@ -38,7 +38,7 @@ impl RuleContext<'_> {
         state.note_spellings(catalog, names.chain(response.view.removed.iter().copied()));
         self.note_entries(response);
         self.note_push(response);
-        let deadline = |id: &BlobId| track.deadlines.get(key(catalog, *id)).copied();
+        let deadline = |id: &BlobId| track.ttl.deadlines.get(key(catalog, *id)).copied();
         if let Some(first) = response.scan.ttl.iter().filter_map(deadline).min() {
             self.arm(Alarm::Ttl, first);
         }

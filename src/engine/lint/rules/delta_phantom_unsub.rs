@@ -21,7 +21,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let names = &request.outcome.unknown_unsubscribes;
-    if !names.is_empty() && !request.track.has_lost {
+    if !names.is_empty() && !request.track.completeness.has_lost {
         let text = "unsubscribed, but was not subscribed".to_owned();
         ctx.report(&RULE, FindingDraft { text, names, ..FindingDraft::default() });
     }

@@ -22,7 +22,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let strangers = response.outcome.unknown_removals.iter().copied();
     let names: Vec<_> = strangers.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
-    if !names.is_empty() && !response.track.has_lost && response.track.traffic.requests > 0 {
+    if !names.is_empty() && !response.track.completeness.has_lost && response.track.traffic.requests > 0 {
         let text = "removed, but neither held nor requested by the client".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

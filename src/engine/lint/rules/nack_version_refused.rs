@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(version) = claims_refused(request).filter(|_| !request.track.has_lost) else {
+    let Some(version) = claims_refused(request).filter(|_| !request.track.completeness.has_lost) else {
         return;
     };
     let accepted =

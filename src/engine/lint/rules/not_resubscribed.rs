@@ -108,7 +108,7 @@ fn check(ctx: &mut RuleContext<'_>) {
             continue;
         }
         let now: Vec<_> = streams.iter().filter_map(|stream| stream.find(&track.type_url)).collect();
-        if !track.names_known || now.iter().any(|now| !now.names_known) {
+        if !track.completeness.names_known || now.iter().any(|now| !now.completeness.names_known) {
             continue;
         }
         let is_requested = |name: &Sym| {
@@ -264,7 +264,7 @@ fn check_types(ctx: &mut RuleContext<'_>) {
 fn had_wildcard(track: &Track) -> bool {
     let has_wildcard = matches!(track.subscribed.wildcard, Wildcard::Legacy | Wildcard::Explicit);
     // `ads-type-url-missing` covers requests without a type: they request nothing.
-    let is_known = track.names_known && !track.type_url.is_empty();
+    let is_known = track.completeness.names_known && !track.type_url.is_empty();
     has_wildcard && is_known && (track.is_of_full_state() || track.traffic.pushes > 0)
 }
 

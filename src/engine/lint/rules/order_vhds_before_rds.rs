@@ -34,8 +34,9 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
         route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
     };
-    let is_requested =
-        |name: Sym| !response.track.names_known || response.track.subscribed.names.contains(name);
+    let is_requested = |name: Sym| {
+        !response.track.completeness.names_known || response.track.subscribed.names.contains(name)
+    };
     let unknown = |name: &&Sym| !is_requested(**name) && !has_route(catalog.text(**name));
     let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
     if !routes.is_empty() && !names.is_empty() {

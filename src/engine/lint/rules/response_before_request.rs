@@ -22,7 +22,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let first = ctx.stream.requests == 0 && !ctx.is_aggregated();
-    if first && ctx.is_grpc() && !response.track.has_lost {
+    if first && ctx.is_grpc() && !response.track.completeness.has_lost {
         let text = "response before any request".to_owned();
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }

@@ -38,7 +38,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if ctx.is_aggregated()
         && response.track.traffic.requests == 0
-        && !response.track.has_lost
+        && !response.track.completeness.has_lost
         && named
         // `type-url-malformed` covers a type that no client can request.
         && !super::type_url_malformed::is_malformed(ctx, response.track.type_url.as_str())

@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         false => track.responses.pending().last(),
     };
     // A client may ignore a type that it did not ask for.
-    let is_requested = track.traffic.requests > 0 || track.has_lost;
+    let is_requested = track.traffic.requests > 0 || track.completeness.has_lost;
     let Some(waited) = waited.filter(|waited| is_requested && ctx.has_all_since(waited.seq)) else { return };
     let verdict = track.verdict_on(waited);
     if ctx.at < verdict.due(limit) {

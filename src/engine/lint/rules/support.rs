@@ -134,7 +134,8 @@ pub(super) fn report_unreferenced(
     (kind, parents): (Kind, &[Kind]),
     text: &str,
 ) {
-    let is_known = ctx.options.links.is_some() && ctx.knows_all_of(parents) && response.track.names_known;
+    let is_known =
+        ctx.options.links.is_some() && ctx.knows_all_of(parents) && response.track.completeness.names_known;
     let parents: Vec<_> = parents.iter().flat_map(|kind| ctx.tracks_of(*kind)).collect();
     let has_parents = parents.iter().any(|(_, track)| track.traffic.pushes > 0);
     if !is_known || !has_parents || response.track.kind != Some(kind) {

@@ -28,17 +28,17 @@ use crate::lint::findings::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let at = ctx.at;
-    ctx.state.reported_deadlines.retain(|name, deadline| track.deadlines.get(*name) == Some(deadline));
+    ctx.state.reported_deadlines.retain(|name, deadline| track.ttl.deadlines.get(*name) == Some(deadline));
     let expired = &ctx.state.reported_deadlines;
     let over =
-        track.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(name));
+        track.ttl.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(name));
     let over: Vec<_> = over.map(|(name, deadline)| (name, *deadline)).collect();
-    let later = track.deadlines.values().copied().filter(|deadline| *deadline > at).min();
+    let later = track.ttl.deadlines.values().copied().filter(|deadline| *deadline > at).min();
     ctx.state.reported_deadlines.extend(over.iter().copied());
     if let Some(next) = later {
         // Batches many deadlines, because each check visits all of them.
         let soon = at.after(MIN_TIMER_INTERVAL);
-        ctx.arm(Alarm::Ttl, if track.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
+        ctx.arm(Alarm::Ttl, if track.ttl.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
     }
     // No server can refresh a resource between two streams.
     let opened = ctx.stream.opened;

@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Returns the names in the response that no request covers, as far as known.
 pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
-    if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !track.names_known {
+    if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !track.completeness.names_known {
         return Vec::new();
     }
     let catalog = ctx.catalog();

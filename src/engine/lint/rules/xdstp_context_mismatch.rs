@@ -36,7 +36,7 @@ use xdscope_wire::xdstp::{Name, named};
 const MAX_COMPARED_NAMES: usize = 4096;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.scan.structured.is_empty() || !response.track.names_known {
+    if response.scan.structured.is_empty() || !response.track.completeness.names_known {
         return;
     }
     let (catalog, track) = (ctx.catalog(), response.track);

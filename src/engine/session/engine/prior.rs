@@ -96,7 +96,7 @@ impl Engine {
         for before in self.before(stream) {
             let Some(found) = before.find(type_url) else { continue };
             newest = newest.or(Some((before, found)));
-            if before.closed.is_none() || found.replaced.is_some() {
+            if before.closed.is_none() || found.lifetime.replaced.is_some() {
                 continue;
             }
             let shared = names.shared_with(catalog, found);
@@ -149,7 +149,7 @@ impl Engine {
     fn prior(&self, catalog: &Catalog, before: &Stream, found: &Track, stated: &VersionInfo) -> Prior {
         let is_delta = before.variant().is_some_and(Variant::is_delta);
         // A first delta request says all that the client has.
-        let is_unknown = found.partial && (!is_delta || found.has_lost);
+        let is_unknown = found.completeness.has_unseen_nonces && (!is_delta || found.completeness.has_lost);
         let accepted_version = found.version_in_force().filter(|_| !is_unknown).cloned();
         let claims_refused = found.is_refused_version(catalog, stated);
         let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
@@ -166,8 +166,7 @@ impl Engine {
             claims_refused,
             accepted: found.accepted.clone(),
             sent: found.sent.clone(),
-            deadlines: found.deadlines.clone(),
-            ttls: found.ttls.clone(),
+            ttl: found.ttl.clone(),
             unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },
             refused: if is_delta { found.refused.names().collect() } else { SymSet::default() },
             refused_versions: if is_delta { found.refused_versions(catalog) } else { SymMap::default() },
@@ -179,8 +178,8 @@ impl Engine {
             owes_all,
             nacks,
             waiting: found.missing_since(catalog),
-            diverged: found.diverged.clone().filter(Divergence::has_lost_resources),
-            ended: found.ended,
+            diverged: found.interventions.diverged.clone().filter(Divergence::has_lost_resources),
+            ended: found.lifetime.ended,
             batches: found.warming.clone(),
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         }
@@ -190,12 +189,12 @@ impl Engine {
     fn take_over(&mut self, (index, type_url): (usize, &TypeUrl), before: Option<StreamId>, at: Time) {
         let track = self.streams.get_mut(index).and_then(|stream| stream.find_mut(type_url));
         if let Some(track) = track {
-            track.predecessor = before;
+            track.lifetime.predecessor = before;
         }
         let Some(before) = before.and_then(|id| self.index(id)) else { return };
         let ended = self.streams.get_mut(before).filter(|before| before.closed.is_some());
         if let Some(track) = ended.and_then(|before| before.find_mut(type_url)) {
-            track.replaced.get_or_insert(at);
+            track.lifetime.replaced.get_or_insert(at);
         }
     }
 }
@@ -287,7 +286,7 @@ impl Track {
 
     /// Returns the resources that the client may have, and that it does not request.
     fn unrequested_resources(&self, catalog: &Catalog) -> SymSet {
-        if self.subscribed.may_be_wildcard() || !self.names_known {
+        if self.subscribed.may_be_wildcard() || !self.completeness.names_known {
             return SymSet::default();
         }
         let slots = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));

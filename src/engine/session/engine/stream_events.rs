@@ -30,7 +30,7 @@ impl Engine {
         let is_lazy = of.kind == Some(Kind::Vhds);
         let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
         events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
-        if !request.unknown_unsubscribes.is_empty() && !of.has_lost {
+        if !request.unknown_unsubscribes.is_empty() && !of.completeness.has_lost {
             events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
         }
         let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();

@@ -89,7 +89,7 @@ impl Track {
     /// (docs/protocol.md#e-10). Delta verdicts come in any order (docs/protocol.md#f-36), but no
     /// response comes before the first request.
     fn may_be_unseen(&self, is_delta: bool) -> bool {
-        if is_delta { self.has_lost } else { self.partial }
+        if is_delta { self.completeness.has_lost } else { self.completeness.has_unseen_nonces }
     }
 
     fn sotw_class(&self, nonce: &Nonce, candidates: &[Order], verdict: Verdict) -> RequestClass {
@@ -203,9 +203,7 @@ impl Track {
         let oldest = self.responses.with_nonce(nonce).next().filter(|_| !nonce.is_empty());
         let answered = answer.order.filter(|_| answer.verdict != Verdict::None || self.polled);
         let Some(used) = oldest.max(answered) else { return };
-        if used >= self.last_gap {
-            self.partial = false;
-        }
+        self.completeness.use_nonce_of(used);
         self.responses.advance(used);
     }
 

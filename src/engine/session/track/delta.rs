@@ -34,13 +34,13 @@ impl Track {
             let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
             let claims: BTreeSet<&str> = claims.collect();
             let carried = prior.diverged.clone();
-            self.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
+            self.interventions.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
         }
         let prior = prior.filter(|prior| !prior.has_unseen);
         self.take_version_of_claims(request, prior.as_ref());
         let starts = self.starts_with_delta(request);
         if starts {
-            self.starts_here();
+            self.completeness.start();
         }
         let has_error = request.error_detail.is_some();
         let answer = self.delta_answer(request);
@@ -53,7 +53,7 @@ impl Track {
             added: Vec::new(),
             removed: Vec::new(),
             first,
-            partial: self.partial,
+            partial: self.completeness.has_unseen_nonces,
             ambiguous,
             was: self.subscribed.wildcard,
             wildcard: Wildcard::None,
@@ -73,7 +73,7 @@ impl Track {
         // A client drops a response of a type that it has not requested yet.
         if let Some((answered, first)) = outcome.answers.zip(self.traffic.first_request)
             && first < answered
-            && !self.has_lost
+            && !self.completeness.has_lost
         {
             outcome.skipped = self.responses.skip_sent_before(first, ctx.seq);
         }
@@ -119,7 +119,7 @@ impl Track {
         let says_nothing = !changes_names(request) && request.error_detail.is_none();
         let looks_first = request.response_nonce.is_empty()
             && (says_nothing || !request.initial_resource_versions.is_empty());
-        self.may_start() && (!self.start_unseen || looks_first)
+        self.may_start() && (!self.completeness.start_unseen || looks_first)
     }
 
     /// Changes the subscription, whatever the class of the request (docs/protocol.md#f-07).

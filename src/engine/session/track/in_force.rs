@@ -32,7 +32,8 @@ impl Track {
         let is_first = self.traffic.requests == 0;
         let newest = self.responses.newest_with_version(version.as_str());
         let is_refused = newest.is_some_and(Response::is_refused);
-        let is_known = is_first || self.has_lost || self.start_unseen || newest.is_some();
+        let is_known =
+            is_first || self.completeness.has_lost || self.completeness.start_unseen || newest.is_some();
         if !version.is_empty() && is_known && !is_refused {
             self.verdicts.stated = Some(version.clone());
         }
@@ -188,7 +189,8 @@ impl Track {
             return present;
         }
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
-        let known = self.counted_in_use.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        let known =
+            self.counts.in_use.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {
             return count;
         }
@@ -232,7 +234,7 @@ impl Track {
         let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
         let kept = kept.len() as u64;
         let count = present.saturating_sub(unused) + kept;
-        self.counted_in_use.set((messages, count));
+        self.counts.in_use.set((messages, count));
         count
     }
 }

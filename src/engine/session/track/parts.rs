@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use crate::session::PushFact;
 use crate::session::content::names::SymMap;
+use crate::session::shared::Cached;
 use crate::session::structured::authorities::Authorities;
 use crate::session::structured::globs::Globs;
 use crate::session::subscription::SubscribedNames;
@@ -228,4 +229,15 @@ pub(crate) struct ReportedNames {
     pub(crate) since: Option<Time>,
     /// Number of names.
     pub(crate) count: u64,
+}
+
+/// Counts of a track that visit each resource, cached for a number of messages.
+#[derive(Clone, Debug, Default)]
+pub(in crate::session) struct CountCache {
+    /// The result of [`Track::present`](super::Track::present).
+    pub(super) present: Cached<(u64, u64)>,
+    /// The result of [`Track::in_use`](super::Track::in_use).
+    pub(super) in_use: Cached<(u64, u64)>,
+    /// The result of [`Track::reported_names`](super::Track::reported_names).
+    pub(super) errors: Cached<(u64, ReportedNames)>,
 }

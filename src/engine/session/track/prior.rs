@@ -3,13 +3,12 @@
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 use crate::session::Context;
-use crate::session::content::name_map::NameMap;
 use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::resource_set::ResourceSet;
-use crate::session::events::TtlRecord;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::track::EarlierNacks;
 use crate::session::track::claims::Claims;
+use crate::session::track::ttl::TimesToLive;
 use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
 
 /// Resources of a type at the end of the previous stream of the session.
@@ -23,10 +22,8 @@ pub(crate) struct Prior {
     pub(crate) accepted: ResourceSet,
     /// Resources that the server had sent.
     pub(crate) sent: ResourceSet,
-    /// When resources with a time to live expire.
-    pub(crate) deadlines: NameMap<Time>,
-    /// The times to live.
-    pub(crate) ttls: SymMap<TtlRecord>,
+    /// The times to live of the resources.
+    pub(crate) ttl: TimesToLive,
     /// SotW: resources that the client did not request, or had given up (docs/protocol.md#e-36).
     pub(crate) unrequested: SymSet,
     /// Delta: resources whose newest content the client had refused.
@@ -62,7 +59,7 @@ pub(crate) struct Prior {
 impl Prior {
     /// Whether the client has dropped a resource whose time to live was over.
     pub(crate) fn is_expired(&self, name: Sym, now: Time) -> bool {
-        self.deadlines.get(name).is_some_and(|deadline| *deadline <= now)
+        self.ttl.is_over(name, now)
     }
 
     /// Whether a stream that starts now goes on with the waits of this one: the client has come

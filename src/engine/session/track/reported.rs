@@ -27,13 +27,13 @@ impl Track {
             return ReportedNames::default();
         }
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
-        if let Some((_, names)) = self.counted_errors.get().filter(|(at, _)| *at == messages) {
+        if let Some((_, names)) = self.counts.errors.get().filter(|(at, _)| *at == messages) {
             return names;
         }
         let errors = self.reported_errors(catalog);
         let since = errors.iter().map(|(_, error)| error.at).min();
         let names = ReportedNames { since, count: errors.len() as u64 };
-        self.counted_errors.set((messages, names));
+        self.counts.errors.set((messages, names));
         names
     }
 }

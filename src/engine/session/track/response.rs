@@ -457,7 +457,8 @@ impl Track {
         }
         let slot = self.sent.get(ctx.catalog, name);
         // A name that the client never requested has no resource.
-        let is_known = slot.is_some() || !self.names_known || self.covers(ctx.catalog, name, slot.as_ref());
+        let is_known =
+            slot.is_some() || !self.completeness.names_known || self.covers(ctx.catalog, name, slot.as_ref());
         if is_known && (error.detail.code == NOT_FOUND || !slot.is_some_and(|slot| slot.is_present())) {
             self.remove(ctx, name, order, removed);
         }
@@ -547,7 +548,7 @@ impl Track {
             let entry = ctx.catalog.entry(*id);
             let ttl = entry.ttl.filter(|_| ctx.has_ttl);
             let aliases: Vec<Sym> = entry.aliases.to_vec();
-            if ttl.is_some() || !self.deadlines.is_empty() {
+            if ttl.is_some() || !self.ttl.deadlines.is_empty() {
                 self.set_deadline(ctx, name, ttl, false);
             }
             if !self.waiting.is_empty() {

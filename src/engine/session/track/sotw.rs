@@ -29,7 +29,7 @@ impl Track {
     ///
     /// A client has no nonce only until its first response (docs/protocol.md#e-08).
     fn starts_with_sotw(&self, request: &SotwRequest) -> bool {
-        self.may_start() && (!self.start_unseen || request.response_nonce.is_empty())
+        self.may_start() && (!self.completeness.start_unseen || request.response_nonce.is_empty())
     }
 
     /// Handles a SotW request (docs/protocol.md#e-01 and following).
@@ -46,7 +46,7 @@ impl Track {
         }
         let starts = self.starts_with_sotw(request);
         if starts {
-            self.starts_here();
+            self.completeness.start();
         }
         if self.polled {
             self.note_poll(ctx.at);
@@ -61,7 +61,7 @@ impl Track {
             added: Vec::new(),
             removed: Vec::new(),
             first,
-            partial: self.partial,
+            partial: self.completeness.has_unseen_nonces,
             ambiguous,
             was: self.subscribed.wildcard,
             wildcard: Wildcard::None,
@@ -99,7 +99,7 @@ impl Track {
         );
         let was = self.subscribed.is_wildcard();
         // A request restates all names.
-        self.names_known = true;
+        self.completeness.names_known = true;
         let names = SotwNames { request, stale, starts };
         self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
         outcome.wildcard = self.subscribed.wildcard;

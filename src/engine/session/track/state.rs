@@ -48,7 +48,7 @@ impl Track {
             (TypeState::Wait, answer.since)
         } else if self.is_unsubscribed() {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
-        } else if let Some(at) = self.diverged.as_ref().and_then(Divergence::keeps_push_since) {
+        } else if let Some(at) = self.interventions.diverged.as_ref().and_then(Divergence::keeps_push_since) {
             (TypeState::Sent, at)
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
@@ -69,7 +69,9 @@ impl Track {
 
     /// Whether the client is known to subscribe to nothing.
     pub(crate) fn is_unsubscribed(&self) -> bool {
-        self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
+        self.completeness.names_known
+            && self.subscribed.names.is_empty()
+            && !self.subscribed.may_be_wildcard()
     }
 
     /// Returns the verdicts that the client owes, on the oldest response first.
@@ -184,7 +186,7 @@ impl Track {
             return (ResourceState::Absent, None);
         }
         // Nothing is waited for once the stream has ended.
-        let ended = self.ended.map_or(now, |at| now.min(at));
+        let ended = self.lifetime.clock(now);
         let owed_since = |since: Time| {
             if limits.is_late(since, ended) {
                 (ResourceState::Absent, Some(AbsentBy::Timer))
@@ -229,7 +231,7 @@ impl Track {
             Presence::Expired => ResourceState::Expired,
             Presence::Released => ResourceState::Released,
             Presence::Present | Presence::Kept => {
-                let over = self.deadlines.get(name).is_some_and(|at| *at <= self.ttl_clock(now));
+                let over = self.ttl.is_over(name, self.lifetime.ttl_clock(now));
                 let redirects =
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {
@@ -263,7 +265,10 @@ impl Track {
             Origin::Glob
         } else if self.subscribed.is_wildcard() {
             Origin::Wildcard
-        } else if !self.names_known || self.subscribed.may_be_wildcard() || nameless(name).is_some() {
+        } else if !self.completeness.names_known
+            || self.subscribed.may_be_wildcard()
+            || nameless(name).is_some()
+        {
             // A resource without a name may have been requested (docs/protocol.md#a-18).
             Origin::Unknown
         } else if self.unrequested.contains(&name) {
@@ -271,7 +276,7 @@ impl Track {
         } else if self.subscription.was_wildcard {
             // Released since, by name or with the wildcard.
             Origin::Wildcard
-        } else if self.has_lost {
+        } else if self.completeness.has_lost {
             Origin::Unknown
         } else {
             Origin::Named
@@ -297,13 +302,14 @@ impl Track {
             false => 0,
         };
         let has_all = self.aliases.is_empty() && self.unrequested.is_empty();
-        if self.deadlines.is_empty() && has_all && !self.subscription.has_released {
+        if self.ttl.deadlines.is_empty() && has_all && !self.subscription.has_released {
             return (self.sent.count() + claimed) as u64;
         }
         // Counting visits each resource, so the result is cached until the next message. With times
         // to live the result depends on the clock.
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
-        let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        let known =
+            self.counts.present.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {
             return count;
         }
@@ -315,7 +321,7 @@ impl Track {
         let slots = self.sent.slots(catalog).into_iter();
         let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
         let count = (present + claimed) as u64;
-        self.counted.set((messages, count));
+        self.counts.present.set((messages, count));
         count
     }
 }

@@ -265,9 +265,9 @@ impl Track {
         let is_sotw = body.is_some_and(|body| body.version != Sym::EMPTY);
         // A SotW client restarts the timers before the verdict (docs/protocol.md#g-02).
         if is_sotw {
-            self.confirm_ttls(order)
+            self.ttl.confirm(order, &self.responses)
         } else {
-            self.restore_ttls(order)
+            self.ttl.restore(order, &self.responses)
         }
         let (mut resources, mut has_names) = (Vec::new(), false);
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
@@ -330,7 +330,7 @@ impl Track {
         if response.status == Status::NackedByVersion {
             self.verdicts.retract(seq);
         }
-        self.confirm_ttls(order);
+        self.ttl.confirm(order, &self.responses);
         self.end_warming_of_skipped(ctx.catalog, self.verdicts.newest_ack, order);
         let is_newest = self.verdicts.newest_ack.is_none_or(|ack| ack <= order);
         if let Some(body) = self.responses.settle(order, Status::Acked, ctx.seq) {
@@ -382,8 +382,8 @@ impl Track {
             resources: Vec::new(),
         });
         // The refused response was sent before the first one that is recorded since the gap.
-        if self.verdicts.newest_ack.is_none_or(|ack| ack < self.last_gap) {
-            self.verdicts.add_open_nack(self.last_gap, (ctx.seq, ctx.at), false);
+        if self.verdicts.newest_ack.is_none_or(|ack| ack < self.completeness.last_gap) {
+            self.verdicts.add_open_nack(self.completeness.last_gap, (ctx.seq, ctx.at), false);
         }
     }
 

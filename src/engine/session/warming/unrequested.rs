@@ -94,9 +94,9 @@ impl WarmingView<'_> {
         let kinds = [Kind::Eds, Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds];
         let mut needed = kinds.into_iter().flat_map(|kind| self.tracks_of(kind));
         stream.is_aggregated()
-            && !track.has_lost
+            && !track.completeness.has_lost
             && self.streams.iter().all(|stream| !stream.open.partial)
-            && needed.all(|needed| !needed.has_lost && needed.names_known)
+            && needed.all(|needed| !needed.completeness.has_lost && needed.completeness.names_known)
     }
 
     /// Returns the name under which the client introduces itself, in lower case.

@@ -215,7 +215,8 @@ impl<'a> EndedStreams<'a> {
             of.traffic.requests > 0
                 && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
         };
-        track.replaced.is_some() && self.store.engine.later_tracks(stream, &track.type_url).any(is_settled)
+        track.lifetime.replaced.is_some()
+            && self.store.engine.later_tracks(stream, &track.type_url).any(is_settled)
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the

@@ -60,5 +60,5 @@ impl<'a> EndedStreams<'a> {
 /// another plane may have no resources.
 fn is_subscribed(track: &Track) -> bool {
     let is_used = !track.subscribed.names.is_empty() || track.is_of_full_state() || track.traffic.pushes > 0;
-    track.names_known && !track.subscribed.is_empty() && is_used
+    track.completeness.names_known && !track.subscribed.is_empty() && is_used
 }

@@ -34,7 +34,7 @@ impl PendingNameFact {
         let requests = track.request_span(&request, is_delta);
         Some(PendingNameFact {
             since: request.since,
-            ended: track.ended,
+            ended: track.lifetime.ended,
             requested: track.requested(&request),
             requests,
             has_resource: request.has_resource,

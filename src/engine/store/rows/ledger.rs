@@ -57,7 +57,9 @@ fn crossed(stream: &Stream, own: usize, message: &Message) -> NonceNote {
     let found = found.into_iter().next();
     match found {
         Some((response, type_url)) => NonceNote::OfOtherType { response, type_url },
-        None if stream.tracks.get(own).is_some_and(|track| track.has_lost) => NonceNote::NotRecorded,
+        None if stream.tracks.get(own).is_some_and(|track| track.completeness.has_lost) => {
+            NonceNote::NotRecorded
+        }
         None => NonceNote::Unknown,
     }
 }

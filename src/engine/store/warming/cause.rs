@@ -22,7 +22,7 @@ pub(super) fn cause_of_warming(
     {
         return Some(cause.clone());
     }
-    let is_own = track.diverged.as_ref().is_some_and(|of| of.has_lost_resource(name));
+    let is_own = track.interventions.diverged.as_ref().is_some_and(|of| of.has_lost_resource(name));
     let own = of_resource(track, name);
     let of_needs = || {
         needs.iter().find_map(|need| {

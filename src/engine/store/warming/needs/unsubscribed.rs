@@ -56,7 +56,7 @@ impl ClientNeeds<'_> {
         };
         let ended = self.store.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
         for before in ended.take(MAX_ENDED_STREAMS) {
-            for track in before.known_tracks().filter(|track| track.names_known) {
+            for track in before.known_tracks().filter(|track| track.completeness.names_known) {
                 let Some(kind) = named_kind(stream, track) else { continue };
                 let released = track.subscription.released.iter().map(|(name, ..)| name);
                 for name in track.subscribed.names.iter().chain(released) {
@@ -180,7 +180,7 @@ impl ClientNeeds<'_> {
 
     /// Whether a resource has other content than on the stream before.
     fn has_changed(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
-        let before = track.predecessor.and_then(|stream| self.store.engine.stream(stream));
+        let before = track.lifetime.predecessor.and_then(|stream| self.store.engine.stream(stream));
         let before = before.and_then(|before| before.find(&track.type_url));
         let known = before.and_then(|before| before.sent.get(&self.store.catalog, name));
         known.is_none_or(|known| known.blob != slot.blob)
@@ -259,8 +259,7 @@ impl ClientNeeds<'_> {
 
     /// Whether the client certainly uses a resource of its subscription as it was sent last.
     fn is_used_as_sent(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
-        let deadline = track.deadlines.get(name);
-        let is_expired = deadline.is_some_and(|deadline| *deadline <= track.ttl_clock(self.store.now));
+        let is_expired = track.ttl.is_over(name, track.lifetime.ttl_clock(self.store.now));
         let in_force = track.in_force(&self.store.catalog, name);
         let is_refused = track.refused.contains(name) || track.refused.removal(name).is_some();
         slot.is_present()
