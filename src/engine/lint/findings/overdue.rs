@@ -8,7 +8,7 @@ use super::lasting::{Lasting, LastingState};
 use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::rule::{Rule, Severity};
-use crate::session::{NameRequest, Track};
+use crate::session::{Condition, NameRequest, Track};
 use xdscope_wire::event::{Seq, Sym, Time};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
@@ -53,18 +53,18 @@ impl RuleContext<'_> {
         }
     }
 
-    /// Returns since when a name counts as requested for `limit`.
+    /// Returns the answer that the server owes to a request for a name, within `limit`.
     ///
     /// The wait for a name goes on over streams, but the server gets the time of a verdict for the
     /// request on each stream.
-    fn requested_since(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Time {
-        let began = track.traffic.began;
-        if pending.since >= began {
-            return pending.since;
+    fn answer_owed(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Condition {
+        let (owed, began) = (pending.condition(), track.traffic.began);
+        if owed.since >= began {
+            return owed;
         }
         let earlier = limit.saturating_sub(self.options.timers.ack);
         let nanos = u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX);
-        pending.since.max(Time(began.0.saturating_sub(nanos)))
+        Condition { due_from: owed.since.max(Time(began.0.saturating_sub(nanos))), ..owed }
     }
 
     /// Returns the names requested after `checked_until` that have waited for at least `limit`.
@@ -74,10 +74,12 @@ impl RuleContext<'_> {
         limit: Duration,
         checked_until: Option<Time>,
     ) -> Vec<OverdueName> {
-        let Some(since) = self.ago(limit) else { return Vec::new() };
-        let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
+        let is_new = |owed: &Condition| checked_until.is_none_or(|until| owed.due_from > until);
+        let is_due = |pending: &NameRequest| {
+            let owed = self.answer_owed(track, pending, limit);
+            owed.is_overdue(self.at, limit) && is_new(&owed)
+        };
         // `request-name-empty` covers the empty name.
-        let is_due = |pending: &NameRequest| is_due(self.requested_since(track, pending, limit));
         let overdue = track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending));
         // A lost response may have answered the request. An alternative makes up for the resource.
         // No resource can have a malformed name.
@@ -101,13 +103,11 @@ impl RuleContext<'_> {
             _ => &mut self.state.answers_checked_until,
         };
         *until = limit_at.max(*until);
-        let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
-        let since = track.waiting.iter().map(|(_, pending)| self.requested_since(track, pending, limit));
-        let next = since.filter(is_later).min();
-        if let Some(next) = next {
+        let owed = track.waiting.iter().map(|(_, pending)| self.answer_owed(track, pending, limit));
+        let in_time = owed.filter(|owed| !owed.is_overdue(self.at, limit));
+        if let Some(due) = in_time.map(|owed| owed.due(limit)).min() {
             // Each check visits all waiting names, so check many names at once.
             let earliest = self.at.after(MIN_TIMER_INTERVAL);
-            let due = next.after(limit);
             self.arm(alarm, if track.waiting.len() > MAX_EXACT_NAMES { due.max(earliest) } else { due });
         }
     }
