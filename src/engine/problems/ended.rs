@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::lint::Blame;
 use crate::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
-use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::event::StreamId;
 
 use super::cause::blame_xdscope;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};

@@ -8,7 +8,7 @@ use crate::session::{
     Condition, ConditionKind, NameRequest, ReportedError, RequestSpan, Stream, Track, Wildcard,
 };
 use crate::store::{AbsentResources, Store, TypeState, UnreachablePeer, WarmingFact};
-use xdscope_wire::event::{Code, Seq, Sym, Time, TypeUrl};
+use xdscope_wire::event::{Code, Seq, Sym, Time};
 
 use super::cause::blame_xdscope;
 use super::fact::{

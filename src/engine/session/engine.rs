@@ -25,7 +25,7 @@ use crate::session::stream::node::NodeDigests;
 use crate::session::stream::not_kept::NotKeptPart;
 use crate::session::stream::siblings::Siblings;
 use crate::session::stream::table::{StreamTable, Streams};
-use crate::session::track::condition::Limits;
+use crate::session::condition::Limits;
 use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 

@@ -12,7 +12,7 @@ use xdscope_wire::{End, Open};
 
 use super::Track;
 use super::stream::Stream;
-use crate::session::track::condition::Limits;
+use crate::session::condition::Limits;
 use end_kind::{EndKind, is_bare, is_ended_by_client, is_left_by_client, is_reset_by_client};
 use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause};
 

@@ -17,7 +17,7 @@ pub(super) mod state;
 mod ttl;
 mod verdict;
 
-pub(crate) use parts::{Carried, ReportedError, ReportedNames, StrayAnswer, Subscription, Traffic};
+pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::sync::Arc;

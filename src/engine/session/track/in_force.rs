@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::session::content::names::SymSet;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::content::responses::Response;
-use crate::session::track::condition::Limits;
+use crate::session::condition::Limits;
 use crate::session::{Refusal, ResourceState};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
