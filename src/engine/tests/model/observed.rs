@@ -88,7 +88,7 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
     let owed_again = track.names_owed_again(catalog);
     TrackFacts {
         owed_again: all(catalog, &owed_again),
-        state: track.condition(catalog, time(now), limits).state,
+        state: track.state(catalog, time(now), limits).state,
         wildcard: wanted.wildcard,
         names: wanted.names,
         effective: track.subscription.effective.as_ref().map(|want| wants(catalog, want)),
