@@ -1,7 +1,7 @@
 //! Conditions: answers that one side owes the other on a type of a stream.
 //!
 //! A condition follows from the messages. A limit makes it due, and a time makes it overdue
-//! (docs/decisions/0023-conditions.md).
+//! (docs/decisions/0025-conditions.md).
 
 use std::time::Duration;
 

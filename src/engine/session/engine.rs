@@ -18,6 +18,7 @@ use super::outcome::{GapFact, Outcome, SessionEvent};
 use super::shared::Shared;
 use super::stream::{Stream, type_of_name};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials};
+use crate::session::condition::Limits;
 use crate::session::content::compare::Compare;
 use crate::session::content::names::NameRuns;
 use crate::session::stream::index::StreamIndex;
@@ -25,7 +26,6 @@ use crate::session::stream::node::NodeDigests;
 use crate::session::stream::not_kept::NotKeptPart;
 use crate::session::stream::siblings::Siblings;
 use crate::session::stream::table::{StreamTable, Streams};
-use crate::session::condition::Limits;
 use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::session::condition::Limits;
 use crate::session::content::names::SymSet;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::content::responses::Response;
-use crate::session::condition::Limits;
 use crate::session::{Refusal, ResourceState};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Nonce, Seq, Sym, Time, VersionInfo};

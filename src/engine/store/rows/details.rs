@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{
-    EventEntry, EventKind, MessageKind, ReportedError, TtlChange, TtlRecord, Wildcard,
-};
+use crate::session::{EventEntry, EventKind, MessageKind, ReportedError, TtlChange, TtlRecord, Wildcard};
 use xdscope_wire::event::{Code, Dir, Seq, Time};
 use xdscope_wire::{Message, MessageBody, ResourceError};
 
