@@ -72,7 +72,7 @@ impl RunningThread {
     }
 }
 
-/// What the decoder of a live source works with.
+/// The parts that the decoder of a live source works with.
 pub struct Decoding {
     pub pipeline: Pipeline,
     /// Removes secrets.

@@ -1,4 +1,5 @@
-//! Every script as a live session: the facts of the run are those of the replay of its session file.
+//! Every script as a live session: the facts of the run are those of the replay of its session
+//! file.
 
 use std::fmt::{Debug, Write};
 use std::path::{Path, PathBuf};
@@ -76,8 +77,8 @@ fn empty(catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Analysis {
     Analysis::new(store, rules(schema))
 }
 
-/// Plays a script through the threads of a tap, with `limit` bytes for copies. Returns its facts and
-/// those of the replay of its session file.
+/// Plays a script through the threads of a tap, with `limit` bytes for copies. Returns its facts
+/// and those of the replay of its session file.
 fn live_and_replayed(script: &Loaded, schema: &Arc<Schema>, limit: usize) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.xdsrec");

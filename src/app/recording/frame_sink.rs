@@ -1,4 +1,4 @@
-//! Where the frames of a live run go: the session file and the journal.
+//! The destinations of the frames of a live run: the session file and the journal.
 
 use std::sync::Arc;
 use std::time::Duration;

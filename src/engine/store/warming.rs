@@ -97,8 +97,8 @@ impl WarmingFact {
         !self.is_dumped && self.needs.iter().all(|need| need.is_unrequested)
     }
 
-    /// Returns what one side owes, on a stream that opened at a time: a client requests anew on each
-    /// stream.
+    /// Returns what one side owes, on a stream that opened at a time: a client requests anew on
+    /// each stream.
     pub(crate) fn condition(&self, opened: Time) -> Condition {
         let (kind, due_from) = match self.is_owed_by_client() {
             true => (ConditionKind::Request, self.client_owes_since().max(opened)),

@@ -92,12 +92,12 @@ fn brief(text: &[u8]) -> String {
     if text.chars().count() > CHARS { text.chars().take(CHARS).chain(['…']).collect() } else { text.into() }
 }
 
-/// The parts of an encoded `FileDescriptorProto` that checks and loading need.
-pub(super) struct File<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) name: &'a [u8],
-    pub(super) package: &'a [u8],
-    pub(super) imports: Vec<&'a [u8]>,
+/// The parts of an encoded `FileDescriptorProto` that the checks need.
+struct File<'a> {
+    bytes: &'a [u8],
+    name: &'a [u8],
+    package: &'a [u8],
+    imports: Vec<&'a [u8]>,
     /// Indexes of imports.
     public: Vec<u64>,
     /// Size in bytes without source positions.
@@ -116,7 +116,7 @@ mod number {
 }
 
 impl<'a> File<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Result<File<'a>, DescriptorSetError> {
+    fn new(bytes: &'a [u8]) -> Result<File<'a>, DescriptorSetError> {
         let mut file =
             File { bytes, name: b"", package: b"", imports: Vec::new(), public: Vec::new(), size: 0 };
         let mut syntax: &[u8] = b"proto2";

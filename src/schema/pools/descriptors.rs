@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::RandomState;
 use prost_reflect::{DescriptorPool, FileDescriptor, MessageDescriptor};
 
-use super::descriptor_set::File;
 use xdscope_wire::pb::Fields;
 
 /// The file with the messages of options, which every other file uses.
@@ -54,6 +53,31 @@ struct LoadedFiles {
     copied: usize,
 }
 
+/// The parts of an encoded `FileDescriptorProto` that are read before the file is loaded.
+#[derive(Default)]
+struct FileHead<'a> {
+    name: &'a [u8],
+    package: &'a [u8],
+    imports: Vec<&'a [u8]>,
+    messages: Vec<&'a [u8]>,
+}
+
+impl<'a> FileHead<'a> {
+    fn new(file: &'a [u8]) -> FileHead<'a> {
+        let mut head = FileHead::default();
+        for field in Fields::new(file).map_while(Result::ok) {
+            match field.number {
+                1 => head.name = field.bytes(),
+                2 => head.package = field.bytes(),
+                3 => head.imports.push(field.bytes()),
+                4 => head.messages.push(field.bytes()),
+                _ => {}
+            }
+        }
+        head
+    }
+}
+
 impl Descriptors {
     /// Reads the names of files and messages in an encoded set. Loads no file.
     pub(crate) fn of_set(set: Vec<u8>) -> Descriptors {
@@ -62,14 +86,14 @@ impl Descriptors {
         for field in Fields::new(&set).map_while(Result::ok) {
             let start = end;
             end += field.raw.len();
-            let Ok(file) = File::new(field.bytes()) else { continue };
-            let package = String::from_utf8_lossy(file.package);
-            for message in Fields::new(file.bytes).map_while(Result::ok).filter(|field| field.number == 4) {
-                add_message(&package, message.bytes(), files.len() as u32, &mut messages);
+            let head = FileHead::new(field.bytes());
+            let package = String::from_utf8_lossy(head.package);
+            for message in head.messages {
+                add_message(&package, message, files.len() as u32, &mut messages);
             }
-            let name = String::from_utf8_lossy(file.name).into();
+            let name = String::from_utf8_lossy(head.name).into();
             files.push(SetFile { name, entry: start..end, imports: Vec::new() });
-            imports.push(file.imports);
+            imports.push(head.imports);
         }
         let by_name: HashMap<&[u8], u32> =
             files.iter().zip(0..).map(|(file, at)| (file.name.as_bytes(), at)).collect();

@@ -88,8 +88,8 @@ struct EncodedSegment {
 }
 
 impl Encoder {
-    /// Encodes a frame, and in front of it the content that earlier records do not hold. If the sink
-    /// fails, the frame is lost and counted.
+    /// Encodes a frame, and in front of it the content that earlier records do not hold. If the
+    /// sink fails, the frame is lost and counted.
     pub(super) fn write(
         &mut self,
         frame: &Frame,

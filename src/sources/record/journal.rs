@@ -43,11 +43,11 @@ pub trait PartSink {
 /// Frames of lost parts are counted. Gaps stand for them once the sink takes parts again.
 pub struct JournalWriter<S> {
     encoder: Encoder,
-    parts: Parts<S>,
+    parts: PartWriter<S>,
 }
 
 /// Divides records into parts.
-struct Parts<S> {
+struct PartWriter<S> {
     sink: S,
     /// The next record begins a segment.
     is_new: bool,
@@ -57,7 +57,7 @@ struct Parts<S> {
     segment_bytes: u64,
 }
 
-impl<S: PartSink> Parts<S> {
+impl<S: PartSink> PartWriter<S> {
     /// Hands all records on.
     fn hand_on(&mut self, records: &mut Records) -> io::Result<()> {
         if records.bytes.is_empty() {
@@ -80,7 +80,7 @@ impl<S: PartSink> Parts<S> {
     }
 }
 
-impl<S: PartSink> RecordSink for Parts<S> {
+impl<S: PartSink> RecordSink for PartWriter<S> {
     fn make_room(&mut self, records: &mut Records) -> io::Result<bool> {
         if records.bytes.len() >= PART_BYTES {
             self.hand_on(records)?;
@@ -94,7 +94,7 @@ impl<S: PartSink> RecordSink for Parts<S> {
 impl<S: PartSink> JournalWriter<S> {
     /// Creates a journal without records.
     pub fn new(sink: S) -> JournalWriter<S> {
-        let parts = Parts { sink, is_new: true, begins_segment: false, segment_bytes: 0 };
+        let parts = PartWriter { sink, is_new: true, begins_segment: false, segment_bytes: 0 };
         JournalWriter { encoder: Encoder::default(), parts }
     }
 

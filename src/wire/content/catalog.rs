@@ -55,6 +55,8 @@ pub struct Catalog {
     pub(super) unreadable: HashSet<BlobId, DenseHash>,
     /// Names that equal an earlier name in another spelling, with the earlier one.
     pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
+    /// The canonical forms of names that stand for other spellings.
+    pub(super) canonical_names: HashMap<Sym, Sym, DenseHash>,
     /// Names that messages have had so far and that may have several spellings.
     pub(super) spelled: HashSet<Sym, DenseHash>,
     /// A content so far mentions a structured name.
@@ -107,6 +109,7 @@ impl Catalog {
             same: RefCell::default(),
             unreadable: HashSet::default(),
             spellings: HashMap::default(),
+            canonical_names: HashMap::default(),
             spelled: HashSet::default(),
             mentions_structured: false,
             redact,

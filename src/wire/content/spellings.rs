@@ -11,6 +11,12 @@ impl Catalog {
         self.spellings.insert(name, first);
     }
 
+    /// Notes the canonical form of a name that stands for all of its spellings.
+    pub fn note_canonical(&mut self, canonical: Sym, first: Sym) {
+        self.spellings.insert(canonical, first);
+        self.canonical_names.insert(first, canonical);
+    }
+
     /// Notes that a message has the name, and returns whether it is the first one.
     pub fn note_spelled(&mut self, name: Sym) -> bool {
         self.spelled.insert(name)

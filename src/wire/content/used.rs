@@ -86,6 +86,7 @@ impl Catalog {
             + self.lists.len()
             + self.spelled.len()
             + self.spellings.len()
+            + self.canonical_names.len()
             + self.same.borrow().len();
         self.blobs.memory()
             + self.blobs.len() * BLOB_BYTES
@@ -127,6 +128,7 @@ impl Catalog {
         self.same.borrow_mut().retain(|(a, b)| used.has_blob(*a) && used.has_blob(*b));
         self.spelled.retain(|name| used.has_name(*name));
         self.spellings.retain(|name, _| used.has_name(*name));
+        self.canonical_names.retain(|first, _| used.has_name(*first));
         used
     }
 
@@ -156,6 +158,10 @@ impl Catalog {
         let other = self.spellings.iter().filter(|(name, _)| used.names.contains(name.0));
         let firsts: Vec<Sym> = other.map(|(_, first)| *first).collect();
         used.names(&firsts);
+        // Further spellings are recognised by the canonical form.
+        let canonical = self.canonical_names.iter().filter(|(first, _)| used.names.contains(first.0));
+        let canonical: Vec<Sym> = canonical.map(|(_, canonical)| *canonical).collect();
+        used.names(&canonical);
     }
 }
 

@@ -110,7 +110,7 @@ pub fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Item = Sym
         if known != canonical || catalog.is_spelled(canonical) {
             catalog.note_spelling(name, known);
         } else {
-            catalog.note_spelling(canonical, name);
+            catalog.note_canonical(canonical, name);
         }
     }
 }

@@ -347,8 +347,7 @@ impl RuleContext<'_> {
                 let is_mentioned = track.kind == Some(kind) && is_named();
                 let is_user = can_warm(track.kind) || track.kind == Some(Kind::Rds);
                 if own == followed.client && (is_mentioned || is_user) {
-                    followed.names =
-                        ClientNeeds::still_unsubscribed(store, followed.place.0, kind, &followed.names);
+                    followed.names = ClientNeeds::still_owed(store, followed.place.0, kind, &followed.names);
                 }
             } else if matches!(followed.state, LastingState::UnrequestedStream) {
                 let is_requested = followed.place.0 == place.0 && requests > 0;

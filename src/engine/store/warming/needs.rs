@@ -1,4 +1,4 @@
-//! What the resources of a client refer to, and the client does not request.
+//! Names that the resources of a client refer to, and the client does not request.
 
 mod unseen;
 pub(in crate::store) mod unsubscribed;

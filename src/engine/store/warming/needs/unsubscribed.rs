@@ -206,7 +206,7 @@ impl ClientNeeds<'_> {
 
     /// Returns those of the named resources of a type that clusters and listeners in force on a
     /// stream still refer to, and that the client still does not request; none once it has closed.
-    pub(crate) fn still_unsubscribed(store: &Store, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
+    pub(crate) fn still_owed(store: &Store, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
         let open = store.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         let Some(stream) = open else { return SymSet::default() };
         let needs = ClientNeeds::of(store, stream);
