@@ -204,7 +204,7 @@ impl Running {
         Ok(Running { shared, progress, commands, thread, analysis, recording, clock, start })
     }
 
-    /// Returns the progress, once the facts are as new, or after [`ANALYSIS_TIME`].
+    /// Returns the progress, once the facts are as new, or after ten seconds.
     pub fn progress(&self) -> Progress {
         let progress = lock(&self.progress).clone();
         self.analysis.journal.wait_until_analysed(ANALYSIS_TIME);
