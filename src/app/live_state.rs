@@ -124,7 +124,12 @@ impl LiveState {
     }
 
     pub(super) fn set_trouble(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = trouble;
+        let mut current = self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *current != trouble {
+            *current = trouble;
+            drop(current);
+            self.note_change();
+        }
     }
 
     fn set_failed(&self, error: Option<String>) {
