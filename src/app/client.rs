@@ -204,11 +204,17 @@ impl Running {
         Ok(Running { shared, progress, commands, thread, analysis, recording, clock, start })
     }
 
-    /// Returns the progress, once the facts are as new, or after ten seconds.
+    /// Returns the progress, once the facts are as new, or after ten seconds. The caller must not
+    /// hold the store.
     pub fn progress(&self) -> Progress {
         let progress = lock(&self.progress).clone();
         self.analysis.journal.wait_until_analysed(ANALYSIS_TIME);
         progress
+    }
+
+    /// Returns the subscription that the client could not make. Waits for nothing.
+    pub fn refused(&self) -> Option<client::Refused> {
+        lock(&self.progress).refused.clone()
     }
 
     /// Returns the time on the run's clock.

@@ -327,9 +327,7 @@ impl Feed for LiveFeed<'_> {
             empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
-                .or_else(|| {
-                    self.client.and_then(|client| client.progress().refused).map(|why| why.to_string())
-                })
+                .or_else(|| self.client.and_then(client::Running::refused).map(|why| why.to_string()))
                 .or_else(|| self.applied.as_ref().and_then(|file| file.notice()))
                 .or_else(|| self.run.notice.clone()),
             is_demo: self.run.is_demo,

@@ -78,9 +78,9 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             }
             reported = trouble;
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
-            met || running.shared.unread() || running.progress().refused.is_some()
+            met || running.shared.unread() || running.refused().is_some()
         });
-        match running.progress().refused {
+        match running.refused() {
             Some(refused) => Err(crate::cli::peer::client::refused(&refused)),
             None => Ok(()),
         }

@@ -189,7 +189,8 @@ impl Encoder {
         self.catch_up(self.end, sink)?;
         self.make_room(sink)?;
         let mut record = Vec::new();
-        self.time(&mut record, self.end);
+        // Frames of the next file may be older than the end of this one.
+        put_u64(&mut record, 2, (self.end.0 / 1000).saturating_sub(self.now));
         put_len_field(&mut self.records.bytes, encode::FINISH, &record);
         Ok(())
     }

@@ -86,6 +86,25 @@ fn ends_after_last_frame() {
 }
 
 #[test]
+fn next_file_keeps_times_before_the_end_of_the_last_one() {
+    let (folder, catalog) = (tempfile::tempdir().unwrap(), Catalog::in_memory());
+    let file = |name: &str| std::fs::File::create_new(folder.path().join(name)).unwrap();
+    let mut writer = Writer::in_file(file("a"), header()).unwrap();
+    writer.write(&frame(1, 1, opened(ADS)), &catalog).unwrap();
+    // The clock is ahead of frames that wait to be written.
+    writer.advance(Time(9_000_000));
+    writer.rotate(file("b"), &header(), &catalog).unwrap();
+    writer.write(&frame(2, 2, opened(ADS)), &catalog).unwrap();
+    writer.finish().unwrap();
+    let times = |name: &str| {
+        let loaded = open(&folder.path().join(name)).unwrap();
+        (loaded.frames.last().unwrap().at, loaded.end)
+    };
+    assert_eq!(times("a"), (Time(1_000_000), Time(9_000_000)));
+    assert_eq!(times("b"), (Time(2_000_000), Time(9_000_000)));
+}
+
+#[test]
 fn reads_bodies_from_file() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let mut frames = vec![frame(0, 1, opened(ADS))];
