@@ -36,9 +36,9 @@ pub(super) type JournalClock = Arc<dyn Fn() -> Option<Time> + Send + Sync>;
 
 /// Reads the journal into the store.
 pub(super) struct AnalysisWorker {
-    pub(super) shared: Arc<LiveState>,
-    pub(super) journal: Arc<Journal>,
-    pub(super) clock: JournalClock,
+    shared: Arc<LiveState>,
+    journal: Arc<Journal>,
+    clock: JournalClock,
     sink: Option<Sink>,
     reader: JournalReader,
     /// Frames that are read and not stored yet.

@@ -176,7 +176,7 @@ mod tests {
                 std::thread::yield_now();
             }
             drop(held);
-            waits.join().expect("he got them");
+            waits.join().expect("the other thread gets the store");
         });
         assert!(!shared.is_wanted());
     }
