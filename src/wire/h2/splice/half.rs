@@ -150,6 +150,7 @@ impl Half {
     }
 
     pub(super) fn begin_input(&mut self, bytes: Bytes) {
+        debug_assert!(self.from == self.input.len(), "the input before is not read completely");
         self.input = bytes;
         (self.from, self.at) = (0, 0);
     }

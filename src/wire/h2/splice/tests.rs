@@ -68,6 +68,29 @@ fn kinds(parts: &[Bytes]) -> Vec<u8> {
 }
 
 #[test]
+fn nothing_is_lost_at_a_pause() {
+    use crate::h2::tests::frame;
+    let mut splicer = Splicer::new(None, 1 << 20);
+    splicer.push(Dir::Req, [PREFACE, &frame(8, 0, 0, &[0x40, 0, 0, 0])].concat().into());
+    while splicer.next_event(Dir::Req).expect("HTTP/2").is_some() {}
+    let data = frame(0, 0, 1, &vec![7; 16_000]);
+    // Each part ends with a frame, after more output than the caller has room for.
+    let parts = [frame(4, 0, 0, &[]), data.repeat(20), data.repeat(20), data];
+    let mut passed = Vec::new();
+    for part in &parts {
+        splicer.push(Dir::Resp, part.clone().into());
+        loop {
+            let event = splicer.next_event(Dir::Resp).expect("HTTP/2");
+            passed.extend(splicer.take_output(Dir::Resp));
+            if event.is_none() || !splicer.has_input(Dir::Resp) {
+                break;
+            }
+        }
+    }
+    assert_eq!(passed.concat(), parts.concat());
+}
+
+#[test]
 fn server_that_resets_after_its_answer_does_not_discard_what_is_held() {
     use crate::h2::tests::{block, frame};
     let mut splicer = Splicer::new(None, 1 << 20);
