@@ -2,9 +2,12 @@
 //!
 //! `cargo bench --bench tap` prints one table per scenario. `-- --quick` runs less, to check that
 //! the bench works; `-- ping|delta|push|churn|windows|fleet|flood` runs those; `-- tls` uses TLS on
-//! both legs, also of the relay; `-- soak MINUTES` runs a tap under load and attacks, and prints how
-//! its memory, descriptors, threads and latency develop. Each hop is a separate process; the two ends share one, with a
-//! thread for each. Rounds alternate between the hops; figures are medians over rounds.
+//! both legs, also of the relay; `-- free` runs everything on all CPUs and `-- pinned` on one, while
+//! the usual choice is one CPU for ping and delta; `-- soak MINUTES` runs a tap under load and
+//! attacks, and prints how its memory, descriptors, threads and latency develop.
+//!
+//! Each hop is a separate process; the two ends share one, with a thread for each. Rounds alternate
+//! between the hops; figures are medians over rounds.
 
 mod child;
 #[path = "../clusters/mod.rs"]
@@ -38,7 +41,12 @@ fn main() -> ExitCode {
             let quick = words.contains(&"--quick");
             let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| words.contains(&s.word())).collect();
             let chosen = if chosen.is_empty() { Scenario::ALL.to_vec() } else { chosen };
-            measure::all(&chosen, Plan::new(quick, words.contains(&"tls")))
+            let plan = Plan::new(quick, words.contains(&"tls"));
+            let one_cpu = match words.as_slice() {
+                words if words.contains(&"free") => Some(false),
+                words => words.contains(&"pinned").then_some(true),
+            };
+            measure::all(&chosen, Plan { one_cpu, ..plan })
         }
     }
 }
