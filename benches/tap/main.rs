@@ -41,12 +41,11 @@ fn main() -> ExitCode {
             let quick = words.contains(&"--quick");
             let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| words.contains(&s.word())).collect();
             let chosen = if chosen.is_empty() { Scenario::ALL.to_vec() } else { chosen };
-            let plan = Plan::new(quick, words.contains(&"tls"));
-            let one_cpu = match words.as_slice() {
-                words if words.contains(&"free") => Some(false),
-                words => words.contains(&"pinned").then_some(true),
-            };
-            measure::all(&chosen, Plan { one_cpu, ..plan })
+            let mut plan = Plan::new(quick, words.contains(&"tls"));
+            if words.contains(&"free") || words.contains(&"pinned") {
+                plan.one_cpu = Some(words.contains(&"pinned"));
+            }
+            measure::all(&chosen, plan)
         }
     }
 }

@@ -62,9 +62,7 @@ impl Scenario {
             Scenario::Fleet => {
                 "1,000 connections, start of four types and an update (aims: wall 1.35, peak 64 KB each)"
             }
-            Scenario::Flood => {
-                "50,000 delta updates at once (aim: wall 1.18, which is 0.85 of its rate)"
-            }
+            Scenario::Flood => "50,000 delta updates at once (aim: wall 1.18, which is 0.85 of its rate)",
         }
     }
 
