@@ -327,16 +327,19 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
 /// The state of a resource that was requested and not sent in time, as views of resources show it.
 pub(super) const MISSING: &str = "missing";
 
+/// Returns the words for states of types and of resources, each once.
+pub fn state_words() -> impl Iterator<Item = &'static str> {
+    let types = TypeState::ALL.map(TypeState::word);
+    let resources = ResourceState::ALL.iter().map(|state| state.word());
+    types.into_iter().chain(resources.filter(move |word| !types.contains(word)))
+}
+
 /// Returns an error if the pattern matches none of the field's words.
 fn one_of(field: FilterField, at: usize, word: &str, pattern: Pattern) -> Result<Pattern, FilterError> {
     let words: Vec<&str> = match field {
         FilterField::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
         FilterField::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
-        _ => {
-            let types = TypeState::ALL.iter().map(|state| state.word());
-            let resources = ResourceState::ALL.iter().map(|state| state.word());
-            types.chain(resources).chain([MISSING]).collect()
-        }
+        _ => state_words().chain([MISSING]).collect(),
     };
     if words.iter().any(|word| pattern.matches(word)) {
         return Ok(pattern);

@@ -172,6 +172,8 @@ pub enum TypeState {
     /// A requested resource was not sent within `--resource-timeout`, or the server reports an
     /// error in its place.
     Miss,
+    /// The times to live of all resources that the client had are over.
+    Expired,
     /// A cluster or listener waits for resources that it refers to, and the client withholds its
     /// verdict or keeps the earlier version until the server has sent them.
     Warming,
@@ -189,12 +191,13 @@ pub enum TypeState {
 
 impl TypeState {
     /// The states of a type, without [`TypeState::Down`].
-    pub const ALL: [TypeState; 10] = [
+    pub const ALL: [TypeState; 11] = [
         TypeState::Closed,
         TypeState::Nack,
         TypeState::Rejected,
         TypeState::Stale,
         TypeState::Miss,
+        TypeState::Expired,
         TypeState::Warming,
         TypeState::Sent,
         TypeState::Wait,
@@ -210,6 +213,7 @@ impl TypeState {
             TypeState::Rejected => "rejected",
             TypeState::Stale => "stale",
             TypeState::Miss => "miss",
+            TypeState::Expired => "expired",
             TypeState::Warming => "warming",
             TypeState::Sent => "sent",
             TypeState::Wait => "wait",

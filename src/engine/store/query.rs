@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// Replaces the state of a type by `MISS` once the times to live of all its resources are over
+    /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources are over
     /// (docs/protocol.md#g-02).
     fn with_expired(&self, track: &Track, current: CurrentState, at: Time) -> CurrentState {
         // Visits all names: only for a state that it replaces.
@@ -172,7 +172,7 @@ impl Store {
         let wanted = track.ttl.deadlines.iter().filter(|(name, _)| is_wanted(*name));
         let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
-            Some(since) if self.has_all_expired(track) => CurrentState { state: TypeState::Miss, since },
+            Some(since) if self.has_all_expired(track) => CurrentState { state: TypeState::Expired, since },
             _ => current,
         }
     }

@@ -23,14 +23,15 @@ pub const OWED_AGAIN: &str = "owed again";
 pub const UNREADABLE: &str = "cannot be read";
 
 /// States of a type, and what they mean.
-pub const STATES: [(TypeState, &str); 11] = [
+pub const STATES: [(TypeState, &str); 12] = [
     (TypeState::Synced, "the client accepted the last push"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "pushed, no answer for --stale-after"),
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Rejected, "for a file: the last update is not valid, and the content before stays in force"),
     (TypeState::Wait, "requested, nothing sent yet"),
-    (TypeState::Miss, "requested, not sent within --resource-timeout, reported as an error, or expired"),
+    (TypeState::Miss, "requested, not sent within --resource-timeout, or reported as an error"),
+    (TypeState::Expired, "the times to live of all its resources have run out"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
     (TypeState::Idle, "not subscribed, or only to names that no resource can have"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
@@ -64,6 +65,7 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
         TypeState::Rejected => ("REJECTED", Role::Bad),
         TypeState::Stale => ("STALE", Role::Warn),
         TypeState::Miss => ("MISS", Role::Warn),
+        TypeState::Expired => ("EXPIRED", Role::Warn),
         TypeState::Warming => ("WARMING", Role::Warn),
         TypeState::Sent => ("SENT", Role::Pending),
         TypeState::Wait => ("WAIT", Role::Pending),
@@ -75,8 +77,8 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
 
 /// Whether the state needs attention.
 pub fn is_problem(state: TypeState) -> bool {
-    use TypeState::{Down, Miss, Nack, Rejected, Stale};
-    matches!(state, Down | Nack | Rejected | Stale | Miss)
+    use TypeState::{Down, Expired, Miss, Nack, Rejected, Stale};
+    matches!(state, Down | Nack | Rejected | Stale | Miss | Expired)
 }
 
 /// Returns the rank of a state in sorted rows, 0 for the worst. Closed streams come last.
@@ -85,7 +87,7 @@ pub fn severity(state: TypeState) -> u8 {
         TypeState::Down => 0,
         TypeState::Nack | TypeState::Rejected => 1,
         TypeState::Stale => LOST_SEVERITY + 1,
-        TypeState::Miss => 4,
+        TypeState::Miss | TypeState::Expired => 4,
         TypeState::Warming => 5,
         TypeState::Wait => 6,
         TypeState::Sent => 7,

@@ -64,6 +64,7 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
                 format!("{shown}, {} not sent because of an error", count(errors))
             }
             Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
+            Some(TypeState::Expired) => format!("{shown}, all expired"),
             _ => format!("{shown}, none waits for the server"),
         };
     }

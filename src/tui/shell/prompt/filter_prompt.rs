@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::data::{AppliedFilter, Data};
-use xdscope_engine::filter::FilterField;
+use xdscope_engine::filter::{FilterField, state_words};
 use xdscope_engine::lint;
-use xdscope_engine::store::{MessageKind, ResourceState, TypeState};
+use xdscope_engine::store::MessageKind;
 use xdscope_wire::event::{Dir, Kind};
 use xdscope_wire::text::near::nearest;
 
@@ -115,10 +115,7 @@ impl KnownValues<'_> {
             .collect(),
             "kind" => own(MessageKind::ALL.iter().map(|kind| kind.word()).collect()),
             "dir" => own(vec![Dir::Req.word(), Dir::Resp.word()]),
-            "state" => {
-                let types = TypeState::ALL.iter().map(|state| state.word());
-                own(types.chain(ResourceState::ALL.iter().map(|state| state.word())).collect())
-            }
+            "state" => own(state_words().collect()),
             "rule" => own(lint::rules().map(|rule| rule.id).collect()),
             "node" => {
                 let streams = self.data.streams().into_iter();

@@ -148,7 +148,7 @@ pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
         TypeState::Stale | TypeState::Down => "!",
         TypeState::Nack | TypeState::Rejected => glyphs.bad,
         TypeState::Wait | TypeState::Warming => glyphs.wait,
-        TypeState::Miss => glyphs.miss,
+        TypeState::Miss | TypeState::Expired => glyphs.miss,
         TypeState::Idle => "-",
         TypeState::Closed => "#",
     }
