@@ -83,7 +83,7 @@ impl MessageKind {
 pub enum RequestClass {
     /// The first request for the type.
     Initial,
-    /// The nonce was never issued for the type.
+    /// The nonce was never issued for the type on the stream.
     UnknownNonce,
     /// No nonce, and none was used before: the client had no response yet when it sent the request.
     BeforeFirstResponse,

@@ -180,7 +180,7 @@ impl Store {
         let at = self.engine.streams().get(stream);
         let note = at
             .zip(message.as_deref())
-            .and_then(|(stream, message)| crate::store::rows::ledger::note(stream, &outcome, message));
+            .and_then(|(stream, message)| rows::ledger::note(&self.engine, stream, &outcome, message));
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }

@@ -95,6 +95,9 @@ fn nonce_note(note: &NonceNote) -> String {
         NonceNote::OfOtherType { response, type_url } => {
             format!("nonce of #{}, which is of {}", response.0, type_label(type_url.as_str()))
         }
+        NonceNote::OfEarlierStream { response, stream } => {
+            format!("nonce of #{}, which is of the earlier stream {}", response.0, stream.0)
+        }
         NonceNote::Older(response) => format!("nonce of #{}, older than one used before", response.0),
         NonceNote::NotNewest(response) => format!("nonce of #{}, which is not the newest", response.0),
         NonceNote::Settled(response) => format!("nonce of #{}, which is settled", response.0),

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::session::{RequestClass, Stream, Track};
+use crate::session::{RequestClass, Track};
 use xdscope_wire::event::{Nonce, TypeUrl};
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
@@ -41,11 +41,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let nonce = Nonce::from(request.nonce());
     let issued = |track: &&Track| track.responses.find(&nonce).is_some();
     let others = ctx.stream.all_tracks().filter(|track| track.type_url != request.track.type_url);
-    let of_type = |stream: &Stream| is_issued(stream, &request.track.type_url, &nonce);
-    let mut before = ctx.store.engine().before(ctx.stream);
     let other = others.filter(|track| !track.type_url.is_empty()).find(issued);
     // The server has left the type out of the response: `ads-type-url-missing`.
-    if other.is_none() && is_issued(ctx.stream, &TypeUrl::default(), &nonce) {
+    if other.is_none() && ctx.stream.find(&TypeUrl::default()).as_ref().is_some_and(issued) {
         return;
     }
     let (cause, text) = if let Some(other) = other {
@@ -53,7 +51,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
             "other-type",
             format!("nonce {nonce} was issued for {}", super::support::type_label(&other.type_url)),
         )
-    } else if before.any(|stream| of_type(stream) || is_issued(stream, &TypeUrl::default(), &nonce)) {
+    } else if ctx.store.engine().issued_before(ctx.stream, &request.track.type_url, &nonce).is_some() {
         // A failed poll ends the track, but not the session of the client.
         if request.track.polled {
             return;
@@ -67,9 +65,4 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let text = super::support::with_stated_error(text, request);
     let reason = super::support::stated_reason(request);
     ctx.report(&RULE, FindingDraft { text, cause: Some(cause), reason, ..FindingDraft::default() });
-}
-
-/// Whether a response of a type on a stream has the nonce.
-fn is_issued(stream: &Stream, type_url: &TypeUrl, nonce: &Nonce) -> bool {
-    stream.find(type_url).is_some_and(|track| track.responses.find(nonce).is_some())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
+use xdscope_wire::event::{Kind, Nonce, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
 use xdscope_wire::{Message, MessageBody};
 
 use super::visits;
@@ -44,6 +44,24 @@ impl Engine {
         let later = all.get(place..).unwrap_or_default().iter().inspect(|_| visits::count());
         let later = later.filter_map(|other| self.streams().get(*other));
         later.filter_map(|stream| Some((stream, stream.find(type_url)?)))
+    }
+
+    /// Returns the response of a type with a nonce on the newest earlier stream of the client, and
+    /// the stream. A response without a type may be of any type.
+    pub(crate) fn issued_before(
+        &self,
+        stream: &Stream,
+        type_url: &TypeUrl,
+        nonce: &Nonce,
+    ) -> Option<(StreamId, Seq)> {
+        let untyped = TypeUrl::default();
+        let response = |of: &Stream| {
+            [type_url, &untyped].into_iter().find_map(|of_type| {
+                let responses = &of.find(of_type)?.responses;
+                Some(responses.get(responses.find(nonce)?)?.seq)
+            })
+        };
+        self.before(stream).find_map(|of| Some((of.id, response(of)?)))
     }
 
     /// Returns what the client had of a type at the end of its newest earlier stream with the type,

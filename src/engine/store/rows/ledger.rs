@@ -1,14 +1,19 @@
 //! Remarks on nonces that do not answer the newest response (docs/protocol.md#e-08,
 //! docs/protocol.md#f-09).
 
-use crate::session::{Ambiguity, Outcome, RequestClass, RequestOutcome, SessionEvent, Stream, Track};
+use crate::session::{Ambiguity, Engine, Outcome, RequestClass, RequestOutcome, SessionEvent, Stream, Track};
 use xdscope_wire::event::Seq;
 use xdscope_wire::{Message, MessageBody};
 
 use super::row_note::{NonceNote, NonceReadings, RowNote};
 
 /// Returns the remark on a request; `None` if its nonce is in order.
-pub(crate) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<RowNote> {
+pub(crate) fn note(
+    engine: &Engine,
+    stream: &Stream,
+    outcome: &Outcome,
+    message: &Message,
+) -> Option<RowNote> {
     let SessionEvent::Request(request) = &outcome.what else { return None };
     let nonce = || request.referenced.map(|response| response.seq);
     if let Some(ambiguous) = request.ambiguous {
@@ -20,7 +25,10 @@ pub(crate) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
     };
     let note = match class {
         RequestClass::NonceDropped => NonceNote::Missing,
-        RequestClass::UnknownNonce => crossed(stream, outcome.track?, message),
+        RequestClass::Initial if message.request()?.response_nonce.is_empty() => return None,
+        RequestClass::Initial | RequestClass::UnknownNonce => {
+            crossed(engine, stream, outcome.track?, message)?
+        }
         RequestClass::OlderNonce => NonceNote::Older(nonce()?),
         RequestClass::StaleNonce if request.answers.is_none() => NonceNote::NotNewest(nonce()?),
         RequestClass::SettledNonce => NonceNote::Settled(nonce()?),
@@ -44,22 +52,22 @@ fn both_readings(request: &RequestOutcome, ambiguous: Ambiguity, message: &Messa
     NonceNote::Ambiguous { is_empty, readings }
 }
 
-/// Describes a nonce that no response of the type has.
-fn crossed(stream: &Stream, own: usize, message: &Message) -> NonceNote {
-    let nonce = message.request().map(|request| request.response_nonce);
+/// Describes a nonce that no response of the type has on its stream.
+fn crossed(engine: &Engine, stream: &Stream, own: usize, message: &Message) -> Option<NonceNote> {
+    let nonce = message.request()?.response_nonce;
+    let track = stream.tracks.get(own)?;
     let issued =
-        |track: &Track| track.responses.get(track.responses.find(nonce?)?).map(|response| response.seq);
+        |track: &Track| track.responses.get(track.responses.find(nonce)?).map(|response| response.seq);
     let others = stream.tracks.iter().enumerate().filter(|(index, _)| *index != own);
     let mut found: Vec<_> =
         others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.clone()))).collect();
     // A response without a type may be of any type.
     found.sort_by_key(|(_, type_url)| type_url.is_empty());
-    let found = found.into_iter().next();
-    match found {
-        Some((response, type_url)) => NonceNote::OfOtherType { response, type_url },
-        None if stream.tracks.get(own).is_some_and(|track| track.completeness.has_lost) => {
-            NonceNote::NotRecorded
-        }
-        None => NonceNote::Unknown,
+    if let Some((response, type_url)) = found.into_iter().next() {
+        return Some(NonceNote::OfOtherType { response, type_url });
     }
+    if let Some((stream, response)) = engine.issued_before(stream, &track.type_url, nonce) {
+        return Some(NonceNote::OfEarlierStream { response, stream });
+    }
+    Some(if track.completeness.has_lost { NonceNote::NotRecorded } else { NonceNote::Unknown })
 }

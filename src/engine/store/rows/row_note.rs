@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::NotKeptPart;
-use xdscope_wire::event::{Seq, TypeUrl};
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 use xdscope_wire::pb::plain::{Put, Take};
 use xdscope_wire::{InterventionFacts, Tls};
 
@@ -52,6 +52,13 @@ pub enum NonceNote {
         response: Seq,
         /// The type of the response; empty if the response states none.
         type_url: TypeUrl,
+    },
+    /// Issued on an earlier stream of the client.
+    OfEarlierStream {
+        /// The response with the nonce.
+        response: Seq,
+        /// The stream of the response.
+        stream: StreamId,
     },
     /// Issued by this response, before one that the client has answered.
     Older(Seq),
@@ -160,6 +167,10 @@ impl NonceNote {
             NonceNote::Missing => of(3, &[]),
             NonceNote::Unknown => of(4, &[]),
             NonceNote::NotRecorded => of(13, &[]),
+            NonceNote::OfEarlierStream { response, stream } => {
+                of(14, &[*response]);
+                put.number(u64::from(stream.0));
+            }
             NonceNote::Older(seq) => of(5, &[*seq]),
             NonceNote::NotNewest(seq) => of(6, &[*seq]),
             NonceNote::Settled(seq) => of(7, &[*seq]),
@@ -192,6 +203,11 @@ impl NonceNote {
                 let response = seq()?;
                 return Some(NonceNote::OfOtherType { response, type_url: TypeUrl::from(take.text()?) });
             }
+            14 => {
+                let response = seq()?;
+                let stream = StreamId(u32::try_from(take.number()?).ok()?);
+                return Some(NonceNote::OfEarlierStream { response, stream });
+            }
             9 => NonceReadings::OtherResponse(seq()?, seq()?),
             10 => NonceReadings::Crossing(seq()?),
             11 => NonceReadings::NamesOrAck(seq()?),
@@ -213,6 +229,7 @@ mod tests {
             NonceNote::Missing,
             NonceNote::Unknown,
             NonceNote::OfOtherType { response: Seq(5), type_url: TypeUrl::from("t/A") },
+            NonceNote::OfEarlierStream { response: Seq(6), stream: StreamId(2) },
             NonceNote::Older(Seq(1)),
             NonceNote::NotNewest(Seq(2)),
             NonceNote::Settled(Seq(3)),

@@ -29,6 +29,20 @@ fn explains_nonce_that_answers_nothing() {
 }
 
 #[test]
+fn explains_nonce_of_earlier_stream() {
+    let ended = "stream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n1 close status=14\nstream 2 ads\n";
+    say(&format!("{ended}> cds v=1 n=a"), 4, "nonce of #2, which is of the earlier stream 1");
+    let answered = format!("{ended}> cds v=1\n< cds v=1 n=b [A]\n> cds v=1 n=b\n");
+    say(&format!("{answered}> cds v=1 n=a"), 7, "nonce of #2, which is of the earlier stream 1");
+    say(&format!("{answered}> lds n=a"), 7, "nonce never issued");
+    let delta = "stream 1 delta cds\n> sub=[a]\n< n=x [a@1]\n> n=x\n1 close status=14\nstream 2 delta cds\n";
+    let answered = format!("{delta}> sub=[a] irv={{a:1}}\n< n=y [a@2]\n> n=y\n");
+    say(&format!("{answered}> n=x"), 7, "nonce of #2, which is of the earlier stream 1");
+    let other_node = format!("{ended}node m\nstream 3 ads\n> cds v=1 n=a");
+    say(&other_node, 4, "nonce never issued");
+}
+
+#[test]
 fn explains_delta_nonce_that_answers_nothing() {
     let begun = "stream 1 delta cds\n> sub=[a]\n< n=x [a@1]\n> n=x\n";
     say(&format!("{begun}> n=x sub=[b]"), 4, "nonce of #2, which is settled");
