@@ -58,15 +58,14 @@ impl StreamKey {
         }
     }
 
-    /// The key of streams of the client to any server.
-    pub(crate) fn of_any_server(&self) -> StreamKey {
-        StreamKey { server: None, ..self.clone() }
+    /// The key of streams of the client to any server, with any method.
+    pub(crate) fn of_any_endpoint(&self) -> StreamKey {
+        StreamKey { server: None, method: String::new(), ..self.clone() }
     }
 
-    /// Whether the client and the method are those of another key, whose server is another one.
-    pub(crate) fn is_at_other_server(&self, other: &StreamKey) -> bool {
-        let is_same = self.node == other.node && self.host == other.host && self.method == other.method;
-        is_same && self.server != other.server
+    /// Whether the client is that of another key, whose server or method is another one.
+    pub(crate) fn is_at_other_endpoint(&self, other: &StreamKey) -> bool {
+        self != other && self.of_any_endpoint() == other.of_any_endpoint()
     }
 
     /// The key of streams of the client that ended before their node was known.

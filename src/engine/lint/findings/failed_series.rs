@@ -62,15 +62,15 @@ impl FailedSeriesByClient {
         self.followed.contains_key(client)
     }
 
-    /// Returns the series of a stream's client at other servers, with the times of their first
-    /// failures.
-    pub(crate) fn at_other_servers(&self, stream: &Stream) -> Vec<(StreamKey, Time)> {
+    /// Returns the series of a stream's client at other servers, or with other methods, with the
+    /// times of their first failures.
+    pub(crate) fn at_other_endpoints(&self, stream: &Stream) -> Vec<(StreamKey, Time)> {
         let own = [StreamKey::of(stream), StreamKey::anonymous(stream)];
         let of_streams = self.followed.iter().filter_map(|(client, series)| match client {
             FailedClient::Stream(key) => Some((key, series.first)),
             FailedClient::Connection { .. } => None,
         });
-        let others = of_streams.filter(|(key, _)| own.iter().any(|own| own.is_at_other_server(key)));
+        let others = of_streams.filter(|(key, _)| own.iter().any(|own| own.is_at_other_endpoint(key)));
         others.map(|(key, first)| (key.clone(), first)).collect()
     }
 

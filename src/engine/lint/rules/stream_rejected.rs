@@ -155,12 +155,13 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
     }
 }
 
-/// Ends the findings about failures at other servers that the stream replaces.
+/// Ends the findings about failures at other servers, or with other methods, that the stream
+/// replaces.
 fn end_replaced(ctx: &mut RuleContext<'_>) {
     if ctx.source_state.failures.is_empty() || !ctx.stream.has_response {
         return;
     }
-    for (failed, first) in ctx.source_state.failures.at_other_servers(ctx.stream) {
+    for (failed, first) in ctx.source_state.failures.at_other_endpoints(ctx.stream) {
         if ctx.store.ended().is_replaced_by(&failed, first, ctx.stream) {
             finish(ctx, &FailedClient::Stream(failed), "a stream was answered");
         }

@@ -1,4 +1,4 @@
-//! Clients with streams to several servers: a stream to one server replaces one to another.
+//! Clients with streams to several servers, or of several methods: one replaces another.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ const MAX_COMPARED: usize = 16;
 /// Names of a subscription that are compared with those of another stream.
 const MAX_NAMES: usize = 64;
 
-/// The newest streams of each client, to any server.
+/// The newest streams of each client, to any server and with any method.
 pub(crate) struct ClientServers<'a> {
     /// Open streams with requests or a response.
     open: HashMap<StreamKey, Vec<&'a Stream>>,
@@ -30,7 +30,7 @@ impl<'a> EndedStreams<'a> {
         let newest = newest.filter_map(|index| self.store.engine.streams().get(index));
         for stream in newest {
             let server = stream.open.server.as_deref();
-            let key = StreamKey::of(stream).of_any_server();
+            let key = StreamKey::of(stream).of_any_endpoint();
             let (first, is_several) = out.servers.entry(key).or_insert((server, false));
             *is_several |= *first != server;
         }
@@ -41,7 +41,7 @@ impl<'a> EndedStreams<'a> {
             let keys = [StreamKey::of(stream), StreamKey::anonymous(stream)];
             let keys = if stream.node.is_some() { &keys[..] } else { &keys[..1] };
             for key in keys {
-                let open = out.open.entry(key.of_any_server()).or_default();
+                let open = out.open.entry(key.of_any_endpoint()).or_default();
                 if open.len() < MAX_COMPARED {
                     open.push(stream);
                 }
@@ -51,7 +51,7 @@ impl<'a> EndedStreams<'a> {
     }
 
     /// Whether an answered stream of a client shows that the streams of the client to another
-    /// server, which have failed since a time, are replaced.
+    /// server, or with another method, which have failed since a time, are replaced.
     pub(crate) fn is_replaced_by(&self, failed: &StreamKey, since: Time, stream: &Stream) -> bool {
         let Some(ends) = self.store.engine.failures().of_client(failed) else { return false };
         let run = ends.run.as_ref().map(|run| run.series.newest);
@@ -66,43 +66,48 @@ impl<'a> EndedStreams<'a> {
 impl<'a> ClientServers<'a> {
     /// Whether the client of a stream has streams to several servers.
     pub(crate) fn has_other(&self, stream: &Stream) -> bool {
-        self.servers.get(&StreamKey::of(stream).of_any_server()).is_some_and(|(_, is_several)| *is_several)
+        self.servers.get(&StreamKey::of(stream).of_any_endpoint()).is_some_and(|(_, is_several)| *is_several)
     }
 
-    /// Whether another server answers the client of a closed stream, on a stream that opened after
-    /// `since` and goes on with what the closed one was for.
+    /// Whether another server, or another method, answers the client of a closed stream, on a stream
+    /// that opened after `since` and goes on with what the closed one was for.
     pub(crate) fn has_replaced(&self, catalog: &Catalog, closed: &Stream, since: Time) -> bool {
         let mut others = self.others(closed).filter(|other| other.is_answered());
         others.any(|other| replaces(catalog, other, (closed, since)))
     }
 
-    /// Whether another server has nothing to send to the client of a closed stream, the newest of
-    /// those in `ends`, on a stream that goes on with what the closed one was for.
+    /// Whether another server, or another method, has nothing to send to the client of a closed
+    /// stream, the newest of those in `ends`, on a stream that goes on with what the closed one was
+    /// for.
     pub(super) fn is_silent_after(&self, catalog: &Catalog, closed: &Stream, ends: &StreamEnds) -> bool {
         let since = closed.closed.as_ref().map_or(closed.opened, |(at, _)| *at);
         let mut others = self.others(closed).filter(|other| other.requests > 0 && ends.is_replaced_by(other));
         others.any(|other| replaces(catalog, other, (closed, since)))
     }
 
-    /// Returns the open streams of the client of a stream, to any server.
+    /// Returns the open streams of the client of a stream, to any server and with any method.
     fn others(&self, stream: &Stream) -> impl Iterator<Item = &'a Stream> {
-        self.open.get(&StreamKey::of(stream).of_any_server()).into_iter().flatten().copied()
+        self.open.get(&StreamKey::of(stream).of_any_endpoint()).into_iter().flatten().copied()
     }
 }
 
-/// Whether a stream to another server, opened after `since`, replaces a closed one.
+/// Whether a stream to another server, or of another method, opened after `since`, replaces a closed
+/// one. A client whose server does not implement delta falls back to SotW.
 ///
 /// The client may need less than before, but it asks again for what it lacked at the end of the
 /// closed stream, and for a part of what it asked for there. Streams for different resources, such
 /// as those of two authorities, exist side by side.
 fn replaces(catalog: &Catalog, other: &Stream, (closed, since): (&Stream, Time)) -> bool {
-    if other.open.server == closed.open.server || other.opened < since || other.id == closed.id {
+    let is_of_method = other.open.method == closed.open.method;
+    if (other.open.server == closed.open.server && is_of_method) || other.opened < since {
         return false;
     }
     let lacks = |track: &Track| track.is_owed() || track.verdicts.refusal().is_some();
     let mut tracks = closed.tracks_shown();
     let mut lacking = closed.tracks_shown().filter(|track| lacks(track));
-    let is_shared = closed.tracks_shown().next().is_none()
+    // Streams of single types exist side by side.
+    let serves_all = is_of_method || (other.is_aggregated() && closed.is_aggregated());
+    let is_shared = (serves_all && closed.tracks_shown().next().is_none())
         || tracks.any(|track| asks_for(catalog, other, track, Extent::Part));
     is_shared && lacking.all(|track| asks_for(catalog, other, track, Extent::All))
 }
