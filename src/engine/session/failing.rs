@@ -2,6 +2,7 @@
 
 pub(super) mod end_kind;
 pub(super) mod end_series;
+mod query;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use std::time::Duration;
 use xdscope_wire::event::{Side, Time, Variant};
 use xdscope_wire::{End, Open};
 
-use super::Track;
 use super::stream::Stream;
 use crate::session::condition::Limits;
-use end_kind::{EndKind, is_bare, is_ended_by_client, is_left_by_client, is_reset_by_client};
+use end_kind::{EndKind, is_bare, is_ended_by_client, is_reset_by_client};
 use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause};
+use query::{is_own_query, is_single_query};
 
 /// Ends of streams that are compared with each other.
 const MAX_COMPARED_ENDS: usize = 8;
@@ -27,9 +28,6 @@ pub(crate) const MIN_PLANNED_AGE: Duration = Duration::from_secs(10);
 
 /// Age from which an end without a reason looks like a maximum connection age.
 const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
-
-/// The user agent of the client of xdscope.
-const OWN_USER_AGENT: &str = "xdscope";
 
 /// Oldest stream whose end with an error counts as one of a series.
 const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
@@ -213,7 +211,7 @@ impl StreamEnds {
         // A client that comes back and resets the next stream too is no tool.
         let comes_back = end.reset.is_some() && self.aborts.is_some();
         let is_own = is_own_query(closed);
-        let is_query = is_own || (!self.has_verdicts && !comes_back && is_single_query(stream, end));
+        let is_query = is_own || (!self.has_verdicts && !comes_back && is_single_query(closed));
         self.has_verdicts |= stream.has_verdict();
         if !stream.tracks.is_empty() {
             (self.unreplaced, self.is_query) = (Some(index), is_query);
@@ -376,28 +374,6 @@ impl StreamEnds {
 fn has_debts(stream: &Stream) -> bool {
     let has_refusal = || stream.tracks_shown().any(|track| track.verdicts.refusal().is_some());
     stream.is_owed() || stream.owes_verdict() || has_refusal()
-}
-
-/// Whether a client has read what it asked for and left, as tools do: it asked once for each type,
-/// stated no versions, got its answers, and ended the stream itself. Envoy and gRPC clients are no
-/// such tools.
-fn is_single_query(stream: &Stream, end: &End) -> bool {
-    let is_tool = stream.client_kind().is_none();
-    let is_query = |track: &Track| track.traffic.requests == 1 && !track.states_versions();
-    let is_cut = stream.not_kept.cut_response().is_some();
-    let is_whole = !stream.open.partial && !is_cut && stream.has_response && !stream.is_owed();
-    is_left_by_client(end) && is_whole && is_tool && stream.tracks_shown().all(is_query)
-}
-
-/// Whether a verb of xdscope has ended its stream before the server was late with an answer.
-fn is_own_query(closed: &ClosedStream<'_>) -> bool {
-    let &ClosedStream { stream, at, end, limits, .. } = closed;
-    let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent == OWN_USER_AGENT);
-    let age = at.since(stream.opened);
-    let is_late = stream.is_owed() && limits.resource_timeout.is_some_and(|limit| age >= limit);
-    // A client that cannot read a response says so.
-    let has_reason = end.reset.is_none() && !is_bare(end);
-    is_own && is_left_by_client(end) && !has_reason && !is_late
 }
 
 /// Whether the end of a stream by xdscope stays out of a series of ends by a peer, whose maker is

@@ -431,6 +431,21 @@ fn client_that_reads_an_answer_and_leaves_owes_nothing() {
 }
 
 #[test]
+fn client_that_leaves_before_an_answer_is_late_is_owed_nothing() {
+    let owed = |node: &str, wait: u32, end: &str| {
+        let text = format!("node {node}\nstream 1 ads\n> cds\n+{wait}ms 1 {end}\nadvance 60s");
+        let store = replay(&text);
+        (store.ended().owed_at_end().len(), store.ended().failing_streams().len())
+    };
+    assert_eq!(owed("tool", 10, "close"), (0, 0));
+    assert_eq!(owed("tool", 10, "reset client"), (0, 0));
+    assert_eq!(owed("tool", 16_000, "close"), (1, 0), "the answer was late");
+    assert_eq!(owed("tool", 10, "close status=14"), (1, 1), "the server ended the stream");
+    assert_eq!(owed("edge agent=\"envoy/1.40.0\"", 10, "close"), (1, 0), "Envoy is not a tool");
+    assert_eq!(owed("x agent=\"xdscope/1\"", 10, "close"), (0, 0), "a verb of xdscope");
+}
+
+#[test]
 fn verdict_is_owed_after_a_hang_up_until_a_later_stream_settles_it() {
     let hung_up = "node edge
         stream 1 ads
