@@ -377,9 +377,10 @@ impl Engine {
         if let Some(stream) = self.streams.get_mut(index) {
             stream.session = Some(session);
         }
-        let before = self.streams.get(index).and_then(|stream| Some(self.ended_before(stream).next()?.id));
+        let before = self.streams.get(index).and_then(|stream| self.ended_before(stream).next());
+        let Some((id, first, reconnects)) = before.map(|of| (of.id, of.first, of.reconnects)) else { return };
         if let Some(stream) = self.streams.get_mut(index) {
-            stream.reconnect_of = before;
+            (stream.reconnect_of, stream.first, stream.reconnects) = (Some(id), first, reconnects + 1);
         }
     }
 

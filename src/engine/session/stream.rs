@@ -66,6 +66,10 @@ pub struct Stream {
     pub(crate) session: Option<usize>,
     /// The previous stream of the session.
     pub(crate) reconnect_of: Option<StreamId>,
+    /// The first stream with which the stream goes on, over all reconnects; else the stream itself.
+    pub(crate) first: StreamId,
+    /// Number of reconnects since the first stream.
+    pub(crate) reconnects: usize,
     pub(crate) messages: u64,
     pub(crate) requests: u64,
     /// Bytes of the client, and of the server.
@@ -113,6 +117,8 @@ impl Stream {
             known_tracks: Vec::new(),
             session: None,
             reconnect_of: None,
+            first: id,
+            reconnects: 0,
             messages: 0,
             requests: 0,
             bytes: [0; 2],

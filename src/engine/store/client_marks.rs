@@ -27,13 +27,9 @@ pub struct ClientMarks {
 impl ClientMarks {
     /// Compares the clients of streams, in the order of their openings.
     pub(super) fn of<'a>(streams: impl Iterator<Item = &'a Stream>) -> ClientMarks {
-        let mut first: HashMap<StreamId, StreamId> = HashMap::new();
         let mut clients: BTreeMap<(&str, ClientKey<'_>), Client<'_>> = BTreeMap::new();
         for stream in streams {
-            let earlier = stream.reconnect_of.and_then(|before| first.get(&before).copied());
-            let chain = earlier.unwrap_or(stream.id);
-            first.insert(stream.id, chain);
-            let Some((node, key, cluster)) = client_of(stream, chain) else { continue };
+            let Some((node, key, cluster)) = client_of(stream) else { continue };
             let client = clients.entry((node, key)).or_default();
             client.cluster = cluster;
             let server = stream.open.server.as_deref();
@@ -124,11 +120,11 @@ fn join_beside<'a>(
 }
 
 /// Returns node id, client and cluster of a stream; `None` if the node is unknown.
-fn client_of(stream: &Stream, chain: StreamId) -> Option<(&str, ClientKey<'_>, &str)> {
+fn client_of(stream: &Stream) -> Option<(&str, ClientKey<'_>, &str)> {
     let node = stream.node.as_ref().filter(|node| !node.id.is_empty())?;
     let variant = stream.variant()?;
     let key = match variant.is_aggregated() {
-        true => ClientKey::Chain(chain),
+        true => ClientKey::Chain(stream.first),
         false => ClientKey::Types(&node.cluster, variant.word()),
     };
     Some((&node.id, key, &node.cluster))

@@ -292,6 +292,11 @@ pub struct StreamFact {
     pub ended_by: Option<Arc<InterventionFacts>>,
     /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
+    /// The first stream with which the stream goes on, over all reconnects, also if the memory has
+    /// dropped it; else the stream itself.
+    pub first: StreamId,
+    /// Number of reconnects since the first stream.
+    pub reconnects: usize,
     /// Fates of the client's resources after a reconnect.
     pub account: Option<ReconnectFact>,
     /// Number of messages in both directions.

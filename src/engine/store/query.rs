@@ -63,6 +63,8 @@ impl Store {
             end: stream.closed.as_ref().map(|(_, end)| EndFact::from(end)),
             ended_by: stream.ended_by_xdscope().cloned(),
             reconnect_of: stream.reconnect_of,
+            first: stream.first,
+            reconnects: stream.reconnects,
             account: self.account(stream),
             messages: stream.messages,
             bytes_in: stream.bytes[0],

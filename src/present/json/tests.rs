@@ -212,6 +212,8 @@ fn stream_has_end_only_when_closed() {
         end: None,
         ended_by: None,
         reconnect_of: None,
+        first: StreamId(3),
+        reconnects: 0,
         account: None,
         messages: 0,
         bytes_in: 0,

@@ -151,31 +151,25 @@ pub fn type_order(url: &TypeUrl) -> (usize, String) {
 /// Groups streams into rows: a reconnect continues a row, per-type streams of one node share a row,
 /// also with its aggregated stream.
 fn rows(streams: Vec<Arc<StreamFact>>, marks: &ClientMarks) -> Vec<Row> {
-    let before: HashMap<StreamId, StreamId> =
-        streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
-    let superseded: HashSet<StreamId> = before.values().copied().collect();
+    let superseded: HashSet<StreamId> = streams.iter().filter_map(|stream| stream.reconnect_of).collect();
     let streams = streams.into_iter().filter(|stream| !stream.is_attempt());
     let mut rows: Vec<Row> = Vec::new();
     let mut shared: HashMap<(String, String, Variant), usize> = HashMap::new();
     for stream in streams.filter(|stream| !superseded.contains(&stream.stream)) {
-        let (mut key, mut reconnects) = (stream.stream, 0);
-        // Each step goes to an earlier stream, so the loop ends.
-        while let Some(earlier) = before.get(&key).filter(|earlier| **earlier < key) {
-            (key, reconnects) = (*earlier, reconnects + 1);
-        }
+        let (key, reconnects) = (stream.first, stream.reconnects);
         let name = node_name(&stream);
         let variant = stream.variant;
         if let (Some(variant), Some(node)) = (variant.filter(|v| !v.is_aggregated()), &stream.node) {
             let client = (name.clone(), node.cluster.clone(), variant);
             if let Some(row) = shared.get(&client).and_then(|i| rows.get_mut(*i)) {
                 row.reconnects += reconnects;
-                row.ended.extend(before.get(&stream.stream));
+                row.ended.extend(stream.reconnect_of);
                 row.streams.push(stream);
                 continue;
             }
             shared.insert(client, rows.len());
         }
-        let ended = before.get(&stream.stream).copied().into_iter().collect();
+        let ended = stream.reconnect_of.into_iter().collect();
         let (streams, cells, worst) = (vec![stream], Vec::new(), TypeState::Idle);
         rows.push(Row { key, name, mark: String::new(), variant, streams, reconnects, ended, cells, worst });
     }

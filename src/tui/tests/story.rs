@@ -167,6 +167,8 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         end: None,
         ended_by: None,
         reconnect_of: None,
+        first: StreamId(id),
+        reconnects: 0,
         account: None,
         messages: 498,
         bytes_in: 96_000,
@@ -191,7 +193,7 @@ pub fn story() -> Story {
     first.closed = Some(at("13:58:00"));
     first.end = Some(EndFact { by: Some(Side::Client), reset: Some(8), ..EndFact::default() });
     let mut second = stream(10, "payments-v3-1c2a", Variant::DeltaAds, "13:58:01");
-    second.reconnect_of = Some(StreamId(9));
+    (second.reconnect_of, second.first, second.reconnects) = (Some(StreamId(9)), StreamId(9), 1);
     let counts =
         ReconnectCounts { claimed: 119, resent: 1, removed: 0, left_behind: 2, owed: 0, unclaimed: 0 };
     let url = TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster");

@@ -1,7 +1,10 @@
 //! Marks of clients with one node id.
 
+use std::sync::Arc;
+
 use super::replay;
-use xdscope_engine::store::ClientMark;
+use xdscope_engine::store::{ClientMark, Store};
+use xdscope_present::report::Rows;
 use xdscope_wire::event::StreamId;
 
 #[track_caller]
@@ -54,4 +57,28 @@ fn a_stream_of_secrets_beside_an_aggregated_one_is_of_the_same_client() {
     let second = format!("{both}stream 3 ads\n> cds\n");
     let stream = Some(ClientMark::Stream);
     marks(&second, &[stream.clone(), stream.clone(), stream]);
+}
+
+/// Clients keep their places while the memory drops the streams with which they began.
+#[test]
+fn order_of_clients_does_not_depend_on_memory() {
+    let stream = |n: u32, node: &str| {
+        format!("node {node}\nstream {n} ads\n{n} > cds\n{n} < cds v=1 n=a [A]\n{n} > cds v=1 n=a\n")
+    };
+    let mut text = stream(1, "often") + &stream(2, "once");
+    for n in 3..1500 {
+        let before = if n == 3 { 1 } else { n - 1 };
+        text += &format!("{before} close status=14\n{}", stream(n, "often"));
+    }
+    let rows = |store: &Store| {
+        let streams = store.streams().into_iter().map(Arc::new).collect();
+        let rows = Rows::build(streams, Vec::new(), &store.client_marks()).rows;
+        rows.into_iter().map(|row| (row.name, row.reconnects)).collect::<Vec<_>>()
+    };
+    let mut store = replay(&text);
+    let whole = rows(&store);
+    assert_eq!(whole, [("often".to_owned(), 1497), ("once".to_owned(), 0)]);
+    store.drop_old_facts(|_| {});
+    assert!(store.dropped_streams() > 1000, "{}", store.dropped_streams());
+    assert_eq!(rows(&store), whole);
 }
