@@ -22,6 +22,8 @@ use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 
 /// Findings of streams that have ended, which later streams may go on with.
 const MAX_INTERRUPTED: usize = 64;
+/// Names of a finding that are looked up after each message.
+const MAX_SCANNED_NAMES: usize = 64;
 /// Most correct messages that end a finding about messages that broke a rule.
 const MAX_CORRECT: u64 = 10;
 
@@ -416,7 +418,10 @@ impl Followed {
             }
             _ => true,
         };
-        let scans_all = self.names.len() <= mentioned.len() && matches!(self.state, LastingState::Unanswered);
+        // The members of a wildcard or a glob are answered by others too.
+        let is_short = self.names.len() <= mentioned.len().max(MAX_SCANNED_NAMES);
+        let scans_all = matches!(self.state, LastingState::Unanswered)
+            && (is_short || track.waiting.len() < self.names.len());
         let over: Vec<Sym> = match scans_all {
             true => self.names.iter().copied().filter(|name| is_over(*name)).collect(),
             false => mentioned.iter().copied().filter(|n| self.names.contains(n) && is_over(*n)).collect(),

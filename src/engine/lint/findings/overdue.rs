@@ -23,6 +23,9 @@ pub(crate) struct OverdueName {
     pub(crate) requested_in: Seq,
     /// Whether the client had the resource at the time of the request.
     pub(crate) was_present: bool,
+    /// Whether the client had given the resource up with its wildcard or glob, and requests that
+    /// again.
+    pub(crate) is_member: bool,
     /// When the name was requested first.
     since: Time,
 }
@@ -89,6 +92,7 @@ impl RuleContext<'_> {
             name,
             requested_in: pending.last,
             was_present: pending.has_resource,
+            is_member: pending.is_member,
             since: pending.since,
         });
         overdue.collect()

@@ -4,7 +4,8 @@
 //! it, or in `removed_resources`. A server need not send what the client states to hold. If the
 //! server sends stated resources again at the stated versions, it ignores
 //! `initial_resource_versions`: a stated resource that such a server neither sends nor removes is
-//! most likely gone, and the client keeps it.
+//! most likely gone, and the client keeps it. A wildcard or a glob that the client has given up and
+//! requests again stands for the resources that the server has sent for it.
 //!
 //! Example:
 //! ```text
@@ -37,11 +38,13 @@ pub(super) static CHECKS: &[Check] = &[
 ];
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::findings::overdue::OverdueName;
 use crate::session::{ClaimOutcome, Presence, Track};
 use xdscope_wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
-    unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
+    unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, overdue| {
+        let name = overdue.name;
         let is_stale = ctx.state.added_by_stale_requests.contains(&name);
         // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
         let names_it = ctx.current_track().is_some_and(|track| {
@@ -51,7 +54,7 @@ fn check(ctx: &mut RuleContext<'_>) {
             let is_glob = xdscope_wire::xdstp::is_glob(ctx.text(name));
             is_glob && !super::xdstp_empty_glob_silent::has_members(ctx, name)
         };
-        !is_stale && names_it && !is_empty_glob()
+        !is_stale && (names_it || overdue.is_member) && !is_empty_glob()
     });
 }
 
@@ -60,12 +63,12 @@ pub(super) fn unanswered(
     ctx: &mut RuleContext<'_>,
     rule: &'static Rule,
     text: &str,
-    about: impl Fn(&RuleContext<'_>, Sym) -> bool,
+    about: impl Fn(&RuleContext<'_>, &OverdueName) -> bool,
 ) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = ctx.current_track().filter(|_| delta) else { return };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
-    let overdue: Vec<_> = overdue.into_iter().filter(|overdue| about(ctx, overdue.name)).collect();
+    let overdue: Vec<_> = overdue.into_iter().filter(|overdue| about(ctx, overdue)).collect();
     let text = format!("{text} within {}s", ctx.options.timers.answer.as_secs());
     ctx.report_overdue(rule, (&text, None), overdue);
 }

@@ -1,7 +1,9 @@
 //! A server does not answer a glob without members.
 //!
 //! Why: A server should report an empty glob in `removed_resources`. Otherwise the client cannot
-//! tell an empty glob from a slow server.
+//! tell an empty glob from a slow server. The server reports an empty glob on each request: also
+//! if the client requests the glob again, or on its next stream. A server that has sent members of
+//! the glob, and is silent about a second request, owes the members: `delta-subscribe-unanswered`.
 //!
 //! Example:
 //! ```text
@@ -28,7 +30,9 @@ fn check(ctx: &mut RuleContext<'_>) {
         ctx,
         &RULE,
         "glob without members, and not reported as removed",
-        |ctx, name| xdscope_wire::xdstp::is_glob(ctx.text(name)) && !has_members(ctx, name),
+        |ctx, overdue| {
+            xdscope_wire::xdstp::is_glob(ctx.text(overdue.name)) && !has_members(ctx, overdue.name)
+        },
     );
 }
 
