@@ -1,3 +1,4 @@
+mod missing;
 mod undecodable;
 mod xdscope;
 
