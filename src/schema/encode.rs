@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::parse_error::without_values;
 use super::{Schema, message_name};
-use crate::pools::pool::Pool;
 
 /// A JSON value that is not a message of the wanted type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,21 +64,24 @@ impl Schema {
 
     /// Returns the descriptor of a message. Loads the types of all `Any`s in the JSON.
     fn message_of(&self, name: &str, json: &Value) -> Option<MessageDescriptor> {
-        let (pool, place) = self.find_message(name)?;
-        let mut places = vec![place];
-        add_payloads(pool, json, &mut places);
-        pool.descriptors.pool_with(&places).get_message_by_name(name)
+        let mut names = vec![name];
+        add_payloads(json, &mut names);
+        let (pool, _) = self.find_message(name)?;
+        let is_elsewhere =
+            |name: &&str| self.find_message(name).is_some_and(|(other, _)| !std::ptr::eq(other, pool));
+        let all = if names.iter().any(is_elsewhere) { self.joined_sets() } else { None };
+        all.and_then(|all| all.message_with(&names)).or_else(|| pool.descriptors.message_with(&names))
     }
 }
 
-/// Adds the indexes of the messages that the `Any`s of a JSON value name.
-fn add_payloads(pool: &Pool, json: &Value, places: &mut Vec<u32>) {
+/// Adds the names of the messages in the `Any`s of a JSON value.
+fn add_payloads<'a>(json: &'a Value, names: &mut Vec<&'a str>) {
     match json {
-        Value::Array(items) => items.iter().for_each(|item| add_payloads(pool, item, places)),
+        Value::Array(items) => items.iter().for_each(|item| add_payloads(item, names)),
         Value::Object(members) => {
             let url = members.get("@type").and_then(Value::as_str);
-            places.extend(url.and_then(|url| pool.index_of(message_name(url))));
-            members.values().for_each(|member| add_payloads(pool, member, places));
+            names.extend(url.map(message_name));
+            members.values().for_each(|member| add_payloads(member, names));
         }
         _ => {}
     }

@@ -71,6 +71,7 @@ use fault::{Faults, FieldPath};
 use json::sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
 use json::size::{MAX_CHECKED_VALUES, MAX_SHOWN_VALUES};
 use json::walk::Walker;
+use pools::descriptors::Descriptors;
 use pools::pool::Pool;
 use secret_names::SecretNames;
 use table::MessageTable;
@@ -95,6 +96,8 @@ pub enum FieldNames {
 pub struct Schema {
     /// Descriptor sets from users, in order of precedence.
     user_pools: Vec<Pool>,
+    /// All sets as one, once a message needs types of several sets.
+    joined_sets: OnceLock<Option<Descriptors>>,
     names: Arc<SecretNames>,
     /// The built-in types, if names of their fields were added.
     named: Option<Box<NamedTypes>>,
@@ -200,11 +203,13 @@ impl Schema {
         pool.message_at(place)
     }
 
-    /// Like [`Schema::message`], with all types of its set in the pool.
+    /// Like [`Schema::message`], with all types of its set and of those of users in the pool.
     fn message_among_all(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
         let name = message_name(type_url_or_name);
         let (pool, _) = self.find_message(name)?;
-        pool.descriptors.all().get_message_by_name(name)
+        let joined = if self.has_user_sets() { self.joined_sets() } else { None };
+        let message_in = |set: &Descriptors| set.all().get_message_by_name(name);
+        joined.and_then(message_in).or_else(|| message_in(&pool.descriptors))
     }
 
     /// Decodes a serialized `Any` to protobuf JSON with the original field names.

@@ -116,7 +116,9 @@ impl Descriptors {
     }
 
     fn new(files: Vec<SetFile>, messages: Vec<(Arc<str>, u32)>, loaded: LoadedFiles) -> Descriptors {
-        let index_by_name = messages.iter().zip(0..).map(|((name, _), at)| (name.clone(), at)).collect();
+        // Keeps the first of equal names.
+        let index_by_name =
+            messages.iter().enumerate().rev().map(|(at, (name, _))| (name.clone(), at as u32)).collect();
         Descriptors { files, messages, index_by_name, loaded: Mutex::new(loaded) }
     }
 
@@ -140,8 +142,14 @@ impl Descriptors {
         self.pool_with(&[index]).get_message_by_name(self.name(index)?)
     }
 
+    /// Returns the first of messages with these names. Its pool has those that the set has.
+    pub(crate) fn message_with(&self, names: &[&str]) -> Option<MessageDescriptor> {
+        let indexes: Vec<u32> = names.iter().filter_map(|name| self.index_of(name)).collect();
+        self.pool_with(&indexes).get_message_by_name(names.first()?)
+    }
+
     /// Returns a pool that has at least the messages with these indexes.
-    pub(crate) fn pool_with(&self, indexes: &[u32]) -> DescriptorPool {
+    fn pool_with(&self, indexes: &[u32]) -> DescriptorPool {
         let file = |index: &u32| self.messages.get(*index as usize).map(|(_, file)| *file);
         self.loaded().add(&self.files, indexes.iter().filter_map(file).collect())
     }

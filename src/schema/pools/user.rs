@@ -4,6 +4,7 @@ use std::sync::Arc;
 use prost_types::FileDescriptorSet;
 use protox::file::{ChainFileResolver, DescriptorSetFileResolver};
 
+use super::descriptors::Descriptors;
 use super::pool::Pool;
 use super::{builtin, descriptor_set};
 use crate::resolve::ProtoFiles;
@@ -115,6 +116,16 @@ impl Schema {
             }
         }
         out
+    }
+
+    /// Returns all known files as one set, for a message with `Any`s of another set; `None` if
+    /// the files do not fit each other.
+    pub(crate) fn joined_sets(&self) -> Option<&Descriptors> {
+        let join = || {
+            let set = descriptor_set::checked(&self.descriptor_set()).ok()?;
+            Some(Descriptors::of_set(set))
+        };
+        self.joined_sets.get_or_init(join).as_ref()
     }
 
     /// Returns the encoded `FileDescriptorProto` of a built-in file.

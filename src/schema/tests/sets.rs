@@ -6,9 +6,9 @@ use prost_reflect::DescriptorPool;
 use serde_json::json;
 
 use super::packed;
-use crate::Schema;
 use crate::pools::builtin;
 use crate::redact::Redactor;
+use crate::{MessageFormat, Schema};
 use xdscope_wire::content::Redact;
 use xdscope_wire::event::{ApiVersion, Kind};
 
@@ -150,6 +150,70 @@ fn user_protos_import_each_other_and_the_api() {
     assert_eq!(shown, json!({"typed_config": value}));
     let clean = Redactor::new(schema, 1).resource(&packed("envoy.config.core.v3.TransportSocket", &socket));
     assert!(!String::from_utf8_lossy(&clean.expect("a secret")).contains("1234"));
+}
+
+/// Reads a cluster with an `Any` of a user's type in each format.
+#[test]
+fn files_of_built_in_messages_have_types_of_users() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let widget = "syntax = \"proto3\"; package acme.v1; message Widget { string pin = 1; }";
+    let gadget = "syntax = \"proto3\"; package acme.v1; message Gadget { string pin = 1; }";
+    let gadget = Schema::with(&[], &[write(&folder, "gadget.proto", gadget)], &[]).expect("it compiles");
+    let sets = [("gadget.bin".to_owned(), gadget.user_pools[0].descriptors.all().encode_to_vec())];
+    let schema = Schema::with(&sets, &[write(&folder, "widget.proto", widget)], &[]).expect("sets");
+
+    let any = |name: &str| json!({"@type": format!("type.googleapis.com/{name}"), "pin": "1"});
+    let cluster = json!({
+        "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        "transport_socket": {"name": "a", "typed_config": any("acme.v1.Widget")},
+        "metadata": {"typed_filter_metadata": {"b": any("acme.v1.Gadget")}},
+    });
+    let value = json!({"type_url": "x", "resources": [cluster]});
+    let response = "envoy.service.discovery.v3.DiscoveryResponse";
+    let text = r#"type_url: "x" resources { [type.googleapis.com/envoy.config.cluster.v3.Cluster] {
+        transport_socket { name: "a" typed_config { [type.googleapis.com/acme.v1.Widget] { pin: "1" } } }
+        metadata { typed_filter_metadata { key: "b" value { [type.googleapis.com/acme.v1.Gadget] { pin: "1" } } } }
+    } }"#;
+    let yaml = crate::to_yaml(&value);
+    for (format, content) in [
+        (MessageFormat::Json, value.to_string()),
+        (MessageFormat::Yaml, yaml),
+        (MessageFormat::Text, text.into()),
+    ] {
+        let bytes = schema.read_as(response, format, content.as_bytes());
+        let bytes = bytes.unwrap_or_else(|error| panic!("{format:?}: {error}"));
+        assert_eq!(schema.message_to_json(response, &bytes), value, "{format:?}");
+    }
+    let any = packed(
+        "envoy.config.cluster.v3.Cluster",
+        &schema
+            .encode(
+                "envoy.config.cluster.v3.Cluster",
+                &json!({
+                    "transport_socket": {"typed_config": any("acme.v1.Widget")},
+                }),
+            )
+            .expect("known"),
+    );
+    let shown = schema.text_format(&any).expect("a text");
+    assert!(shown.contains("[type.googleapis.com/acme.v1.Widget]"), "{shown}");
+}
+
+/// A payload has the type of the set that takes precedence, as when it is decoded.
+#[test]
+fn payloads_have_the_types_of_user_sets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "syntax = \"proto3\"; package envoy.config.cluster.v3; message Cluster { string label = 1; }";
+    let schema = Schema::with(&[], &[write(&folder, "own.proto", text)], &[]).expect("it compiles");
+    let cluster = json!({"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "label": "x"});
+    let response = json!({"resources": [cluster]});
+    let name = "envoy.service.discovery.v3.DiscoveryResponse";
+    let bytes = schema.encode(name, &response).expect("known");
+    assert_eq!(schema.message_to_json(name, &bytes), response);
+    let old = json!({"@type": "type.googleapis.com/envoy.api.v2.Cluster", "name": "x"});
+    let response = json!({"resources": [old]});
+    let bytes = schema.encode(name, &response).expect("known");
+    assert_eq!(schema.message_to_json(name, &bytes), response);
 }
 
 #[test]
