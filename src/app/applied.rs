@@ -1,26 +1,38 @@
 //! A dump of a client's applied configuration, read again when its file changes.
 
 use std::cell::{Ref, RefCell};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use xdscope_engine::applied::{self, AppliedState};
 use xdscope_schema::Schema;
+use xdscope_sources::SourceError;
 
-/// A dump file that cannot be read again.
+/// A dump file that cannot be read.
 #[derive(Debug, thiserror::Error)]
-enum ReadError {
+pub enum ReadError {
     #[error(transparent)]
-    File(#[from] io::Error),
+    File(#[from] SourceError),
     #[error(transparent)]
     Dump(#[from] applied::DumpError),
+}
+
+/// Reads a dump, which may take `memory` bytes as a whole.
+///
+/// # Errors
+/// The file cannot be read, needs more memory, or is not a dump.
+pub fn read(path: &Path, memory: usize, schema: &Arc<Schema>) -> Result<AppliedState, ReadError> {
+    let content = xdscope_sources::read_resources(path, memory)?;
+    let dump = applied::read(&path.to_string_lossy(), &content, schema)?;
+    Ok(AppliedState::new(dump, schema.clone()))
 }
 
 /// A dump file and its contents.
 pub struct AppliedFile {
     path: PathBuf,
+    /// Bytes that the dump may take.
+    memory: usize,
     schema: Arc<Schema>,
     state: RefCell<FileState>,
 }
@@ -38,11 +50,15 @@ impl AppliedFile {
     /// How often the file is checked.
     pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-    /// Returns the handle of a file that was just read.
-    pub fn new(path: PathBuf, contents: AppliedState, schema: Arc<Schema>) -> AppliedFile {
+    /// Reads a file, which may take `memory` bytes as a whole.
+    ///
+    /// # Errors
+    /// As for [`read`].
+    pub fn open(path: PathBuf, memory: usize, schema: Arc<Schema>) -> Result<AppliedFile, ReadError> {
+        let contents = read(&path, memory, &schema)?;
         let state =
             FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
-        AppliedFile { path, schema, state: RefCell::new(state) }
+        Ok(AppliedFile { path, memory, schema, state: RefCell::new(state) })
     }
 
     /// Checks the file from time to time. Returns a number that changes with the contents.
@@ -58,7 +74,7 @@ impl AppliedFile {
         }
         state.seen = stamp;
         state.revision += 1;
-        match self.read() {
+        match read(&self.path, self.memory, &self.schema) {
             Ok(contents) => (state.contents, state.failed) = (contents, None),
             // The file may be half written: the next check reads it again.
             Err(why) => {
@@ -66,13 +82,6 @@ impl AppliedFile {
             }
         }
         state.revision
-    }
-
-    fn read(&self) -> Result<AppliedState, ReadError> {
-        let content = std::fs::read(&self.path)?;
-        let name = self.path.to_string_lossy();
-        let dump = applied::read(&name, &content, &self.schema)?;
-        Ok(AppliedState::new(dump, self.schema.clone()))
     }
 
     pub fn beside(&self) -> Ref<'_, AppliedState> {

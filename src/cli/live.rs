@@ -469,7 +469,8 @@ impl Run<'_> {
             no_hold: self.no_hold.clone(),
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
-        let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), &schema)?;
+        let memory = offline::options(&self.flags.timers).history;
+        let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), memory, &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, replay).of_client(shown.client);
         let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
         let result = crate::cli::live::screens::run(

@@ -52,7 +52,11 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let Folded { facts, schema, .. } = folded;
     let (store, lint) = facts.into_parts();
     let applied = match &args.applied {
-        Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
+        Some(path) => {
+            let applied = applied::open(path, offline::options(&source.timers).history, &schema)?;
+            say_applied(path, &applied, &store, global, io);
+            Some(applied)
+        }
         None => None,
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
@@ -436,23 +440,15 @@ const MAX_PROBLEMS: usize = 20;
 /// Number of names that a line lists.
 const MAX_NAMES: usize = 10;
 
-/// Reads the file of `--applied`, and says which of its clients the source does not have.
-fn read_applied(
-    path: &Path,
-    store: &Store,
-    schema: &Arc<Schema>,
-    global: &Global,
-    io: &mut Io<'_>,
-) -> Result<AppliedState, CliError> {
-    let applied = applied::open(path, schema)?;
+/// Says what the file of `--applied` lacks, and which of its clients the source does not have.
+fn say_applied(path: &Path, applied: &AppliedState, store: &Store, global: &Global, io: &mut Io<'_>) {
     let streams = store.streams();
     let nodes: HashSet<&str> = streams.iter().filter_map(select::node).collect();
     if !global.quiet {
-        for notice in applied::notices(path, &applied, &nodes) {
+        for notice in applied::notices(path, applied, &nodes) {
             io.say(&display_safe(&notice));
         }
     }
-    Ok(applied)
 }
 
 fn write(

@@ -2,45 +2,50 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use xdscope_engine::applied::{self, AppliedState, DumpError};
+use crate::app::applied::{self, AppliedFile, ReadError};
+use xdscope_engine::applied::{AppliedState, DumpError};
 use xdscope_present::applied::dump_notice;
 use xdscope_present::text::shell_word;
 use xdscope_schema::Schema;
 
 use crate::cli::error::CliError;
 
-/// Size limit of a dump in bytes.
-pub(crate) const MAX_DUMP_BYTES: u64 = 1 << 30;
-
-/// Reads a config dump or CSDS response.
+/// Reads a config dump or CSDS response, which may take `memory` bytes as a whole.
 ///
 /// # Errors
-/// The file cannot be read, is cut, or is not a dump.
-pub(crate) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, CliError> {
-    let failed = || CliError::unreadable(format!("cannot read --applied {}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
-    if size > MAX_DUMP_BYTES {
-        return Err(
-            failed().because(format!("{} is more than the limit of 1 GiB", xdscope_wire::text::size(size)))
-        );
+/// The file cannot be read, needs more memory, is cut, or is not a dump.
+pub(crate) fn open(path: &Path, memory: usize, schema: &Arc<Schema>) -> Result<AppliedState, CliError> {
+    let state = applied::read(path, memory, schema).map_err(|error| refused(path, error))?;
+    check(path, &state)?;
+    Ok(state)
+}
+
+fn failed(path: &Path) -> CliError {
+    CliError::unreadable(format!("cannot read --applied {}", path.display()))
+}
+
+fn refused(path: &Path, error: ReadError) -> CliError {
+    let error = match error {
+        ReadError::File(error) => return error.into(),
+        ReadError::Dump(error) => error,
+    };
+    let is_syntax = matches!(error, DumpError::Syntax(_));
+    let next = "curl -s http://ADMIN/config_dump?include_eds > config_dump.json";
+    let error = failed(path).because(error).next(next);
+    if is_syntax {
+        return error;
     }
-    let content = std::fs::read(path).map_err(|error| failed().because(error))?;
-    let dump = applied::read(&path.to_string_lossy(), &content, schema).map_err(|error| {
-        let next = "curl -s http://ADMIN/config_dump?include_eds > config_dump.json";
-        let syntax = matches!(error, DumpError::Syntax(_));
-        let error = failed().because(error).next(next);
-        if syntax {
-            error
-        } else {
-            error.next(format!("xdscope diff SOURCE {}", shell_word(&path.to_string_lossy())))
-        }
-    })?;
-    if dump.clients.is_empty() {
-        return Err(failed().because("a CSDS response without a client"));
+    error.next(format!("xdscope diff SOURCE {}", shell_word(&path.to_string_lossy())))
+}
+
+fn check(path: &Path, state: &AppliedState) -> Result<(), CliError> {
+    if state.dump.clients.is_empty() {
+        return Err(failed(path).because("a CSDS response without a client"));
     }
-    Ok(AppliedState::new(dump, schema.clone()))
+    Ok(())
 }
 
 /// Lists what could not be read, and clients that the source does not have.
@@ -63,10 +68,12 @@ pub(crate) fn notices(path: &Path, beside: &AppliedState, nodes: &HashSet<&str>)
 /// Opens the file for screens, which read it again when it changes.
 pub(crate) fn file(
     path: Option<&Path>,
+    memory: usize,
     schema: &Arc<Schema>,
-) -> Result<Option<std::rc::Rc<crate::app::applied::AppliedFile>>, CliError> {
-    use crate::app::applied::AppliedFile;
+) -> Result<Option<Rc<AppliedFile>>, CliError> {
     let Some(path) = path else { return Ok(None) };
-    let beside = open(path, schema)?;
-    Ok(Some(AppliedFile::new(path.to_owned(), beside, schema.clone()).into()))
+    let file = AppliedFile::open(path.to_owned(), memory, schema.clone());
+    let file = file.map_err(|error| refused(path, error))?;
+    check(path, &file.beside())?;
+    Ok(Some(file.into()))
 }

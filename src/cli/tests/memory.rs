@@ -160,6 +160,19 @@ fn whole_sources_beyond_memory_are_refused() {
 }
 
 #[test]
+fn applied_dumps_beyond_memory_are_refused() {
+    let (_folder, path) = large();
+    let path = path.to_str().expect("a name");
+    let dump = tempfile::NamedTempFile::new().expect("a file");
+    dump.as_file().set_len(30 << 20).expect("a file with a hole");
+    let dump = dump.path().to_str().expect("a name");
+    let refused = run(&["status", path, "--applied", dump, "--memory", SMALL]);
+    assert_eq!((refused.exit, refused.out.as_str()), (Exit::Unreadable, ""), "{}", refused.err);
+    assert!(refused.err.contains("of memory, and the limit is 268 MB"), "{}", refused.err);
+    assert!(refused.err.contains("next   --memory 346MB"), "{}", refused.err);
+}
+
+#[test]
 fn raw_jsonl_is_read_with_little_memory() {
     let (folder, path) = large();
     let lines = folder.path().join("large.jsonl");

@@ -194,7 +194,11 @@ impl ScreenSetup {
             options: options(schema, file, args, io),
             bodies: Decoded(schema.clone()),
             reload: None,
-            applied: applied::file(args.applied.as_deref(), schema)?,
+            applied: applied::file(
+                args.applied.as_deref(),
+                offline::options(&args.source.timers).history,
+                schema,
+            )?,
         })
     }
 

@@ -10,7 +10,6 @@ use crate::app::tap::{
 use crate::cli::args::CopyFlags;
 use crate::cli::command::settings::MAX_CONFIG_BYTES;
 use crate::cli::live::faults;
-use crate::cli::source::applied::MAX_DUMP_BYTES;
 use crate::net::tap::{early, lane};
 use crate::net::{reflection, serve, tap};
 use xdscope_schema::limits as schema;
@@ -268,7 +267,7 @@ pub(super) fn generate_files() -> String {
         ),
         row("arrow scripts", format!("`--memory`, at least {}", size(sources::MIN_SCRIPT_MEMORY))),
         row(
-            "files of resources, dumps of clients as a source",
+            "files of resources, dumps of clients",
             format!(
                 "{} bytes of memory per byte of text; of `--memory`, at least {}",
                 sources::RESPONSE_MEMORY_PER_BYTE,
@@ -327,8 +326,8 @@ pub(super) fn generate_files() -> String {
             ),
         ),
         row(
-            "dumps for `--applied`, `config.toml`, files of faults",
-            [size(MAX_DUMP_BYTES), size(MAX_CONFIG_BYTES), size(faults::MAX_FILE_BYTES)].join(", "),
+            "`config.toml`, files of faults",
+            [size(MAX_CONFIG_BYTES), size(faults::MAX_FILE_BYTES)].join(", "),
         ),
     ];
     table(["file", "limit"], rows)
