@@ -87,6 +87,7 @@ impl Seat {
             notice: None,
             copies: std::env::temp_dir(),
             keep_secrets: false,
+            serves_clients: true,
             is_demo: false,
             has_tour: false,
             no_hold: None,

@@ -45,6 +45,8 @@ pub struct RunInfo {
     /// The folder for copies that are too large for the clipboard.
     pub copies: PathBuf,
     pub keep_secrets: bool,
+    /// The streams are those of clients, which end with the run.
+    pub serves_clients: bool,
     /// The run is the demo.
     pub is_demo: bool,
     /// The demo has a tour.
@@ -315,13 +317,12 @@ impl Feed for LiveFeed<'_> {
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: store.gaps(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
-            // A client of xdscope's own serves no traffic. The analysis may not know of armed
-            // streams yet.
-            streams: match self.client {
-                Some(_) => 0,
-                None => {
+            streams: match self.run.serves_clients {
+                // The analysis may not know of armed streams yet.
+                true => {
                     (store.open_stream_ids().count() as u64).max(hold.as_ref().map_or(0, |hold| hold.streams))
                 }
+                false => 0,
             },
             read_percent: None,
             empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),

@@ -464,6 +464,7 @@ impl Run<'_> {
             notice: shown.notice,
             copies,
             keep_secrets: self.flags.keep_secrets,
+            serves_clients: self.verb != "watch",
             is_demo: self.verb == "demo",
             has_tour: self.has_tour,
             no_hold: self.no_hold.clone(),

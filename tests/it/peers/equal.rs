@@ -204,6 +204,7 @@ impl Live {
             notice: None,
             copies: folder.to_owned(),
             keep_secrets: false,
+            serves_clients: true,
             is_demo: false,
             has_tour: false,
             no_hold: None,

@@ -616,6 +616,22 @@ fn screen_quotes_server_refusal() {
     assert_eq!(terminal.end(), 0);
 }
 
+/// Nobody else's streams end with a run that reads files.
+#[test]
+fn watch_of_files_quits_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("clusters.json");
+    let cluster = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let response =
+        serde_json::json!({"version_info": "7", "resources": [{"@type": cluster, "name": "cart"}]});
+    std::fs::write(&file, response.to_string()).expect("a file");
+    let file = file.to_str().expect("a path");
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["watch", file, "--view", "timeline"]);
+    terminal.until("cart");
+    terminal.press("q");
+    assert_eq!(terminal.end(), 0);
+}
+
 /// Screens of nothing would look as if all were well.
 #[test]
 fn replay_shows_what_warms() {
