@@ -45,8 +45,12 @@ struct Shared {
 #[derive(Default)]
 struct QueueState {
     waiting: Vec<u8>,
+    /// The part of `waiting` that counts towards the limit.
+    counted: usize,
     /// Bytes that the thread has taken and not written yet.
     in_flight: usize,
+    /// The part of the taken bytes that counts towards the limit.
+    counted_in_flight: usize,
     /// Lines that end in those bytes.
     lines_in_flight: u64,
     is_full: bool,
@@ -62,6 +66,11 @@ struct QueueState {
 impl QueueState {
     fn is_idle(&self) -> bool {
         self.waiting.len() + self.in_flight == 0
+    }
+
+    /// Returns the bytes that count towards the limit.
+    fn queued(&self) -> usize {
+        self.counted + self.in_flight.min(self.counted_in_flight)
     }
 }
 
@@ -98,17 +107,20 @@ impl OutputQueue {
     }
 
     /// Queues lines, all or none.
+    ///
+    /// They count as half of the queue at most: a line that is longer than the queue leaves room
+    /// for those behind it.
     pub fn push(&self, lines: &[u8]) -> Pushed {
         let mut state = self.0.lock();
         if state.is_closed {
             return Pushed::Closed;
         }
-        let queued = state.waiting.len() + state.in_flight;
-        // A line that is longer than the queue passes through an empty one.
-        state.is_full |= queued > 0 && queued + lines.len() > self.0.limit;
+        let counted = lines.len().min(self.0.limit / 2);
+        state.is_full |= state.queued() + counted > self.0.limit;
         if state.is_full {
             return Pushed::Full;
         }
+        state.counted += counted;
         state.waiting.extend_from_slice(lines);
         drop(state);
         self.0.changed.notify_all();
@@ -165,6 +177,7 @@ impl Shared {
             }
             std::mem::swap(&mut taken, &mut state.waiting);
             state.in_flight = taken.len();
+            state.counted_in_flight = std::mem::take(&mut state.counted);
             state.lines_in_flight = lines_in(&taken);
             drop(state);
             let mut rest = &taken[..];
@@ -177,7 +190,7 @@ impl Shared {
                     let mut state = self.lock();
                     state.in_flight = rest.len();
                     state.lines_in_flight -= lines_in(done);
-                    state.is_full &= state.waiting.len() + rest.len() > self.limit / 2;
+                    state.is_full &= state.queued() > self.limit / 2;
                     drop(state);
                     self.changed.notify_all();
                 });
@@ -189,7 +202,7 @@ impl Shared {
             };
             let mut state = self.lock();
             (state.in_flight, state.lines_in_flight) = (0, 0);
-            state.is_full &= state.waiting.len() > self.limit / 2;
+            state.is_full &= state.queued() > self.limit / 2;
             if let Err(error) = result {
                 state.lost += lines_in(rest);
                 state.error = Some(error.kind());
@@ -321,18 +334,33 @@ mod tests {
     }
 
     #[test]
+    fn long_line_leaves_room_for_those_behind() {
+        let (queue, reader) = queue();
+        let long = [&[b'x'; 1_000_000][..], b"\n"].concat();
+        let mut pushed = vec![queue.push(&long)];
+        pushed.extend((0..1000).map(|n| queue.push(format!("{n}\n").as_bytes())));
+        assert!(pushed.iter().all(|pushed| *pushed == Pushed::Queued));
+        assert_eq!(queue.push(&long), Pushed::Full);
+        let lines = BufReader::new(reader).lines().take(1001).map(|line| line.expect("a line"));
+        let lines: Vec<String> = lines.collect();
+        assert_eq!((lines[0].len(), lines[1].as_str(), lines[1000].as_str()), (1_000_000, "0", "999"));
+    }
+
+    #[test]
     fn queue_wakes_once_everything_is_written() {
         let (queue, mut reader) = queue();
         let (waker, wake) = crate::shell::run::wake::wake_pair().expect("a pipe");
         assert!(queue.is_idle_or_wakes(&waker));
         let mut writer = queue.writer();
-        // More than the socket holds.
-        writer.write_all(&vec![b'x'; 4 << 20]).expect("memory");
-        writer.flush().expect("an empty queue takes any frame");
+        // Each is more than the socket holds.
+        for _ in 0..2 {
+            writer.write_all(&vec![b'x'; 4 << 20]).expect("memory");
+            writer.flush().expect("a queue that is half empty takes any frame");
+        }
         assert!(!queue.is_idle_or_wakes(&waker));
         writer.write_all(b"more").expect("memory");
         assert!(writer.flush().is_err(), "the queue is full");
-        io::copy(&mut io::Read::take(&mut reader, 4 << 20), &mut io::sink()).expect("bytes");
+        io::copy(&mut io::Read::take(&mut reader, 8 << 20), &mut io::sink()).expect("bytes");
         let woken = &mut [rustix::event::PollFd::new(&wake, rustix::event::PollFlags::IN)];
         rustix::event::poll(woken, None).expect("a wake");
         assert!(queue.is_idle_or_wakes(&waker));
