@@ -11,8 +11,9 @@ use bytes::Bytes;
 use super::live_state::LiveState;
 use super::recording::journal::{Journal, NextPart};
 use xdscope_engine::analysis::Analysis;
+use xdscope_engine::lint::Finding;
 use xdscope_sources::record::JournalReader;
-use xdscope_wire::event::Time;
+use xdscope_wire::event::{Seq, Time};
 use xdscope_wire::{Frame, FramePayload};
 
 /// How often the clock moves on without traffic, so that ages and overdue answers show up.
@@ -76,8 +77,11 @@ impl AnalysisWorker {
                         self.batch(|_, _, _| now);
                     }
                 }
-                NextPart::End(at) => return self.batch(|_, _, _| at),
-                NextPart::Abandoned => return,
+                NextPart::End(at) => {
+                    self.batch(|_, _, _| at);
+                    return self.show_all();
+                }
+                NextPart::Abandoned => return self.show_all(),
             }
         }
     }
@@ -107,22 +111,43 @@ impl AnalysisWorker {
     }
 
     /// Changes the store with `fill`, which returns the time, then passes new rows to the sink.
+    ///
+    /// A row whose node is about to be stated waits, with those after it, so that its line is that
+    /// of a replay.
     fn batch(&mut self, fill: impl FnOnce(&mut Analysis, &mut JournalReader, &mut VecDeque<Frame>) -> Time) {
-        let mut store = self.shared.store();
+        let shared = self.shared.clone();
+        let mut store = shared.store();
         let now = fill(&mut store, &mut self.reader, &mut self.frames);
         store.advance(now);
         self.next_timer = store.next_timer().map(|at| at.since(now));
-        let now_shown = (store.rows(), store.findings().len());
+        self.show(&store, store.settled_rows(self.shown.0));
+        drop(store);
+        shared.note_change();
+    }
+
+    /// Passes all rows to the sink: nothing is stated any more.
+    fn show_all(&mut self) {
+        let shared = self.shared.clone();
+        let store = shared.store();
+        self.show(&store, store.rows());
+    }
+
+    /// Passes rows up to `rows` to the sink, and the findings about them.
+    fn show(&mut self, store: &Analysis, rows: usize) {
+        let is_shown = |finding: &&Finding| {
+            let row_of = |n: &Seq| store.row_of(*n);
+            finding.messages.iter().filter_map(row_of).all(|row| row < rows)
+        };
+        let new = store.findings().get(self.shown.1..).unwrap_or_default();
+        let findings = self.shown.1 + new.iter().take_while(is_shown).count();
         // The sink is called without new rows too, to notice that its reader is gone.
         if let Some(sink) = &mut self.sink
-            && sink(&store, self.shown.0..now_shown.0, self.shown.1..now_shown.1).is_err()
+            && sink(store, self.shown.0..rows, self.shown.1..findings).is_err()
         {
             self.sink = None;
             self.shared.note_unread();
         }
-        self.shown = now_shown;
-        drop(store);
-        self.shared.note_change();
+        self.shown = (rows, findings);
     }
 }
 
@@ -171,12 +196,96 @@ fn message_size(frame: &Frame) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::app::recording::journal::JournalInput;
     use xdscope_engine::lint;
-    use xdscope_engine::store::{Options, Store};
+    use xdscope_engine::store::{MessageFact, Options, Store};
+    use xdscope_sources::record::JournalWriter;
     use xdscope_wire::content::Catalog;
     use xdscope_wire::event::{Clock, StreamId};
-    use xdscope_wire::{Message, MessageShape};
+    use xdscope_wire::pb::put_len_field;
+    use xdscope_wire::{Message, MessageShape, Open};
+
+    /// A worker, the writer of its journal, and the rows that its sink was given.
+    struct JournaledRun {
+        worker: AnalysisWorker,
+        writer: JournalWriter<JournalInput>,
+        catalog: Catalog,
+        rows: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl JournaledRun {
+        /// Starts with `limit` bytes for records in memory.
+        fn start(limit: usize) -> JournaledRun {
+            let journal = Arc::new(Journal::new(limit, None));
+            let store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
+            let shared = Arc::new(LiveState::new(Analysis::new(store, lint::Options::default())));
+            let rows: Arc<Mutex<Vec<String>>> = Arc::default();
+            let given = rows.clone();
+            let sink: Sink = Box::new(move |store, rows, _| {
+                let text = |fact: MessageFact| {
+                    format!("#{} {:?} {}", fact.stream.0, fact.kind, fact.node.as_deref().unwrap_or("-"))
+                };
+                let new = rows.filter_map(|row| store.row(row)).map(text);
+                given.lock().unwrap().extend(new);
+                Ok(())
+            });
+            let writer = JournalWriter::new(JournalInput(journal.clone()));
+            let worker = AnalysisWorker::new(shared, journal, Arc::new(|| None), Some(sink));
+            JournaledRun { worker, writer, catalog: Catalog::in_memory(), rows }
+        }
+
+        fn write(&mut self, millis: u64, stream: u32, what: FramePayload) {
+            let frame = Frame { at: Time(millis * 1_000_000), stream: StreamId(stream), what };
+            self.writer.write(&frame, &self.catalog);
+            self.writer.flush();
+        }
+
+        /// Has everything analysed. Returns the rows that the sink was given since the last call.
+        fn analyse(&mut self) -> Vec<String> {
+            while let NextPart::Part { records, begins_segment } = self.worker.journal.next(Duration::ZERO) {
+                self.worker.part(records, begins_segment);
+            }
+            std::mem::take(&mut self.rows.lock().unwrap())
+        }
+
+        fn open(&mut self, millis: u64, stream: u32) -> Vec<String> {
+            let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+            let open = Open { method: method.into(), ..Open::default() };
+            self.write(millis, stream, FramePayload::Open(Box::new(open)));
+            self.analyse()
+        }
+
+        fn request(&mut self, millis: u64, stream: u32, node: &str) -> Vec<String> {
+            self.write_request(millis, stream, node);
+            self.analyse()
+        }
+
+        fn write_request(&mut self, millis: u64, stream: u32, node: &str) {
+            let (mut inside, mut request) = (Vec::new(), Vec::new());
+            put_len_field(&mut inside, 1, node.as_bytes());
+            put_len_field(&mut request, 2, &inside);
+            put_len_field(&mut request, 4, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+            let message = Message::parse(MessageShape::SotwRequest, &request, &mut self.catalog);
+            self.write(millis, stream, FramePayload::Message(Arc::new(message)));
+        }
+    }
+
+    /// The row of a stream's beginning has the node, as in a replay.
+    #[test]
+    fn rows_wait_a_moment_for_the_node_of_their_stream() {
+        let mut run = JournaledRun::start(1 << 20);
+        assert_eq!(run.open(0, 1), [""; 0]);
+        assert_eq!(run.open(1, 2), [""; 0]);
+        assert_eq!(run.request(2, 2, "b"), [""; 0], "rows stay in order");
+        assert_eq!(run.request(3, 1, "a"), ["#1 Open a", "#2 Open b", "#2 Subscribe b", "#1 Subscribe a"]);
+        assert_eq!(run.open(10, 3), [""; 0]);
+        assert_eq!(run.open(1_200, 4), ["#3 Open -"], "a client that says nothing");
+        run.worker.show_all();
+        assert_eq!(std::mem::take(&mut *run.rows.lock().unwrap()), ["#4 Open -"]);
+    }
 
     #[test]
     fn stops_after_some_bytes() {

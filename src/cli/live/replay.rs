@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::app::recording::recording_file;
 use crate::app::replay::{Cursor, Options};
+use xdscope_engine::store::Store;
 use xdscope_schema::Schema;
 use xdscope_sources::{
     self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _,
@@ -130,9 +131,9 @@ pub(crate) fn follow_log(
                 }
             })
         });
-        let mut store = None;
-        let folded = folded.map(|folded| folded.map(|sink| store = Some(sink.finish().into_facts())));
-        let mut is_ended = false;
+        let mut parts = None;
+        let folded = folded.map(|folded| folded.map(|sink| parts = Some(sink.into_parts())));
+        let (mut is_ended, mut is_growing) = (false, false);
         match folded {
             Ok(folded) => {
                 is_ended =
@@ -145,19 +146,48 @@ pub(crate) fn follow_log(
             // A file that cannot be read may be half written: try again later.
             Err(_) => {}
         }
-        if let Some(store) = &store {
-            if is_first {
-                Picked::of(args.rows.streams.pick().as_ref(), store)?;
+        if let Some((facts, shown)) = &parts {
+            let growth = (!is_ended).then_some(&mut growth);
+            match Picked::of(args.rows.streams.pick().as_ref(), facts.store()) {
+                Ok(picked) => {
+                    is_growing = take_rest(&mut log, (facts.store(), *shown), &schema, &picked, growth)?;
+                }
+                Err(error) if is_first => return Err(error),
+                Err(_) => {}
             }
-            log.go_live(store, &schema)?;
         }
         if is_ended {
             wait::say_ended(&args.source.source, global, io);
             return Ok(Exit::Yes);
         }
         (is_first, limit) = (false, Limit::All);
-        growth.wait(begun.elapsed());
+        if !is_growing {
+            growth.wait(begun.elapsed());
+        }
     }
+}
+
+/// Takes the rows of a store after the first `shown`. Rows of a growing source may wait for their
+/// nodes. Returns whether the source has grown meanwhile, with rows left.
+fn take_rest(
+    log: &mut log::Log<'_>,
+    (store, shown): (&Store, usize),
+    schema: &Arc<Schema>,
+    picked: &Picked,
+    growth: Option<&mut Growth>,
+) -> Result<bool, CliError> {
+    let settled = if growth.is_some() { store.settled_rows(shown) } else { store.rows() };
+    log.take(store, schema, picked, shown..settled);
+    log.go_live(store, schema)?;
+    if let Some(growth) = growth
+        && settled < store.rows()
+        && growth.grows_within(Store::FIRST_REQUEST_TIME)
+    {
+        return Ok(true);
+    }
+    log.take(store, schema, picked, settled..store.rows());
+    log.flush()?;
+    Ok(false)
 }
 
 /// A source that grows: a file, or the recordings of a folder.
@@ -187,6 +217,17 @@ impl Growth {
         while !self.has_grown_after(pause) {
             pause = FILE_CHECK_INTERVAL;
         }
+    }
+
+    /// Waits until the source has grown, for `time` at most. Returns whether it has.
+    fn grows_within(&mut self, time: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            if self.has_grown_after(FILE_CHECK_INTERVAL) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Waits like [`wait`](Growth::wait), but only for a moment while a process writes the source,

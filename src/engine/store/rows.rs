@@ -10,6 +10,7 @@ mod message_row;
 pub(super) mod offer;
 pub(super) mod row_note;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::session::{MessageKind, Stream, kind_of_change};
 use xdscope_wire::content::Catalog;
@@ -24,6 +25,9 @@ use message_row::MessageRow;
 use row_note::RowNote;
 
 impl Store {
+    /// How long rows wait for the first request of a stream that begins.
+    pub const FIRST_REQUEST_TIME: Duration = Duration::from_secs(1);
+
     /// Returns the kind of a row. A NACK by version is a change of names once the client has taken
     /// it back (docs/protocol.md#e-22).
     pub(super) fn kind_of_row(&self, row: &Row) -> MessageKind {
@@ -194,6 +198,26 @@ impl Store {
     /// Returns the number of rows up to a time, of those that were not dropped.
     pub fn rows_until(&self, at: Time) -> usize {
         self.history.rows_until(at)
+    }
+
+    /// Returns the number of rows up to the first one whose node may be stated at any moment.
+    ///
+    /// A client states its node in its first request, and the row of the stream's beginning has the
+    /// node. The rows before `from` are known to have theirs.
+    pub fn settled_rows(&self, from: usize) -> usize {
+        let is_settled = |index: &usize| self.history.get(*index).is_none_or(|row| !self.awaits_node(row));
+        (from..self.rows()).take_while(is_settled).count() + from
+    }
+
+    /// Whether the client of a stream that begins may state its node at any moment.
+    fn awaits_node(&self, row: &Row) -> bool {
+        let Some(stream) = self.engine.streams().get(row.stream as usize) else { return false };
+        row.kind == MessageKind::Open
+            && stream.method.is_some()
+            && stream.node_id.is_none()
+            && stream.messages == 0
+            && stream.closed.is_none()
+            && self.now.since(row.at) < Store::FIRST_REQUEST_TIME
     }
 
     /// Returns the messages of an intervention, if they are kept.
