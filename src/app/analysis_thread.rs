@@ -174,6 +174,7 @@ fn read_some(
 ) -> (Time, bool) {
     let (mut bytes, mut at) = (0_usize, Time::ZERO);
     while !frames.is_empty() || reader.next(store.catalog_mut(), frames) {
+        store.skip_messages(reader.take_skipped());
         while let Some(frame) = frames.pop_front() {
             at = frame.at;
             bytes = bytes.saturating_add(message_size(&frame));
@@ -285,6 +286,23 @@ mod tests {
         assert_eq!(run.open(1_200, 4), ["#3 Open -"], "a client that says nothing");
         run.worker.show_all();
         assert_eq!(std::mem::take(&mut *run.rows.lock().unwrap()), ["#4 Open -"]);
+    }
+
+    /// The session file has all messages, and the live run the numbers of the file.
+    #[test]
+    fn messages_behind_a_full_journal_keep_their_numbers() {
+        let mut run = JournaledRun::start(1);
+        run.open(0, 1);
+        run.request(1, 1, "a");
+        (2..9).for_each(|millis| run.write_request(millis, 1, "a"));
+        let rows = run.analyse();
+        assert_eq!(rows, ["#1 Repeat a"], "the others have no room");
+        assert_eq!(run.request(10, 1, "a"), ["#1 Gap a", "#1 Repeat a"]);
+        let store = run.worker.shared.store();
+        let numbers: Vec<_> = (0..store.rows()).filter_map(|row| Some(store.row(row)?.n?.0)).collect();
+        assert_eq!((numbers, store.messages()), (vec![1, 2, 9], 9));
+        let same: Vec<_> = (1..=9).filter(|n| store.message(Seq(*n)).is_some()).collect();
+        assert_eq!(same, [1, 2, 9]);
     }
 
     #[test]

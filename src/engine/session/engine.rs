@@ -231,6 +231,11 @@ impl Engine {
         self.messages
     }
 
+    /// Leaves out the numbers of messages that the source lacks.
+    pub(crate) fn skip_messages(&mut self, count: u64) {
+        self.messages = self.messages.saturating_add(count);
+    }
+
     /// The newest [`MAX_EARLIER_STREAMS`] of the same session before this one, newest first.
     pub(crate) fn before(&self, stream: &Stream) -> impl Iterator<Item = &Stream> {
         let index = self.by_id.get(&stream.id).copied().unwrap_or_default();

@@ -199,6 +199,12 @@ impl Store {
         self.now = checkpoint.now;
     }
 
+    /// Leaves out the numbers of messages that this source lacks, so that later messages have the
+    /// numbers of a recording that has all of them.
+    pub fn skip_messages(&mut self, count: u64) {
+        self.engine.skip_messages(count);
+    }
+
     /// Advances the clock, on which overdue states depend.
     pub fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);

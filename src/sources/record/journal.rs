@@ -160,6 +160,12 @@ impl JournalReader {
         self.reader.go_on(records);
     }
 
+    /// Returns the messages in front of the next frames that the writer could not hand on, since the
+    /// last call. The session file numbers them.
+    pub fn take_skipped(&mut self) -> u64 {
+        self.reader.take_skipped()
+    }
+
     /// Appends the next frames to `out`, and their content to the catalog. Returns false at the end
     /// of the part.
     pub fn next(&mut self, catalog: &mut Catalog, out: &mut impl Extend<Frame>) -> bool {

@@ -73,6 +73,8 @@ pub(super) struct SegmentReader {
     open: HashSet<StreamId>,
     /// The position of the next frame.
     now: SegmentStart,
+    /// Messages in front of the newest segments that their writer counted and could not hand on.
+    skipped: u64,
     /// Damage since the last readable segment: the first byte, and how many bytes.
     damage: Option<(u64, u64)>,
     pub(super) cut: Option<(u64, u64)>,
@@ -132,6 +134,7 @@ impl SegmentReader {
             notices: Vec::new(),
             open: HashSet::new(),
             now: SegmentStart::default(),
+            skipped: 0,
             damage: None,
             cut: None,
             malformed: 0,
@@ -163,6 +166,11 @@ impl SegmentReader {
     /// Goes on with records that follow those that were read.
     pub(super) fn go_on(&mut self, records: Bytes) {
         self.current = Some(SegmentCursor { number: 0, raw: records, at: 0 });
+    }
+
+    /// Returns the messages in front of the newest segments that are lost, since the last call.
+    pub(super) fn take_skipped(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped)
     }
 
     /// Appends a region of the file.
@@ -263,6 +271,7 @@ impl SegmentReader {
     fn start(&mut self, start: SegmentStart) {
         let frames = start.frames.saturating_sub(self.now.frames);
         let messages = start.messages.saturating_sub(self.now.messages);
+        self.skipped += messages;
         let (from, to) = (secs(self.now.micros), secs(start.micros));
         let others = frames.saturating_sub(messages);
         let what = format!("{} and {} are lost", plural(messages, "message"), plural(others, "other event"));

@@ -24,6 +24,9 @@ const MAX_REPEATED_NAMES: usize = 3;
 /// One part in this many of the memory is for uncompressed messages, the rest for compressed ones.
 const UNPACKED_DIVISOR: usize = 4;
 
+/// The row of a message that the source lacks.
+const NO_ROW: u32 = u32::MAX;
+
 /// One row of the timeline, compact: texts are resolved on demand.
 pub(crate) struct Row {
     pub(crate) at: Time,
@@ -137,7 +140,8 @@ pub(crate) struct History {
     pub(crate) first: usize,
     /// The end of the timeline. Later rows are known from before a checkpoint was restored.
     shown: End,
-    /// The row of each message in `rows`, by its number minus one and minus `first_seq`.
+    /// The row of each message in `rows`, by its number minus one and minus `first_seq`, or
+    /// [`NO_ROW`].
     pub(crate) by_seq: VecDeque<u32>,
     pub(crate) first_seq: usize,
     /// Estimated bytes of uncompressed messages.
@@ -234,7 +238,8 @@ impl History {
 
     /// Returns the row of a message by its number minus one.
     fn known_row(&self, at: usize) -> Option<usize> {
-        self.by_seq.get(at.checked_sub(self.first_seq)?).map(|row| *row as usize)
+        let row = self.by_seq.get(at.checked_sub(self.first_seq)?)?;
+        (*row != NO_ROW).then_some(*row as usize)
     }
 
     pub(crate) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
@@ -322,7 +327,9 @@ impl History {
         if matches!(outcome.what, SessionEvent::Counted | SessionEvent::Passed(_)) {
             return;
         }
-        self.shown.messages += usize::from(outcome.seq.is_some());
+        if let Some(seq) = outcome.seq {
+            self.shown.messages = usize::try_from(seq.0).unwrap_or(usize::MAX);
+        }
         self.shown.rows += 1;
         // The row is known from before a checkpoint was restored: equal frames make equal rows.
         if self.shown.rows <= self.end_row() {
@@ -336,6 +343,8 @@ impl History {
             _ => (None, None),
         };
         if row.seq > 0 {
+            let before = (row.seq as usize - 1).saturating_sub(self.first_seq);
+            self.by_seq.resize(before, NO_ROW);
             self.by_seq.push_back(small(self.end_row()));
         }
         if let Some(message) = message.filter(|_| row.seq > 0) {
@@ -405,6 +414,10 @@ impl History {
         self.first_unpacked += 1;
         let Some(unpacked) = row.unpacked.take() else { return };
         self.bytes -= unpacked.weight;
+        while self.messages.len() + 1 < row.seq {
+            self.messages.put(&[]);
+            self.lines.put(&[]);
+        }
         self.messages.put(&unpacked.message.pack(catalog));
         let line = TimelineLine::of(&unpacked.message, &unpacked.remark);
         self.lines.put(&line.pack(row.track.is_some()));

@@ -48,9 +48,10 @@ impl History {
         }
         let Some(row) = self.rows.pop_front() else { return };
         self.first += 1;
-        if row.n().is_some() {
-            self.by_seq.pop_front();
-            self.first_seq += 1;
+        if let Some(n) = row.n() {
+            let end = usize::try_from(n.0).unwrap_or(usize::MAX);
+            self.by_seq.drain(..(end - self.first_seq).min(self.by_seq.len()));
+            self.first_seq = end;
         }
     }
 

@@ -147,6 +147,38 @@ fn compresses_messages_and_drops_oldest() {
     assert_eq!(store.states()[0].in_force.as_deref(), Some("5999"));
 }
 
+/// Messages that the source lacks have numbers and no rows.
+#[test]
+fn skipped_numbers_have_no_rows() {
+    let mut hand = Hand::new(Options { history: 400_000, ..Options::default() });
+    let mut kept = Vec::new();
+    hand.request("", "");
+    for i in 0..4000_u64 {
+        if i % 7 == 0 {
+            hand.store.skip_messages(i % 5);
+        }
+        hand.response(&i.to_string(), &i.to_string(), std::iter::once(cluster("a", &i.to_string())));
+        kept.push((hand.store.messages(), i));
+        hand.request(&i.to_string(), &i.to_string());
+        if hand.store.is_over_budget() {
+            hand.store.drop_old_facts(|_| {});
+        }
+    }
+    let store = &hand.store;
+    assert!(store.first_row() > 0 && store.messages() > 9000, "{} {}", store.first_row(), store.messages());
+    let (mut rows, mut messages) = (0, 0);
+    for n in 1..=store.messages() {
+        let Some(row) = store.row_of(Seq(n)).and_then(|row| store.row(row)) else { continue };
+        assert_eq!(row.n, Some(Seq(n)));
+        rows += 1;
+        let Ok(place) = kept.binary_search_by_key(&n, |(n, _)| *n) else { continue };
+        assert_eq!(&*row.version, &kept[place].1.to_string(), "#{n}");
+        messages += usize::from(store.message(Seq(n)).is_some());
+    }
+    assert_eq!(rows, store.rows() - store.first_row());
+    assert!(messages > 100, "{messages}");
+}
+
 #[test]
 fn drops_large_contents_of_few_rows() {
     let budget = 32 << 20;

@@ -70,8 +70,7 @@ impl Encoder {
 
     /// Begins a segment that refers to nothing before it.
     pub(in crate::record) fn forget_all(&mut self) {
-        (self.numbers, self.next_blob) = (BlobNumbers::default(), 0);
-        (self.frames, self.messages, self.segment) = (0, 0, None);
+        (self.numbers, self.next_blob, self.segment) = (BlobNumbers::default(), 0, None);
     }
 
     /// Goes on in a sink that holds none of the earlier records.
@@ -83,6 +82,7 @@ impl Encoder {
         sink: &mut impl RecordSink,
     ) -> io::Result<()> {
         self.forget_all();
+        (self.frames, self.messages) = (0, 0);
         self.missing.announce();
         let mut streams: Vec<StreamId> = self.open.keys().copied().collect();
         streams.sort_unstable();

@@ -32,6 +32,29 @@ fn catalog() -> Catalog {
     Catalog::new(42, None, Box::new(MemoryBodies::default()))
 }
 
+/// Reads all parts, and adds the number of each message in the session file to `numbers`.
+fn read_numbers(
+    writer: &JournalWriter<Parts>,
+    reader: &mut JournalReader,
+    catalog: &mut Catalog,
+    numbers: &mut Vec<(u64, Frame)>,
+    last: &mut u64,
+) {
+    for part in writer.sink().parts.take() {
+        reader.begin(part.records.into());
+        let mut frames = Vec::new();
+        while reader.next(catalog, &mut frames) {
+            *last += reader.take_skipped();
+            for frame in frames.drain(..) {
+                if matches!(frame.what, FramePayload::Message(_)) {
+                    *last += 1;
+                    numbers.push((*last, frame));
+                }
+            }
+        }
+    }
+}
+
 /// Reads all parts. Drops all contents when a segment begins.
 fn read(
     writer: &JournalWriter<Parts>,
@@ -93,6 +116,38 @@ fn equal_contents_of_segments_are_joined() {
         read(&writer, &mut reader, &mut read_back, &mut out);
     }
     assert_eq!(read_back.totals(), written.totals());
+}
+
+/// Messages have the numbers of the session file, whatever the journal lacks.
+#[test]
+fn messages_behind_refused_parts_keep_their_numbers() {
+    let mut written = catalog();
+    let frames = session(&mut written);
+    let is_message = |frame: &&Frame| matches!(frame.what, FramePayload::Message(_));
+    let all: Vec<&Frame> = frames.iter().filter(is_message).collect();
+    for (free, segment) in [(3, 1000), (7, 1000), (7, 5), (frames.len(), 1000)] {
+        let (mut writer, mut reader, mut read_back) = (writer(2), JournalReader::default(), catalog());
+        let (mut numbers, mut last) = (Vec::new(), 0);
+        for (n, frame) in (1..).zip(&frames) {
+            writer.write(frame, &written);
+            writer.flush();
+            if n % free == 0 {
+                read_numbers(&writer, &mut reader, &mut read_back, &mut numbers, &mut last);
+            }
+            if n % segment == 0 {
+                writer.begin_segment();
+            }
+        }
+        read_numbers(&writer, &mut reader, &mut read_back, &mut numbers, &mut last);
+        writer.flush();
+        read_numbers(&writer, &mut reader, &mut read_back, &mut numbers, &mut last);
+        assert!(numbers.len() < all.len(), "{free}");
+        assert!(last > numbers.len() as u64, "{free}");
+        for (n, frame) in numbers {
+            let own = all[n as usize - 1];
+            assert_eq!((frame.at, frame.stream), (own.at, own.stream), "{free}: #{n}");
+        }
+    }
 }
 
 #[test]
