@@ -103,6 +103,7 @@ impl FrameSink {
 
     /// Completes the session file, and ends the journal. Returns the contents of the frames.
     pub(crate) fn finish(mut self, now: Time) -> Catalog {
+        self.journal().begin_end();
         self.journal.flush();
         self.flush_file(now);
         if let Some(recorder) = self.recorder.take() {
@@ -110,5 +111,50 @@ impl FrameSink {
         }
         self.journal().end(now);
         self.catalog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::recording::journal::NextPart;
+    use xdscope_engine::analysis::Analysis;
+    use xdscope_engine::lint;
+    use xdscope_engine::store::{Options, Store};
+    use xdscope_sources::record::JournalReader;
+    use xdscope_wire::event::{Clock, StreamId};
+    use xdscope_wire::{FramePayload, Message, MessageShape, Open};
+
+    /// The number of messages that a frame stands for.
+    fn messages(frame: &Frame) -> u64 {
+        match &frame.what {
+            FramePayload::Message(_) => 1,
+            FramePayload::Gap { messages, .. } => *messages,
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn losses_at_the_end_are_told() {
+        let mut catalog = Catalog::in_memory();
+        let message = Arc::new(Message::parse(MessageShape::SotwRequest, &[], &mut catalog));
+        let journal = Arc::new(Journal::new(1, None));
+        let store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
+        let shared = Arc::new(LiveState::new(Analysis::new(store, lint::Options::default())));
+        let mut sink = FrameSink::new(catalog, None, journal.clone(), shared, usize::MAX);
+        let open = FramePayload::Open(Box::new(Open::default()));
+        for (at, what) in (0..).zip([open].into_iter().chain(vec![FramePayload::Message(message); 10])) {
+            sink.write(&Frame { at: Time(at), stream: StreamId(1), what });
+            sink.hand_on();
+        }
+        sink.finish(Time(20));
+        let (mut reader, mut catalog, mut frames) =
+            (JournalReader::default(), Catalog::in_memory(), Vec::new());
+        while let NextPart::Part { records, .. } = journal.next(Duration::ZERO) {
+            reader.begin(records);
+            while reader.next(&mut catalog, &mut frames) {}
+        }
+        assert_eq!(frames.iter().map(messages).sum::<u64>(), 10);
+        assert!(frames.len() < 10, "most of the messages had no room");
     }
 }

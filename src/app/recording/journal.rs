@@ -43,6 +43,8 @@ struct JournalState {
     wants_segment: bool,
     /// The parts that begin a segment.
     segments: usize,
+    /// The source ends: what comes now is the last, and has room.
+    is_ending: bool,
     /// The time at which the source ended.
     end: Option<Time>,
     /// The rest is not analysed any more.
@@ -92,6 +94,11 @@ impl Journal {
     fn lock(&self) -> MutexGuard<'_, JournalState> {
         // A panic elsewhere leaves the parts as usable as before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the source ends: there is room for the rest, because nothing tells of its loss.
+    pub(crate) fn begin_end(&self) {
+        self.lock().is_ending = true;
     }
 
     /// Ends the source: no parts follow.
@@ -243,7 +250,7 @@ impl Journal {
                 return Ok(());
             }
             let max = self.limit.saturating_mul(JOURNAL_DIVISOR);
-            if state.in_memory + len > max && !state.parts.is_empty() {
+            if state.in_memory + len > max && !state.parts.is_empty() && !state.is_ending {
                 return Err(io::ErrorKind::StorageFull.into());
             }
         }
@@ -315,6 +322,9 @@ mod tests {
         assert_eq!(refused, 20 - JOURNAL_DIVISOR * LIMIT / BYTES);
         assert_eq!(next(&journal), Some((0, false)));
         assert!(journal.push(part(20, true)).is_ok(), "there is room again");
+        assert!(journal.push(part(20, false)).is_err());
+        journal.begin_end();
+        assert!(journal.push(part(20, false)).is_ok(), "the rest has room");
         journal.abandon();
         assert!(journal.push(part(21, false)).is_ok(), "nobody reads on");
         assert!(journal.backlog() < 5000);
