@@ -117,7 +117,9 @@ impl AnalysisWorker {
     fn batch(&mut self, fill: impl FnOnce(&mut Analysis, &mut JournalReader, &mut VecDeque<Frame>) -> Time) {
         let shared = self.shared.clone();
         let mut store = shared.store();
+        let before = store.rows();
         let now = fill(&mut store, &mut self.reader, &mut self.frames);
+        self.journal.finish_events((store.rows() - before) as u64);
         store.advance(now);
         self.next_timer = store.next_timer().map(|at| at.since(now));
         self.show(&store, store.settled_rows(self.shown.0));

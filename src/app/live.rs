@@ -150,6 +150,7 @@ impl Live {
             self.journal.abandon();
             analysis.wait(Instant::now() + ABANDON_TIMEOUT);
         }
+        self.shared.note_unanalysed(self.journal.waiting_events());
         decoder.report("the decoder panicked; what it had written is kept");
         analysis.report("the analysis panicked; the recording is kept");
         self.shared

@@ -27,6 +27,8 @@ pub struct LiveState {
     trouble: Mutex<Option<String>>,
     /// The reader of the sink is gone.
     unread: AtomicBool,
+    /// Events that were not analysed when the run ended.
+    unanalysed: AtomicU64,
 }
 
 impl LiveState {
@@ -42,6 +44,7 @@ impl LiveState {
             recordings: Mutex::new(Vec::new()),
             trouble: Mutex::new(None),
             unread: AtomicBool::new(false),
+            unanalysed: AtomicU64::new(0),
         }
     }
 
@@ -147,6 +150,16 @@ impl LiveState {
     /// Says that the reader of the event lines is gone.
     pub(super) fn note_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes the number of events that were not analysed when the run ended.
+    pub(super) fn note_unanalysed(&self, events: u64) {
+        self.unanalysed.store(events, Ordering::Relaxed);
+    }
+
+    /// Returns the number of events that were not analysed when the run ended.
+    pub fn unanalysed(&self) -> u64 {
+        self.unanalysed.load(Ordering::Relaxed)
     }
 
     /// Returns whether the reader of the event lines is gone.

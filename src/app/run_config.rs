@@ -92,7 +92,7 @@ impl RunConfig {
         };
         let worker = AnalysisWorker::new(shared.clone(), journal.clone(), Arc::new(journal_clock), sink);
         let thread = RunningThread::start("analysis", move || worker.run()).map_err(StartError::Thread)?;
-        let analysis = RunningAnalysis { journal, thread: Some(thread) };
+        let analysis = RunningAnalysis { journal, shared: shared.clone(), thread: Some(thread) };
         Ok(StartedRun { frames, shared, analysis, recording, clock, start, redactor })
     }
 }
@@ -100,6 +100,7 @@ impl RunConfig {
 /// The analysis thread of a run without a tap. It ends when the journal has ended.
 pub(super) struct RunningAnalysis {
     pub journal: Arc<Journal>,
+    shared: Arc<LiveState>,
     thread: Option<RunningThread>,
 }
 
@@ -116,6 +117,7 @@ impl RunningAnalysis {
             self.journal.abandon();
             thread.wait(deadline + LAST_ANALYSIS_TIME);
         }
+        self.shared.note_unanalysed(self.journal.waiting_events());
         thread.report("the analysis panicked; the recording is kept");
     }
 }

@@ -35,11 +35,11 @@ use xdscope_present::json;
 use xdscope_schema::Schema;
 use xdscope_schema::bootstrap;
 use xdscope_wire::event::Seq;
-use xdscope_wire::text;
+use xdscope_wire::text::{self, plural};
 
 use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
 use super::error::{CliError, Exit};
-use crate::cli::output::event_lines::EventLines;
+use crate::cli::output::event_lines::{EventLines, UnprintedLines};
 use crate::cli::output::message_line;
 use crate::cli::output::message_line::RowLayout;
 use crate::cli::peer::connect;
@@ -248,6 +248,7 @@ impl Run<'_> {
             verb: self.verb,
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
+        let (sink, unprinted) = sink.unzip();
         let signals = signals::watch(screens, self.copies.drain)
             .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
         limits::raise_descriptors();
@@ -282,7 +283,7 @@ impl Run<'_> {
             Ok(())
         };
         let shared = running.shared.clone();
-        self.end(io, running);
+        self.end(io, running, unprinted.as_ref());
         // A failure to load was reported where the schema is used.
         let _ = warming.join();
         result?;
@@ -405,8 +406,8 @@ impl Run<'_> {
         rotation
     }
 
-    /// Returns a sink that prints each row.
-    pub(super) fn sink(&self, io: &mut Io<'_>) -> Result<Sink, CliError> {
+    /// Returns a sink that prints each row, and what reports the rows that it could not print.
+    pub(super) fn sink(&self, io: &mut Io<'_>) -> Result<(Sink, UnprintedLines), CliError> {
         let zone = io.zone(self.flags.time);
         let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
         select::say_unknown_types(&filter, self.global.quiet, io);
@@ -421,7 +422,8 @@ impl Run<'_> {
         let lines = EventLines::start();
         let mut lines =
             lines.map_err(|error| CliError::new(Exit::Defect, "cannot print events").because(error))?;
-        Ok(Box::new(move |store, rows, found| {
+        let unprinted = lines.unprinted();
+        let sink: Sink = Box::new(move |store, rows, found| {
             lines.check()?;
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
                 lines.put(|| match jsonl {
@@ -442,7 +444,8 @@ impl Run<'_> {
                 })?;
             }
             Ok(())
-        }))
+        });
+        Ok((sink, unprinted))
     }
 
     pub(super) fn screens(
@@ -514,7 +517,7 @@ impl Run<'_> {
     }
 
     /// Stops the run, and says where the session is.
-    fn end(&self, io: &mut Io<'_>, running: Running) {
+    fn end(&self, io: &mut Io<'_>, running: Running, unprinted: Option<&UnprintedLines>) {
         let (counters, copies) = (running.tap.counters.clone(), running.tap.copies.clone());
         let shared = running.shared.clone();
         let kept = running.stop();
@@ -524,6 +527,7 @@ impl Run<'_> {
             io.say(&format!("{} were not analysed within --drain", text::size(left)));
         }
         if let Some(shared) = shared {
+            say_unprinted(&shared, unprinted, io);
             say_kept(&shared, kept, self.global, io);
         }
         if !(is_kept || self.decode || self.global.quiet) {
@@ -537,6 +541,15 @@ impl Run<'_> {
             ));
         }
     }
+}
+
+/// Says how many events of a run that has ended are not printed.
+pub(super) fn say_unprinted(shared: &LiveState, unprinted: Option<&UnprintedLines>, io: &mut Io<'_>) {
+    let Some(unprinted) = unprinted else { return };
+    if shared.unanalysed() > 0 {
+        io.say(&format!("{} not printed: not analysed in time", plural(shared.unanalysed(), "event")));
+    }
+    unprinted.report();
 }
 
 /// Says what the session file lacks, where it is, and how to open it.

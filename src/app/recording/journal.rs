@@ -43,6 +43,8 @@ struct JournalState {
     wants_segment: bool,
     /// The parts that begin a segment.
     segments: usize,
+    /// Events of the part that is taken, as far as they are not analysed.
+    taken_events: u64,
     /// The source ends: what comes now is the last, and has room.
     is_ending: bool,
     /// The time at which the source ended.
@@ -57,6 +59,7 @@ struct JournalState {
 
 struct QueuedPart {
     records: QueuedRecords,
+    events: u64,
     begins_segment: bool,
 }
 
@@ -128,6 +131,12 @@ impl Journal {
         state.in_memory as u64 + state.in_spool
     }
 
+    /// Returns the number of events that are not analysed yet.
+    pub(crate) fn waiting_events(&self) -> u64 {
+        let state = self.lock();
+        state.taken_events + state.parts.iter().map(|part| part.events).sum::<u64>()
+    }
+
     /// Asks for the beginning of a segment, unless one waits.
     pub(crate) fn want_segment(&self) {
         let mut state = self.lock();
@@ -155,9 +164,9 @@ impl Journal {
             if state.is_abandoned {
                 return NextPart::Abandoned;
             }
-            if let Some(QueuedPart { records, begins_segment }) = state.parts.pop_front() {
+            if let Some(QueuedPart { records, events, begins_segment }) = state.parts.pop_front() {
                 state.segments -= usize::from(begins_segment);
-                state.is_taken = true;
+                (state.is_taken, state.taken_events) = (true, events);
                 let records = match records {
                     QueuedRecords::Memory(records) => {
                         state.in_memory -= records.len();
@@ -183,9 +192,17 @@ impl Journal {
         }
     }
 
+    /// Says that events of the part that was taken last are analysed.
+    pub(crate) fn finish_events(&self, events: u64) {
+        let mut state = self.lock();
+        state.taken_events = state.taken_events.saturating_sub(events);
+    }
+
     /// Says that the part that was taken last is analysed.
     pub(crate) fn finish_part(&self) {
-        self.lock().is_taken = false;
+        let mut state = self.lock();
+        (state.is_taken, state.taken_events) = (false, 0);
+        drop(state);
         self.progress.notify_all();
     }
 
@@ -229,7 +246,7 @@ impl Journal {
 
     /// Takes a part, or refuses it without room.
     fn push(&self, part: JournalPart) -> io::Result<()> {
-        let JournalPart { records, begins_segment } = part;
+        let JournalPart { records, events, begins_segment } = part;
         let len = records.len();
         if self.has_patient_writer {
             self.wait_while(MAX_WAIT, |state| state.in_memory > self.limit);
@@ -245,7 +262,7 @@ impl Journal {
             if let Some(place) = place {
                 state.in_spool += len as u64;
                 let records = QueuedRecords::Spooled(place);
-                state.add(QueuedPart { records, begins_segment });
+                state.add(QueuedPart { records, events, begins_segment });
                 self.wake.notify_one();
                 return Ok(());
             }
@@ -255,7 +272,7 @@ impl Journal {
             }
         }
         state.in_memory += len;
-        state.add(QueuedPart { records: QueuedRecords::Memory(records), begins_segment });
+        state.add(QueuedPart { records: QueuedRecords::Memory(records), events, begins_segment });
         self.wake.notify_one();
         Ok(())
     }
@@ -287,7 +304,7 @@ mod tests {
     const BYTES: usize = 400;
 
     fn part(n: u8, begins_segment: bool) -> JournalPart {
-        JournalPart { records: vec![n; BYTES], begins_segment }
+        JournalPart { records: vec![n; BYTES], events: 10, begins_segment }
     }
 
     /// Takes the next part. Returns its first byte, and whether it begins a segment.
@@ -328,6 +345,21 @@ mod tests {
         journal.abandon();
         assert!(journal.push(part(21, false)).is_ok(), "nobody reads on");
         assert!(journal.backlog() < 5000);
+    }
+
+    #[test]
+    fn events_wait_until_they_are_analysed() {
+        let journal = Journal::new(LIMIT, None);
+        (0..3).for_each(|n| journal.push(part(n, false)).unwrap());
+        assert_eq!(journal.waiting_events(), 30);
+        assert_eq!(next(&journal), Some((0, false)));
+        journal.finish_events(7);
+        assert_eq!(journal.waiting_events(), 23);
+        journal.finish_part();
+        assert_eq!(journal.waiting_events(), 20);
+        next(&journal);
+        journal.abandon();
+        assert_eq!(journal.waiting_events(), 20);
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
+    let (sink, unprinted) = sink.unzip();
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     };
     let shared = running.shared.clone();
     let kept = running.stop();
+    live::say_unprinted(&shared, unprinted.as_ref(), io);
     live::say_kept(&shared, kept, global, io);
     // A failure to load was reported where the schema is used.
     let _ = warming.join();

@@ -78,6 +78,7 @@ pub(crate) fn run(
         source: source.clone(),
     };
     let sink = if screens { None } else { Some(run.sink(io)?) };
+    let (sink, unprinted) = sink.unzip();
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
@@ -110,6 +111,7 @@ pub(crate) fn run(
     };
     let shared = running.shared.clone();
     let kept = running.stop();
+    live::say_unprinted(&shared, unprinted.as_ref(), io);
     live::say_kept(&shared, kept, global, io);
     result.map(|()| Exit::Yes)
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use xdscope_tui::{OutputQueue, Pushed};
@@ -15,17 +16,42 @@ const MESSAGE_INTERVAL: Duration = Duration::from_secs(10);
 /// Prints lines while stdout accepts them. Otherwise lines are dropped and counted.
 pub(crate) struct EventLines {
     queue: OutputQueue,
+    drops: SharedDrops,
+}
+
+type SharedDrops = Arc<Mutex<DroppedLines>>;
+
+/// Lines that stdout has not accepted.
+#[derive(Default)]
+struct DroppedLines {
     /// Dropped lines that were not reported yet, and why the last ones were.
-    dropped: u64,
+    count: u64,
     reason: Option<io::ErrorKind>,
     reported: Option<Instant>,
+    /// The rest is reported.
+    is_over: bool,
+}
+
+/// The lines that stdout has not accepted when a run ends. The thread that prints them may be late
+/// by then.
+pub(crate) struct UnprintedLines {
+    queue: OutputQueue,
+    drops: SharedDrops,
 }
 
 impl EventLines {
     /// Starts the thread that writes to stdout.
     pub(crate) fn start() -> io::Result<EventLines> {
-        let queue = OutputQueue::start("stdout", io::stdout().as_fd())?;
-        Ok(EventLines { queue, dropped: 0, reason: None, reported: None })
+        Ok(EventLines::over(OutputQueue::start("stdout", io::stdout().as_fd())?))
+    }
+
+    fn over(queue: OutputQueue) -> EventLines {
+        EventLines { queue, drops: SharedDrops::default() }
+    }
+
+    /// Returns the handle that reports lines which are not printed in time.
+    pub(crate) fn unprinted(&self) -> UnprintedLines {
+        UnprintedLines { queue: self.queue.clone(), drops: self.drops.clone() }
     }
 
     /// Checks whether somebody reads the lines.
@@ -49,41 +75,69 @@ impl EventLines {
             no => no,
         };
         match pushed {
-            Pushed::Queued => self.report_after_drops(),
+            Pushed::Queued => lock(&self.drops).report_after_drops(&self.queue),
             Pushed::Full => {
-                self.dropped += 1;
-                self.reason = None;
+                let mut drops = lock(&self.drops);
+                drops.count += 1;
+                drops.reason = None;
             }
             Pushed::Closed => return Err(io::ErrorKind::BrokenPipe.into()),
         }
         Ok(())
     }
+}
 
+impl Drop for EventLines {
+    fn drop(&mut self) {
+        self.queue.drain();
+        lock(&self.drops).report_rest(&self.queue);
+    }
+}
+
+impl UnprintedLines {
+    /// Reports the lines that are not printed by now, unless they were reported.
+    pub(crate) fn report(&self) {
+        lock(&self.drops).report_rest(&self.queue);
+    }
+}
+
+impl DroppedLines {
     /// Counts lines that were lost to an error. Returns false if the reader is gone: the next line
     /// finds the queue closed.
-    fn count_lost(&mut self) -> bool {
-        if self.queue.state() == Pushed::Closed {
+    fn count_lost(&mut self, queue: &OutputQueue) -> bool {
+        if queue.state() == Pushed::Closed {
             return false;
         }
-        if let Some((lost, error)) = self.queue.take_lost() {
-            self.dropped += lost;
+        if let Some((lost, error)) = queue.take_lost() {
+            self.count += lost;
             self.reason = Some(error);
         }
         true
     }
 
     /// Reports dropped lines once stdout accepts lines again, and lines lost to an error at once.
-    fn report_after_drops(&mut self) {
-        if !self.count_lost() {
+    fn report_after_drops(&mut self, queue: &OutputQueue) {
+        if !self.count_lost(queue) {
             return;
         }
-        if self.dropped > 0 && self.reported.is_none_or(|at| at.elapsed() >= MESSAGE_INTERVAL) {
+        if self.count > 0 && self.reported.is_none_or(|at| at.elapsed() >= MESSAGE_INTERVAL) {
+            self.report();
+        }
+    }
+
+    /// Reports dropped lines and those that wait, once.
+    fn report_rest(&mut self, queue: &OutputQueue) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        self.count += queue.waiting();
+        if self.count_lost(queue) && self.count > 0 {
             self.report();
         }
     }
 
     fn report(&mut self) {
-        let events = plural(std::mem::take(&mut self.dropped), "event");
+        let events = plural(std::mem::take(&mut self.count), "event");
         self.reported = Some(Instant::now());
         let reason = match self.reason {
             None => "stdout was blocked".to_owned(),
@@ -93,13 +147,8 @@ impl EventLines {
     }
 }
 
-impl Drop for EventLines {
-    fn drop(&mut self) {
-        self.dropped += self.queue.drain();
-        if self.count_lost() && self.dropped > 0 {
-            self.report();
-        }
-    }
+fn lock(drops: &SharedDrops) -> MutexGuard<'_, DroppedLines> {
+    drops.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -112,12 +161,32 @@ mod tests {
     fn gone_reader_loses_no_events() {
         let (out, reader) = UnixStream::pair().expect("a pair of sockets");
         let queue = OutputQueue::start("test", out.as_fd()).expect("a thread");
-        let mut lines = EventLines { queue, dropped: 0, reason: None, reported: None };
+        let mut lines = EventLines::over(queue);
         drop(reader);
         while lines.put(|| "event".to_owned()).is_ok() {
             std::thread::yield_now();
         }
-        assert!(!lines.count_lost());
-        assert!(!lines.count_lost(), "the answer stays the same once it was asked for");
+        let mut drops = lock(&lines.drops);
+        assert!(!drops.count_lost(&lines.queue));
+        assert!(!drops.count_lost(&lines.queue), "the answer stays the same once it was asked for");
+    }
+
+    /// The run ends while the thread that prints waits for a reader.
+    #[test]
+    fn lines_that_wait_are_reported_once() {
+        let (out, reader) = UnixStream::pair().expect("a pair of sockets");
+        let mut lines = EventLines::over(OutputQueue::start("test", out.as_fd()).expect("a thread"));
+        let line = "x".repeat(1 << 20);
+        for _ in 0..5 {
+            lines.put(|| line.clone()).expect("a reader");
+        }
+        let (unprinted, drops) = (lines.unprinted(), lines.drops.clone());
+        let waits = || unprinted.queue.waiting();
+        assert!(waits() >= 4, "the socket has no room for most of them");
+        unprinted.report();
+        assert!(lock(&drops).is_over && lock(&drops).reported.is_some());
+        lock(&drops).reported = None;
+        drop((lines, reader));
+        assert!(lock(&drops).reported.is_none(), "once");
     }
 }

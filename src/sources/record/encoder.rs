@@ -18,6 +18,8 @@ use xdscope_wire::{Frame, FramePayload, Message, Open, Segment};
 #[derive(Default)]
 pub(super) struct Records {
     pub bytes: Vec<u8>,
+    /// The frames in `bytes` that have a row in the timeline.
+    pub events: u64,
     /// The length of `bytes` up to the last frame.
     framed_len: usize,
 }
@@ -30,7 +32,7 @@ impl Records {
 
     /// Takes all records. The caller may give the memory back with [`Records::reuse`].
     pub(super) fn take(&mut self) -> Vec<u8> {
-        self.framed_len = 0;
+        (self.framed_len, self.events) = (0, 0);
         std::mem::take(&mut self.bytes)
     }
 
@@ -41,8 +43,9 @@ impl Records {
         self.bytes = bytes;
     }
 
-    fn end_frame(&mut self) {
+    fn end_frame(&mut self, frame: &Frame) {
         self.framed_len = self.bytes.len();
+        self.events += u64::from(!matches!(frame.what, FramePayload::Opaque { .. }));
     }
 }
 
@@ -121,7 +124,7 @@ impl Encoder {
             encode::intercepted(&mut record, what);
             put_u64(&mut record, 2, (frame.at.0 / 1000).saturating_sub(self.now));
             put_len_field(&mut self.records.bytes, encode::INTERCEPTED, &record);
-            self.records.end_frame();
+            self.records.end_frame(frame);
             return Ok(());
         }
         self.stream(&mut record, frame.stream);
@@ -161,7 +164,7 @@ impl Encoder {
         };
         self.time(&mut record, frame.at);
         put_len_field(&mut self.records.bytes, number, &record);
-        self.records.end_frame();
+        self.records.end_frame(frame);
         self.frames += 1;
         self.missing.risk(frame);
         Ok(())

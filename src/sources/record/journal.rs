@@ -24,6 +24,8 @@ const MAX_IDLE_BYTES: usize = PART_BYTES / 4;
 pub struct JournalPart {
     /// Encoded records.
     pub records: Vec<u8>,
+    /// How many of the records have a row in the timeline.
+    pub events: u64,
     /// Whether the records begin a segment.
     pub begins_segment: bool,
 }
@@ -63,6 +65,7 @@ impl<S: PartSink> PartWriter<S> {
         if records.bytes.is_empty() {
             return Ok(());
         }
+        let events = records.events;
         let mut bytes = records.take();
         if bytes.len() <= MAX_IDLE_BYTES {
             // The part must not keep the memory of a larger one.
@@ -71,7 +74,7 @@ impl<S: PartSink> PartWriter<S> {
         }
         self.segment_bytes += bytes.len() as u64;
         let begins_segment = std::mem::take(&mut self.begins_segment);
-        let result = self.sink.take(JournalPart { records: bytes, begins_segment });
+        let result = self.sink.take(JournalPart { records: bytes, events, begins_segment });
         result.inspect_err(|_| self.begin_segment())
     }
 

@@ -144,8 +144,14 @@ impl OutputQueue {
         Some((std::mem::take(&mut state.lost), error))
     }
 
-    /// Waits until everything is written, for a limited time. Returns the lines that were not.
-    pub fn drain(&self) -> u64 {
+    /// Returns the number of lines that are not written yet.
+    pub fn waiting(&self) -> u64 {
+        let state = self.0.lock();
+        state.lines_in_flight + lines_in(&state.waiting)
+    }
+
+    /// Waits until everything is written, for a limited time.
+    pub fn drain(&self) {
         let end = Instant::now() + MAX_DRAIN_TIME;
         let mut state = self.0.lock();
         while !state.is_closed && !state.is_idle() {
@@ -158,7 +164,6 @@ impl OutputQueue {
                 break;
             }
         }
-        state.lines_in_flight + lines_in(&state.waiting)
     }
 }
 
@@ -316,7 +321,8 @@ mod tests {
             pushed += 1;
         }
         assert_eq!((pushed, queue.state()), (10, Pushed::Full));
-        assert_eq!(queue.drain(), pushed, "nothing is written");
+        queue.drain();
+        assert_eq!(queue.waiting(), pushed, "nothing is written");
         drop(held);
         let reading = std::thread::spawn(move || {
             BufReader::new(reader).lines().map_while(Result::ok).take_while(|line| line != "end").fold(
