@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::values::{has_digit, starts_word};
+use super::values::{follows_escape, has_digit, starts_word};
 
 /// Tokens of one kind.
 pub(super) struct TokenForm {
@@ -145,11 +145,26 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){}", prefixes.join("|"))).expect("a pattern of ours")
 });
 
+/// Tokens with a short prefix, which many words have: each letter of a token counts, and the token
+/// is a word of its own.
+static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        // https://www.twilio.com/docs/glossary/what-is-a-sid: API keys and accounts.
+        "(?:SK|AC)[0-9a-f]{32}",
+        // https://documentation.mailgun.com: "API Keys".
+        "key-[0-9a-z]{32}",
+        // https://developer.hashicorp.com/vault/docs/concepts/tokens: before version 1.10.
+        r"s\.[0-9A-Za-z]{24}",
+    ];
+    Regex::new(&format!("(?-u){}", forms.join("|"))).expect("a pattern of ours")
+});
+
 /// Whether bytes may contain such a token. Takes little time.
 ///
 /// The byte in front may be the length of a field rather than a letter.
 pub(super) fn may_have_tokens(bytes: &[u8]) -> bool {
     PREFIX.find_iter(bytes).any(|prefix| place(bytes, prefix.range(), false).is_some())
+        || WHOLE.find_iter(bytes).any(|token| is_mixed(token.as_bytes()))
 }
 
 /// Collects all such tokens.
@@ -165,6 +180,25 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
             found.push(token);
         }
     }
+    let whole = WHOLE.find_iter(text).filter(|token| is_mixed(token.as_bytes()));
+    found.extend(whole.map(|token| token.range()).filter(|token| is_apart(text, token)));
+}
+
+/// Whether the letters of a token are of all kinds that its form has.
+fn is_mixed(token: &[u8]) -> bool {
+    let letters = token.get("s.".len()..).unwrap_or_default();
+    let has_capitals = || letters.iter().any(u8::is_ascii_uppercase);
+    has_digit(letters)
+        && letters.iter().any(u8::is_ascii_lowercase)
+        && (!token.starts_with(b"s.") || has_capitals())
+}
+
+/// Whether no part of a name touches a token.
+fn is_apart(text: &[u8], token: &Range<usize>) -> bool {
+    let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let before = text[..token.start].last().is_none_or(|byte| !in_name(byte));
+    let after = text.get(token.end).is_none_or(|byte| *byte == b'.' || !in_name(byte));
+    after && (before || follows_escape(text, token.start))
 }
 
 /// Returns the place of the token with a prefix, which must begin a word if `is_word` is set.
@@ -227,6 +261,63 @@ mod tests {
             for prefix in form.prefixes {
                 assert!(page.contains(&format!("`{prefix}`")), "{prefix}");
             }
+        }
+        for row in ["| Twilio | `SK`, `AC` |", "| Mailgun | `key-` |", "`hvr.`, `s.` |"] {
+            assert!(page.contains(row), "{row}");
+        }
+    }
+
+    /// Returns what is removed from a text.
+    fn removed(text: &str) -> Vec<&str> {
+        let mut found = Vec::new();
+        find(text.as_bytes(), &mut found);
+        assert!(found.is_empty() || may_have_tokens(text.as_bytes()), "{text}");
+        found.into_iter().map(|token| &text[token]).collect()
+    }
+
+    // Scanners of repositories would take a whole token for a secret.
+    #[test]
+    fn finds_whole_tokens_with_short_prefixes() {
+        let hex = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+        for (prefix, letters) in [
+            ("SK", hex),
+            ("AC", hex),
+            ("key-", hex),
+            ("key-", "3ax6xnjp29jd6fds4gc373sgvjxteol0"),
+            ("s.", "Ab3dEf6hIj9kLm2nOp5qRs8t"),
+        ] {
+            let token = format!("{prefix}{letters}");
+            for text in
+                ["HERE", "token=HERE", "Bearer HERE.", "a%3DHERE&b", "\"HERE\"", "/Accounts/HERE/Calls"]
+            {
+                assert_eq!(removed(&text.replace("HERE", &token)), [token.as_str()], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_with_short_prefixes_stay() {
+        let hex = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+        for text in [
+            // Other lengths, and parts of names.
+            &format!("SK{}", &hex[1..]),
+            &format!("AC{hex}0a"),
+            &format!("cache-key-{hex}"),
+            &format!("a.key-{hex}"),
+            &format!("MASK{hex}"),
+            &format!("key-{hex}-v2"),
+            // Other letters.
+            &format!("SK{}", hex.to_uppercase()),
+            &format!("AC{}", "0".repeat(32)),
+            &format!("key-{}", "abcdefgh".repeat(4)),
+            // Methods, types and hosts.
+            "s.processSubscriptionUpdate",
+            "s.0a1b2c3d4e5f60718293a4b5",
+            "services.Ab3dEf6hIj9kLm2nOp5qRs8t",
+            "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+            "SKIP ACCEPT ACK key-value s.mesh",
+        ] {
+            assert_eq!(removed(text), [""; 0], "{text}");
         }
     }
 }
