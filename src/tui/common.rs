@@ -17,8 +17,7 @@ use xdscope_wire::text;
 use super::data::{AppliedFilter, Data, Info};
 use super::input::screen_id::ScreenId;
 use super::lists::{HiddenColumns, Sorts};
-use super::screens::screen::Content;
-use super::widgets::layout::{Layout, layout};
+use super::widgets::layout::{Content, Layout, layout};
 use super::widgets::table::GrownWidths;
 use super::widgets::theme::Theme;
 

@@ -5,6 +5,7 @@ pub(super) mod diff;
 pub(super) mod graph;
 pub(super) mod hold;
 pub(super) mod lint;
+pub(super) mod list_screen;
 pub(super) mod nack;
 pub(super) mod overview;
 pub(super) mod resources;

@@ -8,8 +8,10 @@ use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::lists::TextTable;
+use crate::screens::list_screen::{self, ListScreen};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::layout::Layout;
+use crate::widgets::layout::{Content, Layout};
+use crate::widgets::text::{plain_lines, plain_row};
 use xdscope_engine::store::MessageFact;
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
 
@@ -64,10 +66,19 @@ pub trait Screen {
         false
     }
 
+    /// The screen as a list above a text about the selected row, if the screen is one.
+    fn as_list(&self) -> Option<&dyn ListScreen> {
+        None
+    }
+
+    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
+        None
+    }
+
     /// The titles of the columns of the list, which can be hidden and sorted by. Empty for a tree
     /// or a text.
     fn columns(&self, _common: &Common) -> Vec<String> {
-        Vec::new()
+        self.as_list().map(list_screen::titles).unwrap_or_default()
     }
 
     /// The list can be sorted by its columns.
@@ -76,20 +87,14 @@ pub trait Screen {
     }
 
     /// The list with all its rows, for a copy.
-    fn table(&self, _common: &Common, _data: &dyn Data) -> Option<TextTable> {
-        None
+    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
+        Some(list_screen::table(self.as_list()?, common))
     }
 
     /// Gives the focus to the pane at a position and, if `selects`, selects the row there. Returns
     /// whether that row was selected before; `None` beside rows.
-    fn point(
-        &mut self,
-        _at: Position,
-        _selects: bool,
-        _common: &mut Common,
-        _layout: &Layout,
-    ) -> Option<bool> {
-        None
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        list_screen::point(self.as_list_mut()?, at, selects, common, layout)
     }
 
     /// Unfolds the text, because a search goes through all of it.
@@ -105,16 +110,22 @@ pub trait Screen {
     }
 
     /// The text that the arrows move in, if they do.
-    fn text(&self, _common: &Common) -> Option<ScreenText> {
-        None
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        let screen = self.as_list()?;
+        let (_, area) = screen.areas(common, &common.layout()?);
+        Some(ScreenText { lines: plain_lines(screen.text_lines(common, area)), at: screen.list().scroll() })
     }
 
-    fn has_text_focus(&self, _common: &Common) -> bool {
-        false
+    fn has_text_focus(&self, common: &Common) -> bool {
+        self.as_list().is_some() && common.is_in_second_pane()
     }
 
     /// Scrolls the text to a line.
-    fn show_line(&mut self, _line: usize) {}
+    fn show_line(&mut self, line: usize) {
+        if let Some(screen) = self.as_list_mut() {
+            screen.list_mut().scroll_to(line.saturating_sub(1));
+        }
+    }
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
         None
@@ -143,7 +154,10 @@ pub trait Screen {
     }
 
     /// The selected row as text, uncut.
-    fn copy_row(&self, common: &Common) -> Option<String>;
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        let screen = self.as_list()?;
+        Some(plain_row(&screen.row(common, screen.list().position()?)?))
+    }
 
     /// The name of the selected node or resource.
     fn copy_name(&self, common: &Common) -> Option<String>;
@@ -172,27 +186,6 @@ pub struct ScreenText {
     pub lines: Vec<String>,
     /// The selected line, or the first one shown.
     pub at: usize,
-}
-
-/// The lines that a screen above the pane of messages fills.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Content {
-    pub lines: usize,
-    /// The pane of messages gets no more than what the content leaves.
-    pub is_kept_whole: bool,
-}
-
-impl Content {
-    /// Content above a pane that has some lines in any case.
-    pub fn of(lines: usize) -> Option<Content> {
-        Some(Content { lines, is_kept_whole: false })
-    }
-
-    /// A list of `rows` lines, which gets at least one of `share` parts of the body, above a gap
-    /// and `detail` lines.
-    pub fn stacked(rows: usize, share: usize, detail: usize) -> Option<Content> {
-        Content::of((rows * share).max(rows + 1 + detail))
-    }
 }
 
 /// The result of a command.

@@ -4,10 +4,9 @@ use ratatui::layout::Rect;
 
 use crate::common::{Common, Scope};
 use crate::data::Data;
-use crate::screens::screen::Content;
 use crate::screens::shared::message_rows;
 use crate::widgets::canvas::{Canvas, StyledLine};
-use crate::widgets::layout::{self, Layout};
+use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::table;
 use xdscope_engine::store::LineFact;
 use xdscope_present::report::Role;

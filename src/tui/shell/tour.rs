@@ -398,7 +398,7 @@ fn graph(model: &Model, _data: &dyn Data) -> Option<String> {
 
 fn streams(model: &Model, data: &dyn Data) -> Option<String> {
     let stream = &model.screens.stream;
-    let streams = &stream.client.streams;
+    let streams = &stream.client.list.rows;
     if !stream.lists_streams {
         return one_stream(model, data);
     }

@@ -64,6 +64,27 @@ impl Layout {
     }
 }
 
+/// The lines that a screen above the pane of messages fills.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    pub lines: usize,
+    /// The pane of messages gets no more than what the content leaves.
+    pub is_kept_whole: bool,
+}
+
+impl Content {
+    /// Content above a pane that has some lines in any case.
+    pub fn of(lines: usize) -> Option<Content> {
+        Some(Content { lines, is_kept_whole: false })
+    }
+
+    /// A list of `rows` lines, which gets at least one of `share` parts of the body, above a gap
+    /// and `detail` lines.
+    pub fn stacked(rows: usize, share: usize, detail: usize) -> Option<Content> {
+        Content::of((rows * share).max(rows + 1 + detail))
+    }
+}
+
 /// Splits the first `height` rows off `area`.
 pub(crate) fn split(area: Rect, height: u16) -> (Rect, Rect) {
     let height = height.min(area.height);

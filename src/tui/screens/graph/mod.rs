@@ -12,10 +12,10 @@ use ratatui::layout::{Position, Rect};
 use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
-use crate::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
+use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::List;
 use crate::widgets::text::plain_row;
 use xdscope_engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
@@ -26,11 +26,11 @@ use state::Refresh;
 
 impl GraphScreen {
     fn select_parent(&mut self) {
-        let Some(at) = self.position() else { return };
-        let depth = self.rows.get(at).map_or(0, |row| row.follows.len());
-        let above = self.rows.iter().take(at).rposition(|row| row.follows.len() < depth);
+        let Some(at) = self.tree.position() else { return };
+        let depth = self.tree.rows.get(at).map_or(0, |row| row.follows.len());
+        let above = self.tree.rows.iter().take(at).rposition(|row| row.follows.len() < depth);
         if let Some(above) = above {
-            self.select(above);
+            self.tree.select(above);
         }
     }
 
@@ -42,7 +42,7 @@ impl GraphScreen {
             (None, None) => return common.say("choose a resource first"),
         }
         self.lay_out();
-        self.selected = None;
+        self.tree.selected = None;
     }
 
     /// Opens the selected resource. Rows that are not resources fold.
@@ -84,7 +84,7 @@ impl GraphScreen {
     fn toggle_problems_only(&mut self, common: &mut Common) {
         self.view.problems = !self.view.problems;
         self.lay_out();
-        common.say(match (self.view.problems, self.rows.is_empty()) {
+        common.say(match (self.view.problems, self.tree.rows.is_empty()) {
             (true, true) => "every resource is ready; p shows all again",
             (true, false) => "only branches that are not ready; p shows all again",
             (false, _) => "all branches",
@@ -95,7 +95,7 @@ impl GraphScreen {
 impl Screen for GraphScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            self.select(self.position().unwrap_or(0).saturating_add_signed(by));
+            self.tree.step(by);
             return Outcome::Done;
         }
         match command {
@@ -149,17 +149,15 @@ impl Screen for GraphScreen {
         let refresh = Refresh { is_live: common.info.bar.is_none(), is_paused: common.paused.is_some() };
         self.refresh(store, &streams, refresh);
         self.select_wanted();
-        if self.position().is_none() {
-            let at = self.rows.iter().position(|row| self.has_problem(row)).unwrap_or(0);
-            self.select(at);
+        if self.tree.position().is_none() {
+            let at = self.tree.rows.iter().position(|row| self.has_problem(row)).unwrap_or(0);
+            self.tree.select(at);
         }
         self.read_nack(store, schema);
         self.load_body(data.contents());
-        let height = usize::from(areas(common, layout).0.height).saturating_sub(1);
-        self.at = self.position().unwrap_or(0);
-        self.top = scroll(self.top, self.at, height, self.rows.len());
-        let shown = self.rows.iter().skip(self.top).take(height);
-        let ids = shown.filter_map(|row| match row.what {
+        let (area, _) = areas(common, layout);
+        self.tree.settle(area);
+        let ids = self.tree.window(area).filter_map(|row| match row.what {
             TreeRowKind::Node { id, .. } => Some(id),
             _ => None,
         });
@@ -180,11 +178,7 @@ impl Screen for GraphScreen {
     }
 
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
-        let tree = areas(common, layout).0;
-        let row = self.top + usize::from(at.y.checked_sub(tree.y + 1).filter(|_| tree.contains(at))?);
-        let before = self.position();
-        (selects && row < self.rows.len()).then(|| self.select(row))?;
-        Some(before == Some(row))
+        self.tree.point(at, areas(common, layout).0, selects)
     }
 
     fn search(&mut self, _common: &mut Common, data: &dyn Data) -> bool {
@@ -212,11 +206,11 @@ impl Screen for GraphScreen {
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         let (_, detail) = areas(common, largest);
         let lines = view::detail_lines(self, common, usize::from(detail.width)).len();
-        Content::of(1 + self.rows.len().max(lines))
+        Content::of(1 + self.tree.rows.len().max(lines))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
-        Some(plain_row(&view::graph_row(self, common, self.row()?)))
+        Some(plain_row(&view::graph_row(self, common, self.tree.row()?)))
     }
 
     fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::data::{BodyFormat, Contents};
+use crate::widgets::list::{List, ListRow, SelectionList};
 use xdscope_engine::graph::{
     self, Graph, GraphBuilder, GraphNode, NodeId, References, TreeRow, TreeRowKind, TreeView,
 };
@@ -46,14 +47,9 @@ pub struct GraphScreen {
     read: usize,
     pub view: TreeView,
     pub(super) filter: Option<String>,
-    pub rows: Vec<TreeRow>,
-    /// The key of the selected row.
-    pub(super) selected: Option<u64>,
+    pub tree: SelectionList<TreeRow>,
     /// The resource to select once the graph is built.
     pub(super) wanted: Option<(Kind, Arc<str>)>,
-    /// The last index of the selected row.
-    pub(super) at: usize,
-    pub top: usize,
     /// Endpoint counts of the nodes on the screen.
     pub endpoints: HashMap<NodeId, String>,
     /// The first lines of the selected node's content, below the lines about the node.
@@ -62,6 +58,14 @@ pub struct GraphScreen {
     pub(super) nack: Option<(Seq, Nack)>,
     /// The newest version of each type that was pushed.
     pub offered: HashMap<Kind, String>,
+}
+
+impl ListRow for TreeRow {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.key
+    }
 }
 
 impl GraphScreen {
@@ -79,8 +83,8 @@ impl GraphScreen {
         let wanted = self.graph.find(kind, &name);
         let is_wanted =
             |row: &TreeRow| matches!(row.what, TreeRowKind::Node { id, .. } if Some(id) == wanted);
-        if let Some(at) = self.rows.iter().position(is_wanted) {
-            self.select(at);
+        if let Some(at) = self.tree.rows.iter().position(is_wanted) {
+            self.tree.select(at);
         }
     }
 
@@ -117,34 +121,16 @@ impl GraphScreen {
         self.read * 100 / self.graph.unread.len().max(1)
     }
 
-    pub fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
-        let is = |row: &TreeRow| row.key == selected;
-        if self.rows.get(self.at).is_some_and(is) {
-            return Some(self.at);
-        }
-        self.rows.iter().position(is)
-    }
-
-    pub fn row(&self) -> Option<&TreeRow> {
-        self.rows.get(self.position()?)
-    }
-
     pub fn node(&self) -> Option<(NodeId, &GraphNode)> {
-        match self.row()?.what {
+        match self.tree.row()?.what {
             TreeRowKind::Node { id, .. } => Some((id, self.graph.get(id)?)),
             _ => None,
         }
     }
 
-    pub(super) fn select(&mut self, at: usize) {
-        self.at = at.min(self.rows.len().saturating_sub(1));
-        self.selected = self.rows.get(self.at).map(|row| row.key);
-    }
-
     /// Folds or unfolds the selected row. Returns false if nothing changed.
     pub(super) fn fold(&mut self, open: Option<bool>) -> bool {
-        let Some(row) = self.row() else { return false };
+        let Some(row) = self.tree.row() else { return false };
         let is = match row.what {
             TreeRowKind::Node { open: Some(is), .. } => is,
             TreeRowKind::More { count, .. } => count == 0,
@@ -179,7 +165,7 @@ impl GraphScreen {
     /// Makes the rows for view and filter. A filter lists all resources that match, folded or not.
     pub(super) fn lay_out(&mut self) {
         let Some(text) = self.filter.as_ref().map(|text| text.to_lowercase()) else {
-            self.rows = self.graph.rows(&self.view);
+            self.tree.rows = self.graph.rows(&self.view);
             return;
         };
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -189,7 +175,7 @@ impl GraphScreen {
             follows: Vec::new(),
             what: TreeRowKind::Node { id, open: None },
         };
-        self.rows = matching.map(|(id, _)| row(id)).take(MAX_MATCHES).collect();
+        self.tree.rows = matching.map(|(id, _)| row(id)).take(MAX_MATCHES).collect();
     }
 
     /// Builds more, looks up more references, or drops more of the previous graph.

@@ -85,10 +85,10 @@ fn shows_references_and_referrers() {
     let source = ScriptedStore::gateway();
     let mut model = typed(&source.data(), "8g");
     assert_eq!(node(&model), (Kind::Lds, "web".into()));
-    let whole = model.screens.graph.rows.len();
+    let whole = model.screens.graph.tree.rows.len();
     type_keys(&mut model, &source.data(), "h");
     assert!(
-        model.screens.graph.rows.len() < whole && !drawn_text(&model).contains("CDS cart"),
+        model.screens.graph.tree.rows.len() < whole && !drawn_text(&model).contains("CDS cart"),
         "{}",
         drawn_text(&model)
     );

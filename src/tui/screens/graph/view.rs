@@ -7,6 +7,7 @@ use crate::common::Common;
 use crate::data::BodyFormat;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::List;
 use crate::widgets::syntax;
 use crate::widgets::theme::Glyphs;
 use xdscope_engine::graph::{GraphNode, NodeId, NodeState, PendingStates, TreeRow, TreeRowKind};
@@ -76,8 +77,8 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
         },
         n => line.push(span(format!("   {} not ready", text::count(n)), Role::Warn)),
     }
-    if screen.top > 0 {
-        line.push(span(format!("   {} above", plural(screen.top as u64, "row")), Role::Muted));
+    if screen.tree.top > 0 {
+        line.push(span(format!("   {} above", plural(screen.tree.top as u64, "row")), Role::Muted));
     }
     if screen.view.problems {
         line.push(span("   not ready only (p)", Role::Warn));
@@ -98,7 +99,7 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     let (tree, detail) = areas(common, layout);
-    if screen.rows.is_empty() {
+    if screen.tree.rows.is_empty() {
         let text = match (&common.filter, screen.view.problems) {
             _ if screen.first_progress().is_some() => "",
             (Some(_), _) => "   nothing matches; Esc clears the filter",
@@ -113,9 +114,9 @@ pub(super) fn draw(
     }
     let (head, rows) = layout::split(tree, 1);
     canvas.line(head, &chain(screen, common));
-    let selected = screen.position();
+    let selected = screen.tree.position();
     let mut cursor = None;
-    for ((at, row), area) in screen.rows.iter().enumerate().skip(screen.top).zip(rows.rows()) {
+    for ((at, row), area) in screen.tree.rows.iter().enumerate().skip(screen.tree.top).zip(rows.rows()) {
         canvas.line(area, &line(screen, common, row, usize::from(area.width)));
         if selected == Some(at) {
             canvas.cursor(area, true);

@@ -19,7 +19,7 @@ impl HoldScreen {
     /// Compares held messages with what their clients have, as far as that has changed.
     pub(super) fn load(&mut self, common: &Common, data: &dyn Data) {
         let Some((store, schema)) = data.source() else { return };
-        let rows = &self.rows;
+        let rows = &self.queue.rows;
         self.loaded.retain(|id, _| rows.iter().any(|row| row.fact.id == *id));
         for row in rows {
             let fact = &row.fact;

@@ -8,18 +8,17 @@ mod view;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
-use crate::common::{Common, Pane};
+use crate::common::Common;
 use crate::data::Data;
 use crate::input::command::Command;
-use crate::lists::TextTable;
-use crate::screens::screen::{CommandLine, Outcome, Screen, ScreenText, movement};
-use crate::widgets::canvas::Canvas;
+use crate::screens::list_screen::ListScreen;
+use crate::screens::screen::{CommandLine, Outcome, Screen, movement};
+use crate::widgets::canvas::{Canvas, StyledLine, span};
 use crate::widgets::layout::Layout;
-use crate::widgets::list::scroll;
-use crate::widgets::table::titles_of;
-use crate::widgets::text::{plain_row, texts};
+use crate::widgets::list::{List, ListRow, SelectionList};
+use crate::widgets::table::Column;
 use xdscope_engine::hold::HeldRow;
 use xdscope_engine::hold::edit::Edited;
 use xdscope_engine::hold::{HeldDiff, HeldFact, HeldId};
@@ -57,14 +56,13 @@ enum HoldDetail {
 #[derive(Clone, Debug, Default)]
 pub struct HoldScreen {
     /// The held messages, the oldest first.
-    rows: Vec<HeldRow>,
-    selected: Option<HeldId>,
-    top: usize,
+    queue: SelectionList<HeldRow>,
     loaded: HashMap<HeldId, HeldDetails>,
+    /// The content of the second pane, chosen for a message.
     detail: HoldDetail,
-    /// Lines of the second pane, and those that are scrolled off.
+    detail_of: Option<HeldId>,
+    /// Lines of the second pane.
     lines: Vec<(Role, String)>,
-    scroll: usize,
     /// The message and form that `lines` show.
     shown: Option<(HeldId, HoldDetail)>,
     /// The edited message that the user is asked about.
@@ -75,23 +73,18 @@ pub struct HoldScreen {
     diverged: Vec<String>,
 }
 
-impl HoldScreen {
-    fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
-        self.rows.iter().position(|row| row.fact.id == selected)
-    }
+impl ListRow for HeldRow {
+    type Key = HeldId;
 
+    fn key(&self) -> HeldId {
+        self.fact.id
+    }
+}
+
+impl HoldScreen {
     /// The selected message.
     pub fn selected(&self) -> Option<&HeldRow> {
-        self.rows.get(self.position()?)
-    }
-
-    fn select(&mut self, at: usize) {
-        let to = self.rows.get(at.min(self.rows.len().saturating_sub(1))).map(|row| row.fact.id);
-        if to != self.selected {
-            (self.scroll, self.detail) = (0, HoldDetail::Diff);
-        }
-        self.selected = to;
+        self.queue.row()
     }
 
     fn diff(&self, id: HeldId) -> Option<&HeldDiff> {
@@ -105,14 +98,38 @@ impl HoldScreen {
     }
 }
 
+impl ListScreen for HoldScreen {
+    fn list(&self) -> &dyn List {
+        &self.queue
+    }
+
+    fn list_mut(&mut self) -> &mut dyn List {
+        &mut self.queue
+    }
+
+    fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
+        let parts = view::parts(self, common, layout);
+        (parts.list, parts.detail)
+    }
+
+    fn list_columns(&self, _is_narrow: bool) -> Vec<Column> {
+        view::columns().to_vec()
+    }
+
+    fn row(&self, common: &Common, at: usize) -> Option<StyledLine> {
+        Some(view::held_row(self, common, self.queue.rows.get(at)?))
+    }
+
+    fn text_lines(&self, _common: &Common, _area: Rect) -> Vec<StyledLine> {
+        let line = |(role, text): &(Role, String)| vec![span(format!("  {text}"), *role)];
+        self.lines.iter().map(line).collect()
+    }
+}
+
 impl Screen for HoldScreen {
     fn update(&mut self, command: Command, common: &mut Common, _data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            if common.is_in_second_pane() || self.draft.is_some() {
-                self.scroll = self.scroll.saturating_add_signed(by);
-            } else {
-                self.select(self.position().unwrap_or(0).saturating_add_signed(by));
-            }
+            self.queue.step_or_scroll(by, common.is_in_second_pane() || self.draft.is_some());
             return Outcome::Done;
         }
         match command {
@@ -123,24 +140,22 @@ impl Screen for HoldScreen {
             Command::Open | Command::Diff => self.detail = HoldDetail::Diff,
             _ => return Outcome::NotHandled,
         }
-        self.scroll = 0;
+        self.queue.scroll = 0;
         Outcome::Done
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
-        let before = self.position();
-        self.rows = common.info.hold.as_ref().map(|hold| hold.held.clone()).unwrap_or_default();
-        if self.position().is_none() {
-            self.select(before.unwrap_or(0));
+        self.queue.rows = common.info.hold.as_ref().map(|hold| hold.held.clone()).unwrap_or_default();
+        self.queue.select_neighbour();
+        if self.detail_of != self.queue.selected {
+            (self.detail_of, self.detail) = (self.queue.selected, HoldDetail::Diff);
         }
         self.open_streams = data.streams().iter().filter(|stream| stream.closed.is_none()).count() as u64;
         self.load(common, data);
         let parts = view::parts(self, common, layout);
-        let height = usize::from(parts.list.height).saturating_sub(1);
-        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.rows.len());
+        self.queue.settle(parts.list);
         self.load_lines(common, data);
-        let room = usize::from(parts.detail.height).saturating_sub(1);
-        self.scroll = self.scroll.min(self.lines.len().saturating_sub(room));
+        self.queue.settle_text(self.lines.len(), parts.detail);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -148,7 +163,7 @@ impl Screen for HoldScreen {
     }
 
     fn summary(&self, _common: &Common, _layout: &Layout) -> String {
-        match (self.rows.len(), self.delayed_streams()) {
+        match (self.queue.rows.len(), self.delayed_streams()) {
             (0, _) => "nothing held".to_owned(),
             (held, 0) => format!("{held} held"),
             (held, delayed) => format!("{held} held, {} delayed", plural(delayed, "stream")),
@@ -187,61 +202,26 @@ impl Screen for HoldScreen {
 
     fn has_target(&self, command: Command, _common: &Common) -> bool {
         match command {
-            Command::Open | Command::Diff => !self.rows.is_empty(),
+            Command::Open | Command::Diff => !self.queue.rows.is_empty(),
             Command::Filter => false,
             _ => true,
         }
     }
 
-    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
-        let parts = view::parts(self, common, layout);
-        if parts.detail.contains(at) {
-            common.pane = Pane::Second;
-        }
-        if !parts.list.contains(at) {
-            return None;
-        }
-        common.pane = Pane::Main;
-        let row = self.top + usize::from(at.y.checked_sub(parts.list.y + 1)?);
-        let before = self.position();
-        (selects && row < self.rows.len()).then(|| self.select(row))?;
-        Some(before == Some(row))
+    fn as_list(&self) -> Option<&dyn ListScreen> {
+        Some(self)
     }
 
-    fn columns(&self, _common: &Common) -> Vec<String> {
-        let mut titles = titles_of(&view::columns());
-        titles.retain(|title| !title.is_empty());
-        titles
+    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
+        Some(self)
     }
 
     fn is_sortable_by_column(&self) -> bool {
         false
     }
 
-    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
-        let rows = self.rows.iter().map(|row| texts(&view::held_row(self, common, row))).collect();
-        Some(TextTable { titles: self.columns(common), rows })
-    }
-
-    fn has_text_focus(&self, common: &Common) -> bool {
-        common.is_in_second_pane()
-    }
-
-    fn text(&self, _common: &Common) -> Option<ScreenText> {
-        let lines = self.lines.iter().map(|(_, text)| text.clone()).collect();
-        Some(ScreenText { lines, at: self.scroll })
-    }
-
-    fn show_line(&mut self, line: usize) {
-        self.scroll = line.saturating_sub(1);
-    }
-
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
         Some(self.selected()?.fact.type_url.clone())
-    }
-
-    fn copy_row(&self, common: &Common) -> Option<String> {
-        Some(plain_row(&view::held_row(self, common, self.selected()?)))
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {

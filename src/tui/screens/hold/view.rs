@@ -3,9 +3,9 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{HeldDetails, HoldScreen};
-use crate::common::{Common, Pane};
+use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::shared::list_table::ListTable;
+use crate::screens::list_screen::{ListScreen, draw_list};
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -97,7 +97,7 @@ fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize, mark: &str) 
                 .map(|text| vec![span(format!(" {text}"), Role::Muted)]),
         );
     }
-    let most = if screen.rows.is_empty() { MAX_DIVERGED_LINES } else { 1 };
+    let most = if screen.queue.rows.is_empty() { MAX_DIVERGED_LINES } else { 1 };
     for text in &screen.diverged {
         let text = cut(&display_safe(text), width * most, Keep::Head, mark).into_owned();
         let shown = wrap(&text, width).into_iter().take(most);
@@ -132,10 +132,10 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Ho
     }
     let (width, mark) = (usize::from(body.width).saturating_sub(2), common.theme.glyphs().cut);
     let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width, mark).len());
-    let most = if screen.rows.is_empty() { body.height.saturating_sub(2) } else { body.height / 3 };
+    let most = if screen.queue.rows.is_empty() { body.height.saturating_sub(2) } else { body.height / 3 };
     let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(most));
     let choices = 1 + hold_lines(screen, width).len();
-    let rows = u16::try_from(screen.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let rows = u16::try_from(screen.queue.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
     let least = rows.min(MIN_LIST);
     let choices = u16::try_from(choices).unwrap_or(6).min(rest.height.saturating_sub(least + MIN_DETAIL));
     let room = rest.height - choices;
@@ -179,7 +179,7 @@ pub(super) fn draw(
     let parts = parts(screen, common, layout);
     let width = usize::from(parts.head.width).saturating_sub(2);
     canvas.lines(parts.head, &head_lines(screen, hold, width, common.theme.glyphs().cut), 0);
-    if screen.rows.is_empty() && screen.draft.is_none() {
+    if screen.queue.rows.is_empty() && screen.draft.is_none() {
         let text = match &hold.armed {
             Some(_) => "nothing is held: no message has matched, or all were decided about",
             None => "nothing is held",
@@ -188,21 +188,7 @@ pub(super) fn draw(
         canvas.text(rest, &format!("   {text}"), Role::Muted);
         return None;
     }
-    let mut cursor = None;
-    if !parts.list.is_empty() {
-        let height = usize::from(parts.list.height).saturating_sub(1);
-        let shown = screen.rows.iter().skip(screen.top).take(height);
-        let rows: Vec<StyledLine> = shown.map(|row| held_row(screen, common, row)).collect();
-        let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let table = ListTable {
-            screen: ScreenId::Hold,
-            columns: &columns(),
-            rows: &rows,
-            selected,
-            has_focus: common.pane == Pane::Main,
-        };
-        cursor = table.draw(common, canvas, parts.list);
-    }
+    let cursor = draw_list(screen, ScreenId::Hold, common, canvas, layout);
     detail(screen, common, canvas, parts.detail);
     if !parts.choices.is_empty() {
         let (title, rest) = layout::split(parts.choices, 1);
@@ -229,10 +215,8 @@ fn detail(screen: &HoldScreen, common: &Common, canvas: &mut Canvas, area: Rect)
         (None, None) => String::new(),
     };
     let (head, rest) = layout::split(area, 1);
-    let hidden = screen.lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let hidden = screen.lines.len().saturating_sub(screen.queue.scroll + usize::from(rest.height));
     let remark = if hidden > 0 { common.lines_below(hidden) } else { String::new() };
     canvas.heading(head, &display_safe(&title), &remark, common.is_in_second_pane());
-    let line = |(role, text): &(Role, String)| vec![span(format!("  {text}"), *role)];
-    let lines: Vec<StyledLine> = screen.lines.iter().map(line).collect();
-    canvas.lines(rest, &lines, screen.scroll);
+    canvas.lines(rest, &screen.text_lines(common, area), screen.queue.scroll);
 }

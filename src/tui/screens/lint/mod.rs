@@ -10,17 +10,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::common::{Common, Pane, Scope};
+use crate::common::{Common, Scope};
 use crate::data::{AppliedFilter, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
-use crate::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, ScreenText, movement};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
-use crate::widgets::table::titles_of;
-use crate::widgets::text::{plain_lines, plain_row, texts};
+use crate::screens::list_screen::ListScreen;
+use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::{List, SelectionList};
+use crate::widgets::table::Column;
+use crate::widgets::text::{plain_row, texts};
 use xdscope_engine::lint::{Finding, Severity};
 use xdscope_engine::problems::{findings_about, merged};
 use xdscope_engine::store::ClientMarks;
@@ -39,17 +40,12 @@ pub struct LintScreen {
     counts: [usize; 3],
     /// Findings in the rows, if several with one cause are folded.
     findings: usize,
-    /// Indices of the findings shown, in display order.
-    rows: Vec<usize>,
+    /// Indices of the findings shown, in display order. Findings are never taken back.
+    pub list: SelectionList<usize>,
     /// The findings that are folded into one with the same cause, by its index.
     folded: HashMap<usize, Vec<usize>>,
     /// Findings with one cause are shown one by one.
     is_unfolded: bool,
-    /// Index of the selected finding. Findings are never taken back.
-    selected: Option<usize>,
-    top: usize,
-    /// Lines scrolled in the detail pane.
-    scroll: usize,
     hidden_rules: HashSet<&'static str>,
     /// The detail pane shows the manual of the rule.
     shows_manual: bool,
@@ -64,23 +60,6 @@ pub struct LintScreen {
 }
 
 impl LintScreen {
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
-        self.rows.iter().position(|at| *at == selected)
-    }
-
-    fn select(&mut self, at: usize) {
-        let to = self.rows.get(at.min(self.rows.len().saturating_sub(1))).copied();
-        if to != self.selected {
-            self.scroll = 0;
-        }
-        self.selected = to;
-    }
-
     /// Updates the count of the tab.
     pub fn count(&mut self, common: &Common, data: &dyn Data) {
         let findings = data.findings();
@@ -102,16 +81,15 @@ impl LintScreen {
 
     /// There is no finding in scope, and there are findings in a wider one.
     fn can_widen(&self, common: &Common) -> bool {
-        self.rows.is_empty() && self.total > 0 && common.filter_on(ScreenId::Lint).is_none()
+        self.list.rows.is_empty() && self.total > 0 && common.filter_on(ScreenId::Lint).is_none()
     }
 
     fn hide_rule(&mut self, common: &mut Common, data: &dyn Data) {
         match self.finding.as_ref().map(|finding| finding.rule.id) {
             Some(rule) => {
-                let next = self.position().unwrap_or(0);
                 self.hidden_rules.insert(rule);
-                self.rows.retain(|at| data.findings().get(*at).is_some_and(|f| f.rule.id != rule));
-                self.select(next);
+                self.list.rows.retain(|at| data.findings().get(*at).is_some_and(|f| f.rule.id != rule));
+                self.list.select_neighbour();
                 common.say(format!("{rule} is hidden; U shows all rules again"));
             }
             None => common.say("nothing is selected"),
@@ -153,7 +131,7 @@ impl LintScreen {
     }
 
     /// Lists the findings in scope, in the order that the user chose.
-    fn list(&mut self, common: &Common, data: &dyn Data) {
+    fn list_findings(&mut self, common: &Common, data: &dyn Data) {
         let findings = data.findings();
         let filter = common.filter_on(ScreenId::Lint);
         let is_shown = |finding: &&Finding| {
@@ -188,21 +166,43 @@ impl LintScreen {
                 });
             }
         }
-        self.rows = rows.into_iter().map(|(at, _)| at).collect();
-        if self.position().is_none() {
-            self.select(0);
+        self.list.rows = rows.into_iter().map(|(at, _)| at).collect();
+        if self.list.position().is_none() {
+            self.list.select(0);
         }
+    }
+}
+
+impl ListScreen for LintScreen {
+    fn list(&self) -> &dyn List {
+        &self.list
+    }
+
+    fn list_mut(&mut self) -> &mut dyn List {
+        &mut self.list
+    }
+
+    fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
+        parts(self, common, layout)
+    }
+
+    fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
+        view::columns(is_narrow).to_vec()
+    }
+
+    fn row(&self, common: &Common, at: usize) -> Option<StyledLine> {
+        Some(view::finding_row(common, self.window.get(at.checked_sub(self.list.top)?)?))
+    }
+
+    fn text_lines(&self, common: &Common, area: Rect) -> Vec<StyledLine> {
+        view::pane_lines(self, common, area).0
     }
 }
 
 impl Screen for LintScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            if common.is_in_second_pane() {
-                self.scroll = self.scroll.saturating_add_signed(by);
-            } else {
-                self.select(self.position().unwrap_or(0).saturating_add_signed(by));
-            }
+            self.list.step_or_scroll(by, common.is_in_second_pane());
             return Outcome::Done;
         }
         match command {
@@ -211,7 +211,7 @@ impl Screen for LintScreen {
             Command::Timeline if self.finding.is_some() => return self.open(common),
             Command::ExplainRule => {
                 self.shows_manual = !self.shows_manual;
-                self.scroll = 0;
+                self.list.scroll = 0;
             }
             Command::Unfold if self.folded.is_empty() && !self.is_unfolded => {
                 common.say("no finding is folded: each has a cause of its own");
@@ -229,28 +229,24 @@ impl Screen for LintScreen {
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
-        self.list(common, data);
-        self.checked = match self.rows.is_empty() {
+        self.list_findings(common, data);
+        self.checked = match self.list.rows.is_empty() {
             true => CheckedScope::of(common, data),
             false => CheckedScope::default(),
         };
         let findings = data.findings();
         let (list, detail) = parts(self, common, layout);
-        let height = usize::from(list.height).saturating_sub(1);
-        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.rows.len());
-        let window = self.rows.iter().skip(self.top).take(height);
-        self.window = window.filter_map(|at| self.of_group(data, *at)).collect();
-        self.finding = self.selected.and_then(|at| self.of_group(data, at));
-        self.also = self.selected.map(|at| self.other_rules(at, findings)).unwrap_or_default();
+        self.list.settle(list);
+        self.window = self.list.window(list).filter_map(|at| self.of_group(data, *at)).collect();
+        self.finding = self.list.selected.and_then(|at| self.of_group(data, at));
+        self.also = self.list.selected.map(|at| self.other_rules(at, findings)).unwrap_or_default();
         let evidence = self.finding.iter().flat_map(|finding| finding.messages.iter());
         let evidence = evidence.map(|n| {
             let line = data.row_of(*n).and_then(|row| data.line(row));
             (n.0, line.map(|line| report::kind(&line, "").0.trim().to_owned()).unwrap_or_default())
         });
         self.evidence = evidence.collect();
-        let room = usize::from(detail.height).saturating_sub(1);
-        let (lines, _) = view::pane_lines(self, common, detail);
-        self.scroll = self.scroll.min(lines.len().saturating_sub(room));
+        self.list.settle_text(self.text_lines(common, detail).len(), detail);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -277,43 +273,18 @@ impl Screen for LintScreen {
         true
     }
 
-    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
-        let (list, detail) = parts(self, common, layout);
-        if detail.contains(at) {
-            common.pane = Pane::Second;
-        }
-        if !list.contains(at) {
-            return None;
-        }
-        common.pane = Pane::Main;
-        let row = self.top + usize::from(at.y.checked_sub(list.y + 1)?);
-        let before = self.position();
-        (selects && row < self.rows.len()).then(|| self.select(row))?;
-        Some(before == Some(row))
+    fn as_list(&self) -> Option<&dyn ListScreen> {
+        Some(self)
     }
 
-    fn columns(&self, _common: &Common) -> Vec<String> {
-        titles_of(&view::columns(false))
+    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
+        Some(self)
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
-        let rows = self.rows.iter().take(MAX_COPIED_ROWS).filter_map(|at| self.of_group(data, *at));
+        let rows = self.list.rows.iter().take(MAX_COPIED_ROWS).filter_map(|at| self.of_group(data, *at));
         let rows = rows.map(|finding| texts(&view::finding_row(common, &finding))).collect();
         Some(TextTable { titles: self.columns(common), rows })
-    }
-
-    fn has_text_focus(&self, common: &Common) -> bool {
-        common.is_in_second_pane()
-    }
-
-    fn text(&self, common: &Common) -> Option<ScreenText> {
-        let width = common.layout().map_or(0, |layout| usize::from(layout.body.width));
-        let lines = plain_lines(view::finding_lines(self, common, width));
-        Some(ScreenText { lines, at: self.scroll })
-    }
-
-    fn show_line(&mut self, line: usize) {
-        self.scroll = line.saturating_sub(1);
     }
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
@@ -322,11 +293,11 @@ impl Screen for LintScreen {
     }
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
-        if self.rows.is_empty() {
+        if self.list.rows.is_empty() {
             return Content::of(checked::lines());
         }
         let (finding, manual) = view::pane_lines(self, common, parts(self, common, largest).1);
-        Content::stacked(self.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
+        Content::stacked(self.list.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
@@ -389,7 +360,7 @@ fn parts(screen: &LintScreen, common: &Common, layout: &Layout) -> (Rect, Rect) 
     if common.is_full_screen {
         return layout::split(layout.body, 0);
     }
-    let rows = u16::try_from(screen.rows.len() + 1).unwrap_or(u16::MAX);
+    let rows = u16::try_from(screen.list.rows.len() + 1).unwrap_or(u16::MAX);
     let (body, first) = (layout.body, rows.min(layout.body.height / 2).max(2));
     let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
     (list, layout::split(rest, u16::from(!layout.low)).1)

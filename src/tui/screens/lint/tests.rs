@@ -47,7 +47,7 @@ fn enter_shows_findings_of_other_scopes() {
     let shown = drawn_text(&model);
     assert!(shown.contains(" in others: Enter shows all"), "{shown}");
     type_keys(&mut model, &source.data(), "<enter>");
-    assert!(model.screens.lint.len() > 0 && model.common.scope == Default::default());
+    assert!(model.screens.lint.list.rows.len() > 0 && model.common.scope == Default::default());
 }
 
 #[test]
@@ -67,7 +67,8 @@ fn finding_leads_to_its_evidence_and_back() {
 fn explains_hides_and_shows_rules() {
     let source = ScriptedStore::gateway();
     let mut model = typed(&source.data(), "9");
-    let (all, rule) = (model.screens.lint.len(), model.screens.lint.finding.clone().expect("a finding").rule);
+    let (all, rule) =
+        (model.screens.lint.list.rows.len(), model.screens.lint.finding.clone().expect("a finding").rule);
     assert!(all > 1 && all == model.screens.lint.total);
     type_keys(&mut model, &source.data(), "x");
     assert!(
@@ -77,20 +78,20 @@ fn explains_hides_and_shows_rules() {
     );
     type_keys(&mut model, &source.data(), "xH");
     assert!(
-        model.screens.lint.len() <= all
+        model.screens.lint.list.rows.len() <= all
             && model.screens.lint.finding.as_ref().is_none_or(|finding| finding.rule != rule)
     );
     assert!(drawn_text(&model).contains("1 rule hidden, U shows"), "{}", drawn_text(&model));
     let mut one_hidden = typed(&source.data(), "9HU");
-    assert_eq!(one_hidden.screens.lint.len(), all);
+    assert_eq!(one_hidden.screens.lint.list.rows.len(), all);
     type_keys(&mut one_hidden, &source.data(), "U");
     assert!(drawn_text(&one_hidden).contains("no rule is hidden"));
-    while model.screens.lint.len() > 0 {
+    while model.screens.lint.list.rows.len() > 0 {
         type_keys(&mut model, &source.data(), "H");
     }
     assert!(drawn_text(&model).contains("U shows all again"));
     type_keys(&mut model, &source.data(), "U");
-    assert_eq!(model.screens.lint.len(), all);
+    assert_eq!(model.screens.lint.list.rows.len(), all);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use super::{LintScreen, checked, parts};
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
-use crate::screens::shared::list_table::ListTable;
+use crate::screens::list_screen::draw_list;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -30,9 +30,12 @@ pub(super) fn columns(narrow: bool) -> [Column; 5] {
 /// The cells of a finding, in the order of the columns.
 pub(super) fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     let times = common.theme.glyphs().times;
+    let severity = report::severity_role(finding.severity);
+    // Without its column, the severity is the colour of the rule.
+    let is_narrow = common.layout().is_some_and(|layout| layout.narrow);
     vec![
-        span(finding.severity.word(), report::severity_role(finding.severity)),
-        plain(finding.rule.id),
+        span(finding.severity.word(), severity),
+        span(finding.rule.id, if is_narrow { severity } else { Role::Plain }),
         plain(report::place(finding, &common.marks)),
         plain(time_of_day_secs(finding.first, common.clock, &common.zone)),
         plain(report::finding(finding, times)),
@@ -67,46 +70,24 @@ pub(super) fn draw(
     canvas: &mut Canvas,
     layout: &Layout,
 ) -> Option<Position> {
-    if screen.len() == 0 {
+    if screen.list.rows.is_empty() {
         checked::draw(screen, common, canvas, layout);
         return None;
     }
-    let (list, detail) = parts(screen, common, layout);
-    let mut cursor = None;
-    if !list.is_empty() {
-        let row = |finding: &Finding| {
-            let mut row = finding_row(common, finding);
-            // Without its column, the colour of the rule is the severity.
-            if let [severity, rule, ..] = row.as_mut_slice()
-                && layout.narrow
-            {
-                rule.role = severity.role;
-            }
-            row
-        };
-        let rows: Vec<StyledLine> = screen.window.iter().map(row).collect();
-        let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let table = ListTable {
-            screen: ScreenId::Lint,
-            columns: &columns(layout.narrow),
-            rows: &rows,
-            selected,
-            has_focus: !common.is_in_second_pane(),
-        };
-        cursor = table.draw(common, canvas, list);
-    }
+    let mut cursor = draw_list(screen, ScreenId::Lint, common, canvas, layout);
+    let (_, detail) = parts(screen, common, layout);
     let (lines, manual) = pane_lines(screen, common, detail);
     let (detail, beside) = panes(screen, common, detail);
     let (title, rest) = layout::split(detail, 1);
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();
-    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let hidden = lines.len().saturating_sub(screen.list.scroll + usize::from(rest.height));
     let remark = match hidden {
         0 if screen.shows_manual => "x the finding".to_owned(),
         0 => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
         n => common.lines_below(n),
     };
     canvas.heading(title, name, &remark, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.scroll);
+    canvas.lines(rest, &lines, screen.list.scroll);
     draw_manual(screen, canvas, beside, &manual);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });

@@ -4,22 +4,25 @@ use std::collections::HashMap;
 
 use crate::common::Scope;
 use crate::data::{AppliedFilter, Data};
+use crate::widgets::list::ListRow;
 use xdscope_engine::nack::{NackGroup, NackSource, StatedFaults, groups_of_states};
 use xdscope_engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
 use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// The identity of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct GroupKey {
+pub struct GroupKey {
     stream: StreamId,
     type_url: TypeUrl,
-    first_nack: Seq,
+    first_nack: Option<Seq>,
 }
 
-impl GroupKey {
-    pub(super) fn of(group: &NackGroup) -> Option<GroupKey> {
-        let first_nack = group.nacks.first()?.n;
-        Some(GroupKey { stream: group.stream, type_url: group.type_url.clone(), first_nack })
+impl ListRow for NackGroup {
+    type Key = GroupKey;
+
+    fn key(&self) -> GroupKey {
+        let first_nack = self.nacks.first().map(|nack| nack.n);
+        GroupKey { stream: self.stream, type_url: self.type_url.clone(), first_nack }
     }
 }
 

@@ -11,20 +11,18 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::common::{Common, Pane, Scope};
+use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
-use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
-use crate::screens::screen::{
-    CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
-};
+use crate::lists::sort_by_column;
+use crate::screens::list_screen::ListScreen;
+use crate::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, movement};
 use crate::screens::shared::pushes;
-use crate::widgets::canvas::Canvas;
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
-use crate::widgets::table::titles_of;
-use crate::widgets::text::{plain_lines, plain_row, texts};
+use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::{List, ListRow, SelectionList};
+use crate::widgets::table::Column;
 use xdscope_engine::nack::{NackGroup, NackReport};
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::{NackFact, WarmingFact};
@@ -44,13 +42,9 @@ struct CardKey {
 
 #[derive(Clone, Debug, Default)]
 pub struct NackScreen {
-    groups: Vec<NackGroup>,
+    groups: SelectionList<NackGroup>,
     /// Shown while there is no refusal in scope.
     accepted: AcceptedVersions,
-    selected: Option<GroupKey>,
-    top: usize,
-    /// Lines scrolled in the card.
-    scroll: usize,
     /// Bodies are shown in full.
     is_unfolded: bool,
     loaded: Option<CardKey>,
@@ -69,18 +63,13 @@ struct Selection {
 }
 
 impl NackScreen {
-    fn position(&self) -> Option<usize> {
-        let selected = self.selected.as_ref()?;
-        self.groups.iter().position(|group| GroupKey::of(group).as_ref() == Some(selected))
-    }
-
     /// There is a refusal in scope.
     pub fn has_refusal(&self) -> bool {
-        !self.groups.is_empty()
+        !self.groups.rows.is_empty()
     }
 
     pub fn group(&self) -> Option<&NackGroup> {
-        self.groups.get(self.position()?)
+        self.groups.row()
     }
 
     /// Looks up which resources of the selected group warm: the client may use the valid rest of a
@@ -100,20 +89,11 @@ impl NackScreen {
         Some(Selection { stream: group.stream, type_url: group.type_url.clone(), n: group.last()?.n })
     }
 
-    fn select(&mut self, at: usize) {
-        let at = at.min(self.groups.len().saturating_sub(1));
-        let key = self.groups.get(at).and_then(GroupKey::of);
-        if key != self.selected {
-            self.scroll = 0;
-        }
-        self.selected = key;
-    }
-
     /// Selects the group that message `n` belongs to.
     pub fn select_message(&mut self, n: Seq) {
         let has = |group: &NackGroup| group.nacks.iter().any(|nack| nack.n == n);
-        if let Some(at) = self.groups.iter().position(has) {
-            self.select(at);
+        if let Some(at) = self.groups.rows.iter().position(has) {
+            self.groups.select(at);
         }
     }
 
@@ -124,8 +104,11 @@ impl NackScreen {
             self.comparisons.clear();
             return;
         };
-        let key = GroupKey::of(group).zip(group.last());
-        let key = key.map(|(key, last)| CardKey { group: key, newest_nack: last.n, is_open: group.is_open });
+        let key = group.last().map(|last| CardKey {
+            group: group.key(),
+            newest_nack: last.n,
+            is_open: group.is_open,
+        });
         if key != self.loaded {
             let card =
                 data.contents().map(|contents| contents.card(group.stream, &group.type_url, &group.nacks));
@@ -143,12 +126,12 @@ impl NackScreen {
     }
 
     fn next_group(&mut self, common: &mut Common, by: isize) {
-        let at = self.position().unwrap_or(0);
+        let at = self.groups.position().unwrap_or(0);
         let to = at.saturating_add_signed(by);
         if to == at || to >= self.groups.len() {
             common.say("no further NACK this way");
         } else {
-            self.select(to);
+            self.groups.select(to);
         }
     }
 
@@ -169,14 +152,36 @@ impl NackScreen {
     }
 }
 
+impl ListScreen for NackScreen {
+    fn list(&self) -> &dyn List {
+        &self.groups
+    }
+
+    fn list_mut(&mut self) -> &mut dyn List {
+        &mut self.groups
+    }
+
+    fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
+        parts(self, common, layout)
+    }
+
+    fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
+        view::columns(is_narrow).to_vec()
+    }
+
+    fn row(&self, common: &Common, at: usize) -> Option<StyledLine> {
+        Some(view::nack_row(common, self.groups.rows.get(at)?))
+    }
+
+    fn text_lines(&self, common: &Common, area: Rect) -> Vec<StyledLine> {
+        view::card_lines(self, common, area)
+    }
+}
+
 impl Screen for NackScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            if common.is_in_second_pane() {
-                self.scroll = self.scroll.saturating_add_signed(by);
-            } else {
-                self.select(self.position().unwrap_or(0).saturating_add_signed(by));
-            }
+            self.groups.step_or_scroll(by, common.is_in_second_pane());
             return Outcome::Done;
         }
         match command {
@@ -201,29 +206,26 @@ impl Screen for NackScreen {
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
-        if common.paused.is_none() || self.groups.is_empty() {
-            self.groups = groups_in(&common.scope, common.filter_on(ScreenId::Nack), data);
-            self.accepted = match self.groups.is_empty() {
-                true => AcceptedVersions::load(&common.scope, data),
-                false => AcceptedVersions::default(),
+        if common.paused.is_none() || !self.has_refusal() {
+            self.groups.rows = groups_in(&common.scope, common.filter_on(ScreenId::Nack), data);
+            self.accepted = match self.has_refusal() {
+                true => AcceptedVersions::default(),
+                false => AcceptedVersions::load(&common.scope, data),
             };
         }
         if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
-            sort_by_column(&mut self.groups, by, &view::columns(false), |group| {
+            sort_by_column(&mut self.groups.rows, by, &view::columns(false), |group| {
                 view::nack_row(common, group)
             });
         }
-        if self.position().is_none() {
-            self.select(0);
+        if self.groups.position().is_none() {
+            self.groups.select(0);
         }
         self.load_card(data);
         self.load_warming(data);
         let (list, card) = parts(self, common, layout);
-        let height = usize::from(list.height).saturating_sub(1);
-        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.groups.len());
-        let room = usize::from(card.height).saturating_sub(1);
-        let lines = view::card_lines(self, common, usize::from(card.width), usize::from(card.height));
-        self.scroll = self.scroll.min(lines.len().saturating_sub(room));
+        self.groups.settle(list);
+        self.groups.settle_text(view::card_lines(self, common, card).len(), card);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -242,29 +244,12 @@ impl Screen for NackScreen {
         self.loaded = None;
     }
 
-    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
-        let (list, detail) = parts(self, common, layout);
-        if detail.contains(at) {
-            common.pane = Pane::Second;
-        }
-        if !list.contains(at) {
-            return None;
-        }
-        common.pane = Pane::Main;
-        let row = self.top + usize::from(at.y.checked_sub(list.y + 1)?);
-        let before = self.position();
-        (selects && row < self.groups.len()).then(|| self.select(row))?;
-        Some(before == Some(row))
+    fn as_list(&self) -> Option<&dyn ListScreen> {
+        Some(self)
     }
 
-    fn columns(&self, _common: &Common) -> Vec<String> {
-        titles_of(&view::columns(false))
-    }
-
-    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
-        let rows = self.groups.iter().take(MAX_COPIED_ROWS);
-        let rows = rows.map(|group| texts(&view::nack_row(common, group))).collect();
-        Some(TextTable { titles: self.columns(common), rows })
+    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
+        Some(self)
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {
@@ -275,27 +260,12 @@ impl Screen for NackScreen {
 
     fn has_target(&self, command: Command, common: &Common) -> bool {
         (command == Command::Open && self.can_widen(common))
-            || !self.groups.is_empty()
+            || self.has_refusal()
             || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
     }
 
     fn badge(&self, common: &Common) -> usize {
         common.problems.iter().map(ProblemFact::open_refusals).sum()
-    }
-
-    fn has_text_focus(&self, common: &Common) -> bool {
-        common.is_in_second_pane()
-    }
-
-    fn text(&self, common: &Common) -> Option<ScreenText> {
-        let card = common.layout().map(|layout| parts(self, common, &layout).1).unwrap_or_default();
-        let (width, height) = (usize::from(card.width), usize::from(card.height));
-        let lines = plain_lines(view::card_lines(self, common, width, height));
-        Some(ScreenText { lines, at: self.scroll })
-    }
-
-    fn show_line(&mut self, line: usize) {
-        self.scroll = line.saturating_sub(1);
     }
 
     fn comparable(&self, _common: &Common, data: &dyn Data) -> Option<Comparable> {
@@ -317,12 +287,8 @@ impl Screen for NackScreen {
             return Content::of(self.accepted.lines());
         }
         let (_, card) = parts(self, common, largest);
-        let lines = view::card_lines(self, common, usize::from(card.width), usize::from(card.height));
-        Content::stacked(self.groups.len() + 1, 3, 1 + lines.len())
-    }
-
-    fn copy_row(&self, common: &Common) -> Option<String> {
-        Some(plain_row(&view::nack_row(common, self.group()?)))
+        let lines = view::card_lines(self, common, card);
+        Content::stacked(self.groups.rows.len() + 1, 3, 1 + lines.len())
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
@@ -359,7 +325,7 @@ fn parts(screen: &NackScreen, common: &Common, layout: &Layout) -> (Rect, Rect) 
     if common.is_full_screen {
         return layout::split(body, 0);
     }
-    let rows = u16::try_from(screen.groups.len() + 1).unwrap_or(u16::MAX);
+    let rows = u16::try_from(screen.groups.rows.len() + 1).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
     let first = rows.min(body.height / 3).max(2);
     let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));

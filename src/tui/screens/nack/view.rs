@@ -1,11 +1,11 @@
 //! NACKs drawn: the list of groups, and the card of the selected one.
 
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
 use super::{NackScreen, parts, side_by_side};
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
-use crate::screens::shared::list_table::ListTable;
+use crate::screens::list_screen::draw_list;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -58,7 +58,7 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
 }
 
 pub(super) fn summary(screen: &NackScreen) -> String {
-    let groups = &screen.groups;
+    let groups = &screen.groups.rows;
     let mut streams: Vec<_> = groups.iter().map(|group| group.stream).collect();
     streams.sort_unstable();
     streams.dedup();
@@ -73,34 +73,20 @@ pub(super) fn draw(
     canvas: &mut Canvas,
     layout: &Layout,
 ) -> Option<Position> {
-    if screen.groups.is_empty() {
+    if !screen.has_refusal() {
         screen.accepted.draw(common, canvas, layout);
         return None;
     }
-    let (list, card) = parts(screen, common, layout);
-    let mut cursor = None;
-    if !list.is_empty() {
-        let height = usize::from(list.height.saturating_sub(1));
-        let rows: Vec<StyledLine> =
-            screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
-        let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let table = ListTable {
-            screen: ScreenId::Nack,
-            columns: &columns(layout.narrow),
-            rows: &rows,
-            selected,
-            has_focus: !common.is_in_second_pane(),
-        };
-        cursor = table.draw(common, canvas, list);
-    }
+    let mut cursor = draw_list(screen, ScreenId::Nack, common, canvas, layout);
+    let (_, card) = parts(screen, common, layout);
     let (title, rest) = layout::split(card, 1);
-    let lines = card_lines(screen, common, usize::from(card.width), usize::from(card.height));
+    let lines = card_lines(screen, common, card);
     let name = screen.group().map(|group| {
         let node = common.client_name(group.node.as_deref(), group.stream);
         let version = nack_card::refused_version(group);
         format!("{node} {} {version}", type_label(group.type_url.as_str()))
     });
-    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let hidden = lines.len().saturating_sub(screen.groups.scroll + usize::from(rest.height));
     let remark = match (hidden, screen.group().and_then(NackGroup::last)) {
         (n, _) if n > 0 => common.lines_below(n),
         (_, Some(nack)) if nack.implied => "no error_detail".to_owned(),
@@ -108,21 +94,17 @@ pub(super) fn draw(
         (_, None) => String::new(),
     };
     canvas.heading(title, &name.unwrap_or_default(), &remark, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.scroll);
+    canvas.lines(rest, &lines, screen.groups.scroll);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: card.x, y: card.y });
     }
     cursor
 }
 
-/// The lines about the selected group, in a card of `height` lines with its title. Bodies are
-/// unfolded if the card fits then; if the card is too low for all lines, the bodies come first.
-pub(super) fn card_lines(
-    screen: &NackScreen,
-    common: &Common,
-    width: usize,
-    height: usize,
-) -> Vec<StyledLine> {
+/// The lines about the selected group, in an area with a title. Bodies are unfolded if all lines fit
+/// then; if the area is too low for all lines, the bodies come first.
+pub(super) fn card_lines(screen: &NackScreen, common: &Common, area: Rect) -> Vec<StyledLine> {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
     let (Some(group), Some(last)) = (screen.group(), screen.group().and_then(NackGroup::last)) else {
         return Vec::new();
     };

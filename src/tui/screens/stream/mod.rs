@@ -13,17 +13,15 @@ use crate::common::{Common, Pane, Scope};
 use crate::data::Data;
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
-use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
-use crate::screens::screen::{
-    CommandLine, Comparable, Content, Destination, Outcome, Screen, ScreenText, movement,
-};
+use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
+use crate::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement};
 use crate::screens::shared::missing_answers::MissingAnswers;
 use crate::screens::shared::pushes;
 use crate::screens::shared::traffic::{self, Traffic};
 use crate::widgets::canvas::{Canvas, Span, plain};
 use crate::widgets::chart;
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::{List, ListRow, SelectionList};
 use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_lines, plain_row, texts};
 use crate::widgets::theme;
@@ -45,15 +43,10 @@ const MAX_CHAIN: usize = 50;
 
 #[derive(Clone, Debug, Default)]
 pub struct StreamScreen {
-    /// The selected type, also across streams.
-    pub selected: Option<TypeUrl>,
-    top: usize,
-    /// Lines scrolled in the detail pane.
-    pub scroll: usize,
     /// All types of the stream.
     all_states: Vec<StateFact>,
-    /// The types that match the filter, in the order of the list.
-    states: Vec<StateFact>,
+    /// The types that match the filter. The selected type stays selected across streams.
+    pub types: SelectionList<StateFact>,
     /// The applied resources of each state, if the source comes with a dump of the client.
     applied: Vec<Option<AppliedDiff>>,
     /// Likely reasons why names of the selected type are missing.
@@ -74,7 +67,7 @@ pub struct StreamScreen {
     is_node_open: bool,
     /// The lines of the node, if it is shown.
     node: Vec<(&'static str, String)>,
-    /// The stream of `states`.
+    /// The stream of the types.
     loaded: Option<StreamId>,
     /// The type was chosen for a stream that is not loaded yet.
     is_type_chosen: bool,
@@ -87,6 +80,14 @@ pub struct StreamScreen {
     pub client: ClientStreams,
 }
 
+impl ListRow for StateFact {
+    type Key = TypeUrl;
+
+    fn key(&self) -> TypeUrl {
+        self.type_url.clone()
+    }
+}
+
 impl StreamScreen {
     fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
         self.all_states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
@@ -94,7 +95,7 @@ impl StreamScreen {
         if self.loaded != stream {
             self.loaded = stream;
             if !std::mem::take(&mut self.is_type_chosen) {
-                self.selected = None;
+                self.types.selected = None;
             }
         }
         self.chain.clear();
@@ -109,23 +110,18 @@ impl StreamScreen {
 
     /// Lists the types that match the filter, in the chosen order. The worst is selected at first.
     fn list(&mut self, data: &dyn Data, common: &Common) {
-        self.states.clone_from(&self.all_states);
+        let types = &mut self.types.rows;
+        types.clone_from(&self.all_states);
         if let Some(applied) = common.filter_on(ScreenId::Stream) {
-            self.states.retain(|state| data.state_matches(applied, state));
+            types.retain(|state| data.state_matches(applied, state));
         }
         if let Some(by) = common.sorts.of(ScreenId::Stream).column() {
-            let at = view::columns().iter().position(|column| column.title == &*by.title).unwrap_or(0);
-            sort_rows(&mut self.states, by.is_descending, |state| {
-                view::stream_row(common, state, plain(""))
-                    .get(at)
-                    .map(|cell| cell.text.clone())
-                    .unwrap_or_default()
-            });
+            sort_by_column(types, by, &view::columns(), |state| view::stream_row(common, state, plain("")));
         }
-        self.applied = self.states.iter().map(|state| data.applied(state)).collect();
-        if self.position().is_none() {
+        self.applied = types.iter().map(|state| data.applied(state)).collect();
+        if self.types.position().is_none() {
             let rank = |state: &&StateFact| severity(state.last_state.unwrap_or(state.state));
-            self.selected = self.states.iter().min_by_key(rank).map(|state| state.type_url.clone());
+            self.types.selected = self.types.rows.iter().min_by_key(rank).map(ListRow::key);
         }
     }
 
@@ -149,12 +145,12 @@ impl StreamScreen {
     /// Loads the last minutes of each type, and of the selected one.
     fn load_recent(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
         self.traffic = Traffic::default();
-        self.recent = vec![plain(""); self.states.len()];
+        self.recent = vec![plain(""); self.types.rows.len()];
         let store = data.contents().map(|contents| contents.store());
         let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else { return };
         let activity = &common.activity;
         let axis = common.chart_axis(RECENT_CELLS);
-        let recent = self.states.iter().map(|state| {
+        let recent = self.types.rows.iter().map(|state| {
             let cells = activity.of_type(store, state.stream, &state.type_url, axis);
             chart::spark_text(common.theme, &traffic::pushes(&cells))
         });
@@ -172,7 +168,7 @@ impl StreamScreen {
     fn wanted_lines(&self, detail: usize) -> WantedLines {
         WantedLines {
             lives: if self.chain.len() > 1 { self.chain.len() + 1 } else { 0 },
-            types: self.states.len() + 1,
+            types: self.types.rows.len() + 1,
             detail: detail + 1,
             newest: self.newest.len() + 2,
             has_charts: !self.traffic.cells.is_empty(),
@@ -182,7 +178,7 @@ impl StreamScreen {
     /// Looks up what the selected type is refused for, and why names of it are missing.
     fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
-        let selected = self.state().map(|state| state.type_url.clone());
+        let selected = self.state().map(ListRow::key);
         let brought = |store: &Store| store.reconnect(stream?, selected.as_ref()?);
         self.brought = data.source().and_then(|(store, _)| brought(store));
         let nack = self.state().and_then(|state| state.nacks.last());
@@ -198,7 +194,8 @@ impl StreamScreen {
     pub fn list_streams(&mut self, stream: StreamId) {
         self.lists_streams = true;
         self.is_list_opened_here = false;
-        self.client = ClientStreams { selected: Some(stream), ..ClientStreams::default() };
+        self.client = ClientStreams::default();
+        self.client.list.selected = Some(stream);
     }
 
     /// Shows the types of one stream.
@@ -212,30 +209,20 @@ impl StreamScreen {
         self.chain.first()
     }
 
-    fn position(&self) -> Option<usize> {
-        self.states.iter().position(|state| Some(&state.type_url) == self.selected.as_ref())
-    }
-
     /// The state of the selected type.
     pub fn state(&self) -> Option<&StateFact> {
-        self.states.get(self.position()?)
+        self.types.row()
     }
 
     /// The applied resources of the selected type.
     fn applied(&self) -> Option<&AppliedDiff> {
-        self.applied.get(self.position()?)?.as_ref()
-    }
-
-    fn select(&mut self, at: usize) {
-        let at = at.min(self.states.len().saturating_sub(1));
-        self.selected = self.states.get(at).map(|state| state.type_url.clone());
-        self.scroll = 0;
+        self.applied.get(self.types.position()?)?.as_ref()
     }
 
     /// Handles a command while the streams of the client are listed.
     fn update_streams(&mut self, command: Command, common: &mut Common) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            self.client.step(by);
+            self.client.list.step(by);
             return Outcome::Done;
         }
         match (command, self.client.fact().map(|fact| fact.stream)) {
@@ -291,17 +278,14 @@ impl Screen for StreamScreen {
             return Outcome::Done;
         }
         if let Some(by) = movement(command, common.page()) {
-            match common.pane {
-                Pane::Main => self.select(self.position().unwrap_or(0).saturating_add_signed(by)),
-                Pane::Second => self.scroll = self.scroll.saturating_add_signed(by),
-            }
+            self.types.step_or_scroll(by, common.pane == Pane::Second);
             return Outcome::Done;
         }
         match command {
             Command::Open => return self.open(common),
             Command::Unfold => {
                 self.is_node_open = !self.is_node_open;
-                self.scroll = 0;
+                self.types.scroll = 0;
             }
             _ => return Outcome::NotHandled,
         }
@@ -321,17 +305,15 @@ impl Screen for StreamScreen {
         self.explain(data);
         self.load_node(data);
         self.load_recent(common, data, layout);
-        let rows = self.states.len();
         let lines = detail::lines(self, common).len();
         self.load_newest(common, data, layout);
-        let (areas, detail) = (areas(layout, self.wanted_lines(lines)), lines + 1);
-        let height = usize::from(areas.types.height).saturating_sub(1);
-        self.top = scroll(self.top, self.position().unwrap_or(0), height, rows);
-        self.scroll = self.scroll.min(detail.saturating_sub(usize::from(areas.detail.height)));
+        let areas = areas(layout, self.wanted_lines(lines));
+        self.types.settle(areas.types);
+        self.types.settle_text(lines, areas.detail);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-        if self.lists_streams && !self.client.streams.is_empty() {
+        if self.lists_streams && !self.client.list.rows.is_empty() {
             return self.client.draw(common, canvas, layout);
         }
         view::draw(self, common, canvas, layout)
@@ -339,14 +321,15 @@ impl Screen for StreamScreen {
 
     fn summary(&self, common: &Common, _layout: &Layout) -> String {
         if self.lists_streams {
-            return format!("{} of this client", text::plural(self.client.streams.len() as u64, "stream"));
+            return format!("{} of this client", text::plural(self.client.list.rows.len() as u64, "stream"));
         }
-        let mut parts = vec![text::plural(self.states.len() as u64, "type")];
-        let mut kinds: Vec<_> = self.states.iter().map(|state| state.state).collect();
+        let types = &self.types.rows;
+        let mut parts = vec![text::plural(types.len() as u64, "type")];
+        let mut kinds: Vec<_> = types.iter().map(|state| state.state).collect();
         kinds.sort_by_key(|state| severity(*state));
         kinds.dedup();
         for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
-            let n = self.states.iter().filter(|state| state.state == kind).count();
+            let n = types.iter().filter(|state| state.state == kind).count();
             parts.push(format!("{n} {}", theme::state_mark(kind, common.theme.glyphs()).word));
         }
         parts.join(", ")
@@ -373,20 +356,17 @@ impl Screen for StreamScreen {
 
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
         if self.lists_streams {
-            return self.client.click(at, common, layout).filter(|_| selects);
+            let list = self.client.areas(common, layout).list;
+            return self.client.list.point(at, list, selects);
         }
         let areas = areas(layout, self.wanted_lines(detail::lines(self, common).len()));
         if areas.types.contains(at) {
             common.pane = Pane::Main;
-            let row = self.top + usize::from(at.y.checked_sub(areas.types.y + 1)?);
-            let before = self.position();
-            (selects && row < self.states.len()).then(|| self.select(row))?;
-            return Some(before == Some(row));
         }
         if areas.detail.contains(at) {
             common.pane = Pane::Second;
         }
-        None
+        self.types.point(at, areas.types, selects)
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
@@ -402,8 +382,8 @@ impl Screen for StreamScreen {
             let rows = (0..MAX_COPIED_ROWS).map_while(|at| self.client.row(common, at));
             return Some(TextTable { titles, rows: rows.map(|row| texts(&row)).collect() });
         }
-        let rows =
-            self.states.iter().map(|state| texts(&view::stream_row(common, state, plain("")))).collect();
+        let types = self.types.rows.iter();
+        let rows = types.map(|state| texts(&view::stream_row(common, state, plain("")))).collect();
         Some(TextTable { titles: self.columns(common), rows })
     }
 
@@ -416,19 +396,19 @@ impl Screen for StreamScreen {
     }
 
     fn text(&self, common: &Common) -> Option<ScreenText> {
-        Some(ScreenText { lines: plain_lines(detail::lines(self, common)), at: self.scroll })
+        Some(ScreenText { lines: plain_lines(detail::lines(self, common)), at: self.types.scroll })
     }
 
     fn show_line(&mut self, line: usize) {
-        self.scroll = line.saturating_sub(1);
+        self.types.scroll = line.saturating_sub(1);
     }
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
-        self.selected.clone()
+        self.types.selected.clone()
     }
 
     fn select_type(&mut self, type_url: &TypeUrl) {
-        self.selected = Some(type_url.clone());
+        self.types.selected = Some(type_url.clone());
         self.is_type_chosen = true;
     }
 

@@ -1,16 +1,16 @@
 //! The list of all streams of a client: lifetimes, pauses between attempts, ends.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ratatui::layout::{Position, Rect};
 
 use crate::common::Common;
 use crate::data::Data;
-use crate::screens::screen::Content;
 use crate::screens::shared::lifetimes;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::{List, ListRow, SelectionList, below_title};
 use crate::widgets::table::{self, Column, Cut, column};
 use xdscope_engine::problems::Problem;
 use xdscope_engine::store::StreamFact;
@@ -32,15 +32,21 @@ const MIN_LIVES_LINES: u16 = 3;
 /// All streams of one client, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct ClientStreams {
-    pub streams: Vec<StreamFact>,
-    pub selected: Option<StreamId>,
-    pub(super) top: usize,
+    pub list: SelectionList<StreamFact>,
+}
+
+impl ListRow for StreamFact {
+    type Key = StreamId;
+
+    fn key(&self) -> StreamId {
+        self.stream
+    }
 }
 
 /// The areas of the list.
-struct StreamListAreas {
+pub(super) struct StreamListAreas {
     headline: Rect,
-    list: Rect,
+    pub(super) list: Rect,
     /// The selected stream.
     detail: Rect,
     /// The lifetimes of the streams on a time axis.
@@ -52,50 +58,36 @@ impl ClientStreams {
     pub(super) fn load(&mut self, data: &dyn Data, common: &Common, stream: Option<StreamId>) {
         let all = data.streams();
         let own = all.iter().find(|fact| Some(fact.stream) == stream).cloned();
-        self.streams = match own {
+        let streams = &mut self.list.rows;
+        *streams = match own {
             Some(own) => all.into_iter().filter(|fact| is_of_client(common, &own, fact)).collect(),
             None => Vec::new(),
         };
-        self.streams.sort_by_key(|fact| std::cmp::Reverse((fact.opened, fact.stream)));
-        if self.position().is_none() {
-            let is_own = |fact: &&StreamFact| Some(fact.stream) == stream;
-            self.selected = self.streams.iter().find(is_own).map(|fact| fact.stream);
+        streams.sort_by_key(|fact| Reverse((fact.opened, fact.stream)));
+        if self.list.position().is_none() {
+            self.list.selected = stream;
         }
-    }
-
-    fn position(&self) -> Option<usize> {
-        self.streams.iter().position(|fact| Some(fact.stream) == self.selected)
     }
 
     /// The selected stream.
     pub(super) fn fact(&self) -> Option<&StreamFact> {
-        self.streams.get(self.position()?)
-    }
-
-    pub(super) fn step(&mut self, by: isize) {
-        self.select(self.position().unwrap_or(0).saturating_add_signed(by));
-    }
-
-    fn select(&mut self, at: usize) {
-        let at = at.min(self.streams.len().saturating_sub(1));
-        self.selected = self.streams.get(at).map(|fact| fact.stream);
+        self.list.row()
     }
 
     /// Keeps the selected stream on the screen.
     pub(super) fn settle(&mut self, common: &Common, layout: &Layout) {
-        let height = usize::from(self.areas(common, layout).list.height).saturating_sub(1);
-        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.streams.len());
+        self.list.settle(self.areas(common, layout).list);
     }
 
-    fn areas(&self, common: &Common, layout: &Layout) -> StreamListAreas {
+    pub(super) fn areas(&self, common: &Common, layout: &Layout) -> StreamListAreas {
         let lines = u16::try_from(self.headline(common, usize::from(layout.body.width)).len()).unwrap_or(1);
         let (headline, rest) = layout::split(layout.body, lines);
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
-        let rows = u16::try_from(self.streams.len() + 1).unwrap_or(u16::MAX);
+        let rows = u16::try_from(self.list.rows.len() + 1).unwrap_or(u16::MAX);
         let (list, rest) = layout::split(rest, rows.min(rest.height * 2 / 3));
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
         let wanted = rows.min(rest.height.saturating_sub(MIN_DETAIL_LINES));
-        let lives = if self.streams.len() > 1 && wanted >= MIN_LIVES_LINES { wanted } else { 0 };
+        let lives = if self.list.rows.len() > 1 && wanted >= MIN_LIVES_LINES { wanted } else { 0 };
         let (detail, lives) = layout::split(rest, rest.height - lives);
         StreamListAreas { headline, list, detail, lives }
     }
@@ -105,37 +97,27 @@ impl ClientStreams {
         let areas = self.areas(common, layout);
         let width = usize::from(areas.detail.width);
         let detail = self.fact().map(|fact| history::lines(std::slice::from_ref(fact), common, width).len());
-        let rows = self.streams.len() + 1;
+        let rows = self.list.rows.len() + 1;
         let detail = (detail.unwrap_or(0) + 1).max(usize::from(MIN_DETAIL_LINES));
-        let below = if self.streams.len() > 1 { detail + rows } else { detail };
+        let below = if self.list.rows.len() > 1 { detail + rows } else { detail };
         // The list gets two thirds of the lines below the headline.
         let list = (rows + 1 + below).max(rows.div_ceil(2) * 3);
         Content::of(usize::from(areas.headline.height) + 1 + list)
     }
 
-    /// Selects the row at a position of the screen. Returns whether the row was selected before.
-    pub(super) fn click(&mut self, at: Position, common: &Common, layout: &Layout) -> Option<bool> {
-        let list = self.areas(common, layout).list;
-        let row = list.contains(at).then(|| at.y.checked_sub(list.y + 1)).flatten()?;
-        let index = self.top + usize::from(row);
-        let before = self.position();
-        (index < self.streams.len()).then(|| self.select(index))?;
-        Some(before == Some(index))
-    }
-
     /// How often the streams of the client ended and how, and who is to blame.
     fn headline(&self, common: &Common, width: usize) -> Vec<StyledLine> {
-        let ended = self.streams.iter().filter(|fact| fact.closed.is_some()).count() as u64;
+        let ended = self.list.rows.iter().filter(|fact| fact.closed.is_some()).count() as u64;
         let mut ends: BTreeMap<String, u64> = BTreeMap::new();
-        for fact in self.streams.iter().filter(|fact| fact.closed.is_some()) {
+        for fact in self.list.rows.iter().filter(|fact| fact.closed.is_some()) {
             *ends.entry(end_text(fact)).or_default() += 1;
         }
         let mut ends: Vec<(String, u64)> = ends.into_iter().collect();
-        ends.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        ends.sort_by_key(|(_, count)| Reverse(*count));
         let times = common.theme.glyphs().times;
         let listed = ends.iter().take(MAX_LISTED_ENDS).map(|(end, n)| format!("{n}{times} {end}"));
         let listed = listed.collect::<Vec<_>>().join(", ");
-        let mut text = format!("{}, {} ended", plural(self.streams.len() as u64, "stream"), count(ended));
+        let mut text = format!("{}, {} ended", plural(self.list.rows.len() as u64, "stream"), count(ended));
         if !listed.is_empty() {
             text.push_str(&format!(": {listed}"));
         }
@@ -148,7 +130,7 @@ impl ClientStreams {
             .collect();
         for problem in common.problems.iter().filter(|problem| {
             matches!(problem.problem, Problem::Failing(_) | Problem::Unreachable(_))
-                && self.streams.iter().any(|fact| fact.stream == problem.stream)
+                && self.list.rows.iter().any(|fact| fact.stream == problem.stream)
         }) {
             let (word, role) = report::problem_word(problem);
             let sentence = format!("{word}: {}", report::problem(problem, &common.clock));
@@ -160,7 +142,7 @@ impl ClientStreams {
 
     /// `2.0s`, or `1.9s to 4.2s`.
     fn lifetimes(&self, common: &Common) -> Option<String> {
-        let ages = self.streams.iter().filter(|fact| !fact.partial && !common.clock.untimed);
+        let ages = self.list.rows.iter().filter(|fact| !fact.partial && !common.clock.untimed);
         let ages = ages.filter_map(|fact| Some(fact.closed?.since(fact.opened)));
         let (shortest, longest) = (ages.clone().min()?, ages.max()?);
         let (from, to) = (age(shortest), age(longest));
@@ -169,14 +151,14 @@ impl ClientStreams {
 
     /// The time between the end of the stream before and the start of a stream.
     fn pause(&self, at: usize) -> Option<String> {
-        let opened = self.streams.get(at)?.opened;
-        let closed = self.streams.get(at + 1)?.closed?;
+        let opened = self.list.rows.get(at)?.opened;
+        let closed = self.list.rows.get(at + 1)?.closed?;
         (closed <= opened).then(|| age(opened.since(closed)))
     }
 
     /// The cells of a stream, in the order of the columns.
     pub(super) fn row(&self, common: &Common, at: usize) -> Option<Vec<Span>> {
-        let fact = self.streams.get(at)?;
+        let fact = self.list.rows.get(at)?;
         let timed = !common.clock.untimed;
         let lasted = |until: Time| if timed { age(until.since(fact.opened)) } else { "-".to_owned() };
         let (lasted, role) = match fact.closed {
@@ -198,17 +180,15 @@ impl ClientStreams {
 
     /// The cells of the selected stream.
     pub(super) fn selected_row(&self, common: &Common) -> Option<Vec<Span>> {
-        self.row(common, self.position()?)
+        self.row(common, self.list.position()?)
     }
 
     pub(super) fn draw(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
         let areas = self.areas(common, layout);
         canvas.lines(areas.headline, &self.headline(common, usize::from(areas.headline.width)), 0);
-        let height = usize::from(areas.list.height).saturating_sub(1);
-        let rows = (self.top..self.top + height).map_while(|at| self.row(common, at));
-        let rows: Vec<StyledLine> = rows.collect();
-        let selected = self.position().and_then(|at| at.checked_sub(self.top));
-        let cursor = table::draw(canvas, areas.list, &columns(), &rows, selected, true);
+        let shown = self.list.top..self.list.top + below_title(areas.list);
+        let rows: Vec<StyledLine> = shown.map_while(|at| self.row(common, at)).collect();
+        let cursor = table::draw(canvas, areas.list, &columns(), &rows, self.list.selected_line(), true);
         let (title, rest) = layout::split(areas.detail, 1);
         if let Some(fact) = self.fact().filter(|_| !areas.detail.is_empty()) {
             canvas.rule(
@@ -222,7 +202,7 @@ impl ClientStreams {
         if !areas.lives.is_empty() {
             let (title, rest) = layout::split(areas.lives, 1);
             canvas.rule(title, "lifetimes", "newest first");
-            lifetimes::draw(canvas, common, rest, &self.streams, self.selected, false);
+            lifetimes::draw(canvas, common, rest, &self.list.rows, self.list.selected, false);
         }
         cursor.map(|y| Position { x: areas.list.x, y })
     }

@@ -8,6 +8,7 @@ use crate::screens::shared::list_table::ListTable;
 use crate::screens::shared::{lifetimes, message_rows, traffic};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::{List, below_title};
 use crate::widgets::table::{self, Column, Cut, column};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
@@ -127,7 +128,7 @@ pub(super) fn draw(
         lifetimes::draw(canvas, common, rest, &screen.chain, None, false);
     }
     traffic::draw(canvas, areas.charts, &screen.traffic, screen.state().and_then(|state| state.ack_ms));
-    let height = usize::from(areas.types.height.saturating_sub(1));
+    let height = below_title(areas.types);
     let has_applied = screen.applied.iter().any(Option::is_some);
     let row = |((state, applied), recent): ((&StateFact, &Option<AppliedDiff>), &Span)| {
         let mut row = stream_row(common, state, recent.clone());
@@ -136,20 +137,20 @@ pub(super) fn draw(
         }
         row
     };
-    let rows = screen.states.iter().zip(&screen.applied).zip(&screen.recent).skip(screen.top).take(height);
-    let rows: Vec<StyledLine> = rows.map(row).collect();
-    let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
+    let types = screen.types.rows.iter().zip(&screen.applied).zip(&screen.recent);
+    let rows: Vec<StyledLine> = types.skip(screen.types.top).take(height).map(row).collect();
     let table = ListTable {
         screen: ScreenId::Stream,
         columns: &if has_applied { with_applied(columns()) } else { columns().to_vec() },
         rows: &rows,
-        selected,
+        selected: screen.types.selected_line(),
         has_focus: !common.is_in_second_pane(),
     };
     let cursor = table.draw(common, canvas, areas.types);
     let (title, rest) = layout::split(areas.detail, 1);
-    let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
-    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let label =
+        screen.types.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
+    let hidden = lines.len().saturating_sub(screen.types.scroll + usize::from(rest.height));
     let below = format!("{} below, Tab j", plural(hidden as u64, "line"));
     let opens = match screen.state().map(|state| state.open_nack.is_some()) {
         _ if hidden > 0 => &below,
@@ -163,7 +164,7 @@ pub(super) fn draw(
     };
     let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
     canvas.heading(title, &label, opens, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.scroll);
+    canvas.lines(rest, &lines, screen.types.scroll);
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");
     canvas.lines(rest, &history::lines(&screen.chain, common, usize::from(rest.width)), 0);

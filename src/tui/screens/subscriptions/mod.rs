@@ -15,12 +15,12 @@ use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
-use crate::screens::screen::{CommandLine, Content, Destination, Outcome, Screen, movement};
+use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
 use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::layout::{self, Layout};
-use crate::widgets::list::scroll;
+use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::{List, ListRow, below_title, scroll};
 use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_row, texts};
 use xdscope_engine::store::{PendingNameFact, Store, SummaryFact, Wildcard};
@@ -39,9 +39,8 @@ impl SubscriptionsScreen {
             self.choose(self.at.saturating_add_signed(by));
             return;
         }
-        let at = self.position().unwrap_or(0).saturating_add_signed(by);
-        if let Some(of) = self.types.get(at.min(self.types.len().saturating_sub(1))) {
-            self.selected = Some(of.fact.type_url.clone());
+        if !self.types.rows.is_empty() {
+            self.types.step(by);
             self.at = 0;
             common.scope.type_url = None;
         }
@@ -58,7 +57,7 @@ impl SubscriptionsScreen {
             return self.open_request();
         }
         let row = self.row();
-        match (self.stream, self.selected.clone(), row) {
+        match (self.stream, self.types.selected.clone(), row) {
             (Some(stream), Some(type_url), Some(row)) => {
                 Outcome::Open(Destination::Resource { stream, type_url, name: row.name.clone() })
             }
@@ -76,7 +75,7 @@ impl SubscriptionsScreen {
     fn selected_request(&self) -> (Scope, Option<Seq>) {
         let row = self.row();
         let n = row.and_then(|row| row.waits.map(|waits| waits.requests.first).or(row.asked.map(|(n, _)| n)));
-        let scope = Scope { stream: self.stream, type_url: self.selected.clone() };
+        let scope = Scope { stream: self.stream, type_url: self.types.selected.clone() };
         (scope, n)
     }
 
@@ -89,24 +88,21 @@ impl SubscriptionsScreen {
             brought: store.reconnect(stream, &fact.type_url),
             fact,
         };
-        self.types = store.summaries_of(stream).into_iter().map(subscribed).collect();
-        self.types.sort_by_cached_key(|of| type_order(&of.fact.type_url));
+        self.types.rows = store.summaries_of(stream).into_iter().map(subscribed).collect();
+        self.types.rows.sort_by_cached_key(|row| type_order(&row.fact.type_url));
     }
 
     /// Selects the type in scope, else keeps the selection, else selects a type with missing names.
     fn select_subscribed_type(&mut self, common: &Common) {
-        let is_known = |url: &TypeUrl| self.types.iter().any(|of| of.fact.type_url == *url);
-        match common.scope.type_url.as_ref().filter(|url| is_known(url)) {
-            Some(url) => self.selected = Some(url.clone()),
-            None if self.selected.as_ref().is_some_and(is_known) => {}
-            None => {
-                let worst = self
-                    .types
-                    .iter()
-                    .find(|of| of.fact.missing + of.fact.owed_again > 0)
-                    .or(self.types.first());
-                self.selected = worst.map(|of| of.fact.type_url.clone());
-            }
+        let types = &mut self.types;
+        if let Some(url) = &common.scope.type_url
+            && types.rows.iter().any(|row| row.fact.type_url == *url)
+        {
+            types.selected = Some(url.clone());
+        } else if types.position().is_none() {
+            let has_missing = |row: &&SubscribedType| row.fact.missing + row.fact.owed_again > 0;
+            let worst = types.rows.iter().find(has_missing).or(types.rows.first());
+            types.selected = worst.map(ListRow::key);
         }
     }
 
@@ -117,7 +113,7 @@ impl SubscriptionsScreen {
             return;
         }
         self.filter = filter;
-        if let Some(url) = &self.selected {
+        if let Some(url) = &self.types.selected {
             let since = ContentsVersion { mark: store.mark(stream, url), at: store.now() };
             self.names_shown =
                 FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
@@ -136,7 +132,7 @@ impl SubscriptionsScreen {
         }
         self.choose(self.at);
         self.top = scroll(self.top, self.at, height, self.len());
-        let Some(url) = self.selected.clone() else { return self.window.clear() };
+        let Some(url) = self.types.selected.clone() else { return self.window.clear() };
         let names: Vec<Arc<str>> =
             (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
         let mut members = std::mem::take(&mut self.members);
@@ -200,14 +196,15 @@ impl Screen for SubscriptionsScreen {
         let is_loaded = self
             .loaded
             .as_ref()
-            .is_some_and(|key| key.stream == stream && Some(&key.type_url) == self.selected.as_ref());
+            .is_some_and(|key| key.stream == stream && Some(&key.type_url) == self.types.selected.as_ref());
         if is_live || self.sort != sort || !is_loaded {
             self.load(data, stream, &sort, common.filter_on(ScreenId::Subscriptions));
         }
         self.scan(data, common.filter_on(ScreenId::Subscriptions));
-        let height = usize::from(areas(self, common, layout).names.height).saturating_sub(1);
-        self.load_window(source, stream, height);
-        let Some(url) = self.selected.clone() else { return };
+        let areas = areas(self, common, layout);
+        self.types.settle(areas.types);
+        self.load_window(source, stream, below_title(areas.names));
+        let Some(url) = self.types.selected.clone() else { return };
         self.missing_answers.load(data, Some(stream), Some(&url));
         self.why = self.row().and_then(|row| self.missing_answers.why(data, &row.name));
         let fact = self.row().and_then(|row| row.fact.as_ref());
@@ -244,14 +241,10 @@ impl Screen for SubscriptionsScreen {
         let areas = areas(self, common, layout);
         if areas.types.contains(at) {
             common.pane = Pane::Main;
-            let height = usize::from(areas.types.height.saturating_sub(1));
-            let before = self.position();
-            let top = before.unwrap_or(0).saturating_sub(height.saturating_sub(1));
-            let row = top + usize::from(at.y.checked_sub(areas.types.y + 1)?);
-            let url = self.types.get(row).filter(|_| selects)?.fact.type_url.clone();
-            (self.selected, self.at) = (Some(url), 0);
+            let was_selected = self.types.point(at, areas.types, selects)?;
+            self.at = 0;
             common.scope.type_url = None;
-            return Some(before == Some(row));
+            return Some(was_selected);
         }
         if !areas.names.contains(at) {
             return None;
@@ -268,7 +261,7 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
-        let (source, (stream, url)) = data.source().zip(self.stream.zip(self.selected.as_ref()))?;
+        let (source, (stream, url)) = data.source().zip(self.stream.zip(self.types.selected.as_ref()))?;
         let names = (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.get(at).cloned()).collect();
         let rows = self.name_rows(source, (stream, url), names, &mut self.members.clone());
         let rows = rows.iter().map(|row| texts(&view::name_row(common, row))).collect();
@@ -276,7 +269,7 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
-        self.selected.clone()
+        self.types.selected.clone()
     }
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
@@ -286,7 +279,7 @@ impl Screen for SubscriptionsScreen {
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         let areas = areas(self, common, largest);
         let changes = view::change_lines(self, common, areas.changes).len();
-        let left = self.types.len() + 1 + changes;
+        let left = self.types.rows.len() + 1 + changes;
         let right = self.len() + 1 + usize::from(areas.detail.height);
         Content::of(left.max(right))
     }
@@ -296,7 +289,7 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
-        Some((self.stream?, self.selected.clone()?, self.row()?.name.clone()))
+        Some((self.stream?, self.types.selected.clone()?, self.row()?.name.clone()))
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
@@ -333,7 +326,7 @@ pub(super) fn areas(screen: &SubscriptionsScreen, common: &Common, layout: &Layo
     let left = Rect { width, ..body };
     let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
     let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
-    let rows = u16::try_from(screen.types.len() + 1).unwrap_or(u16::MAX);
+    let rows = u16::try_from(screen.types.rows.len() + 1).unwrap_or(u16::MAX);
     let (types, changes) = layout::split(left, rows.min(left.height / 2).max(2));
     let (names, detail) = layout::split(right, right.height - (right.height / 3).min(9));
     SubscriptionAreas { types, changes, bar, names, detail }

@@ -10,6 +10,7 @@ use crate::lists::Sort;
 use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::missing_answers::MissingAnswers;
 use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::widgets::list::{ListRow, SelectionList};
 use xdscope_engine::store::{ClaimFact, PendingNameFact, ReconnectFact, ResourceFact, SummaryFact, Wildcard};
 use xdscope_engine::structured::Members;
 use xdscope_present::json::type_word;
@@ -29,6 +30,14 @@ pub struct SubscribedType {
     pub globs: u64,
     /// Fates of the resources that the client had before the stream.
     pub brought: Option<ReconnectFact>,
+}
+
+impl ListRow for SubscribedType {
+    type Key = TypeUrl;
+
+    fn key(&self) -> TypeUrl {
+        self.fact.type_url.clone()
+    }
 }
 
 /// A request that changed the subscription.
@@ -72,8 +81,7 @@ pub(super) struct NamesKey {
 #[derive(Clone, Debug, Default)]
 pub struct SubscriptionsScreen {
     pub(super) stream: Option<StreamId>,
-    pub types: Vec<SubscribedType>,
-    pub selected: Option<TypeUrl>,
+    pub types: SelectionList<SubscribedType>,
     pub(super) loaded: Option<NamesKey>,
     pub(super) sort: Sort,
     /// Names of the selected type, in display order.
@@ -107,7 +115,7 @@ pub struct SubscriptionsScreen {
 impl SubscriptionsScreen {
     /// Selects a type, and a name of it.
     pub fn select_name(&mut self, type_url: &TypeUrl, name: Option<Arc<str>>) {
-        self.selected = Some(type_url.clone());
+        self.types.selected = Some(type_url.clone());
         self.wanted_name = name;
     }
 
@@ -124,13 +132,8 @@ impl SubscriptionsScreen {
         self.names.all().len()
     }
 
-    pub fn position(&self) -> Option<usize> {
-        let selected = self.selected.as_ref()?;
-        self.types.iter().position(|of| of.fact.type_url == *selected)
-    }
-
-    pub fn of_type(&self) -> Option<&SubscribedType> {
-        self.types.get(self.position()?)
+    pub fn selected_type(&self) -> Option<&SubscribedType> {
+        self.types.row()
     }
 
     /// The selected name.
@@ -139,7 +142,7 @@ impl SubscriptionsScreen {
     }
 
     pub fn type_word(&self) -> Option<&str> {
-        Some(type_word(self.selected.as_ref()?))
+        Some(type_word(self.types.selected.as_ref()?))
     }
 
     pub(super) fn get(&self, at: usize) -> Option<&Arc<str>> {
@@ -164,7 +167,7 @@ impl SubscriptionsScreen {
         filter: Option<&AppliedFilter>,
     ) {
         let Some((store, _)) = data.source() else { return };
-        let Some(url) = self.selected.clone() else { return };
+        let Some(url) = self.types.selected.clone() else { return };
         let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
         let since = ContentsVersion { mark: store.mark(stream, &url), at: store.now() };
         if self.loaded.as_ref() == Some(&key) && self.sort == *sort {

@@ -9,6 +9,7 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::shared::list_table::ListTable;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::List;
 use crate::widgets::table::{self, Column, Cut, column};
 use xdscope_engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
 use xdscope_present::report::{self, Role};
@@ -54,11 +55,11 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     } else {
         all
     };
-    let of = screen.of_type().map(|of| &of.fact);
+    let of = screen.selected_type().map(|of| &of.fact);
     let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
     let (again, errors) = of.map_or((0, 0), |of| (of.owed_again, of.errors));
     if owed + again + malformed == 0 {
-        let state = screen.of_type().map(|of| of.fact.state);
+        let state = screen.selected_type().map(|of| of.fact.state);
         return match state {
             Some(TypeState::Miss) if errors > 0 => {
                 format!("{shown}, {} not sent because of an error", count(errors))
@@ -192,7 +193,7 @@ pub(super) fn draw(
     canvas: &mut Canvas,
     layout: &Layout,
 ) -> Option<Position> {
-    if screen.types.is_empty() {
+    if screen.types.rows.is_empty() {
         let text = "   nothing was asked for on this stream";
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
@@ -206,14 +207,11 @@ pub(super) fn draw(
             column("NAMES", 5, 9, Cut::Head, 0),
             column("MISS", 4, 9, Cut::Head, 0),
         ];
-        let height = usize::from(areas.types.height.saturating_sub(1));
-        let at = screen.position().unwrap_or(0);
-        let top = at.saturating_sub(height.saturating_sub(1));
-        let rows = screen.types.iter().skip(top).take(height);
-        let rows: Vec<StyledLine> = rows.map(|of| type_row(of, layout.narrow)).collect();
-        let at =
-            table::draw(canvas, areas.types, &columns, &rows, at.checked_sub(top), common.pane == Pane::Main);
-        cursor = at.map(|y| Position { x: areas.types.x, y });
+        let types = screen.types.window(areas.types);
+        let rows: Vec<StyledLine> = types.map(|row| type_row(row, layout.narrow)).collect();
+        let (selected, has_focus) = (screen.types.selected_line(), common.pane == Pane::Main);
+        let line = table::draw(canvas, areas.types, &columns, &rows, selected, has_focus);
+        cursor = line.map(|y| Position { x: areas.types.x, y });
         let lines = change_lines(screen, common, areas.changes);
         canvas.lines(areas.changes, &lines, 0);
         for row in areas.bar.rows() {
@@ -249,7 +247,7 @@ pub(super) fn draw(
 
 /// The changes of the subscription, newest first, and the mode of the subscription.
 pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: Rect) -> Vec<StyledLine> {
-    let Some(of) = screen.of_type() else { return Vec::new() };
+    let Some(of) = screen.selected_type() else { return Vec::new() };
     let label = type_label(of.fact.type_url.as_str());
     let mut lines: Vec<StyledLine> =
         vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
@@ -292,7 +290,7 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
 /// The lines about the selected name.
 pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    let (Some(row), Some(of)) = (screen.row(), screen.of_type()) else { return lines };
+    let (Some(row), Some(of)) = (screen.row(), screen.selected_type()) else { return lines };
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut add = |label: &str, value: String| {
         lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))

@@ -40,7 +40,7 @@ pub(crate) fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
     let Some(stream) = to.and_then(|to| streams.get(to)).copied() else {
         return model.say(if streams.is_empty() { "no stream yet" } else { "no further stream this way" });
     };
-    if let Some(url) = model.screens.stream.selected.clone() {
+    if let Some(url) = model.screens.stream.types.selected.clone() {
         model.screens.stream.select_type(&url);
     }
     if model.screen == ScreenId::Overview {

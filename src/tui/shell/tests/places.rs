@@ -201,7 +201,7 @@ fn all_streams_of_a_client_are_listed_and_walked() {
     {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
-    let stream = |model: &Model| model.screens.stream.client.selected;
+    let stream = |model: &Model| model.screens.stream.client.list.selected;
     let first = stream(&model);
     type_keys(&mut model, &source.data(), "jj");
     assert_ne!(stream(&model), first);

@@ -36,7 +36,7 @@ fn enter_opens_type_and_messages_and_esc_returns() {
     assert_eq!(model.screen, ScreenId::Nack, "a refused type leads to its refusal");
     assert_eq!(model.screens.nack.group().and_then(|group| group.last()).map(|nack| nack.n), Some(Seq(498)));
     type_keys(&mut model, &data, "<esc>j<enter>");
-    let url = model.screens.stream.selected.clone();
+    let url = model.screens.stream.types.selected.clone();
     assert_eq!(model.screen, ScreenId::Timeline, "another one to its messages");
     assert!(model.screens.timeline.window.iter().all(|shown| Some(&shown.line.type_url) == url.as_ref()));
     type_keys(&mut model, &data, "<esc>");

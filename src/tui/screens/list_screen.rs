@@ -1,0 +1,90 @@
+//! Screens that are a list above a text about the selected row.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::common::{Common, Pane};
+use crate::input::screen_id::ScreenId;
+use crate::lists::{MAX_COPIED_ROWS, TextTable};
+use crate::screens::shared::list_table::ListTable;
+use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::layout::Layout;
+use crate::widgets::list::{List, below_title};
+use crate::widgets::table::{Column, titles_of};
+use crate::widgets::text::texts;
+
+/// A list above a text about the selected row. [`Screen`](super::screen::Screen) draws and copies
+/// the list, and searches in the text.
+pub trait ListScreen {
+    fn list(&self) -> &dyn List;
+
+    fn list_mut(&mut self) -> &mut dyn List;
+
+    /// The areas of the list and of the text, each with a line of titles. Either may be empty.
+    fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect);
+
+    /// All columns, also those that the user has hidden. Columns without a title are notes.
+    fn list_columns(&self, is_narrow: bool) -> Vec<Column>;
+
+    /// The cells of a row, in the order of the columns; `None` if the row is not loaded.
+    fn row(&self, common: &Common, at: usize) -> Option<StyledLine>;
+
+    /// The lines about the selected row in an area.
+    fn text_lines(&self, common: &Common, area: Rect) -> Vec<StyledLine>;
+}
+
+/// Draws the list of a screen. Returns the position of the selected row.
+pub(crate) fn draw_list(
+    screen: &dyn ListScreen,
+    id: ScreenId,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
+    let (area, _) = screen.areas(common, layout);
+    if area.is_empty() {
+        return None;
+    }
+    let list = screen.list();
+    let shown = list.top()..list.top() + below_title(area);
+    let rows: Vec<StyledLine> = shown.map_while(|at| screen.row(common, at)).collect();
+    let table = ListTable {
+        screen: id,
+        columns: &screen.list_columns(layout.narrow),
+        rows: &rows,
+        selected: list.selected_line(),
+        has_focus: !common.is_in_second_pane(),
+    };
+    table.draw(common, canvas, area)
+}
+
+/// The titles of the columns.
+pub(crate) fn titles(screen: &dyn ListScreen) -> Vec<String> {
+    let mut titles = titles_of(&screen.list_columns(false));
+    titles.retain(|title| !title.is_empty());
+    titles
+}
+
+/// The list with all its rows, for a copy.
+pub(crate) fn table(screen: &dyn ListScreen, common: &Common) -> TextTable {
+    let rows = (0..MAX_COPIED_ROWS).map_while(|at| screen.row(common, at));
+    TextTable { titles: titles(screen), rows: rows.map(|row| texts(&row)).collect() }
+}
+
+/// Gives the focus to the pane at a position and, if `selects`, selects the row there. Returns
+/// whether that row was selected before; `None` beside rows.
+pub(crate) fn point(
+    screen: &mut dyn ListScreen,
+    position: Position,
+    selects: bool,
+    common: &mut Common,
+    layout: &Layout,
+) -> Option<bool> {
+    let (list, text) = screen.areas(common, layout);
+    if text.contains(position) {
+        common.pane = Pane::Second;
+    }
+    if list.contains(position) {
+        common.pane = Pane::Main;
+    }
+    screen.list_mut().point(position, list, selects)
+}
