@@ -1,6 +1,5 @@
 //! The resources of a source, for the screens that decode them.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -37,49 +36,11 @@ pub trait BodyRenderer {
 /// The resources of a source, decoded by its descriptors.
 #[derive(Clone, Copy)]
 pub struct Contents<'a> {
-    pub(super) store: &'a Store,
+    pub store: &'a Store,
     pub(super) bodies: &'a dyn BodyRenderer,
 }
 
 impl<'a> Contents<'a> {
-    /// The store of the source.
-    pub fn store(&self) -> &'a Store {
-        self.store
-    }
-    /// The types of a stream, in no particular order.
-    pub fn types(&self, stream: StreamId) -> Vec<SummaryFact> {
-        self.store.summaries_of(stream)
-    }
-    /// Those of the named resources of a type that warm.
-    pub fn warming_among(&self, stream: StreamId, url: &TypeUrl, names: &[Arc<str>]) -> Vec<Arc<str>> {
-        self.store.warming_among(stream, url, names)
-    }
-    /// The names of a type's resources, sent or subscribed to.
-    pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
-        self.store.resource_names(stream, type_url)
-    }
-    /// Names of a type from a position on, at most `most`.
-    pub fn names_from(
-        &self,
-        stream: StreamId,
-        type_url: &TypeUrl,
-        from: usize,
-        most: usize,
-    ) -> Vec<Arc<str>> {
-        self.store.resource_names_from(stream, type_url, from, most)
-    }
-    /// At most `most` of these names.
-    pub fn first_names(&self, stream: StreamId, type_url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
-        self.store.first_resource_names(stream, type_url, most)
-    }
-    /// A number that changes whenever the names of a type may have changed.
-    pub fn names_mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
-        self.store.names_mark(stream, type_url)
-    }
-    /// Whether these rows may change what is known about a resource.
-    pub fn is_news(&self, stream: StreamId, type_url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
-        self.store.is_news(stream, type_url, name, rows)
-    }
     /// The indices of the names that match a filter.
     pub fn pick(
         &self,
@@ -91,20 +52,10 @@ impl<'a> Contents<'a> {
         let contents = self.bodies.lookup(self.store);
         self.store.pick(stream, url, names, |fact| applied.filter.resource_with(fact, self.store, &*contents))
     }
-    pub fn now(&self) -> Time {
-        self.store.now()
-    }
     /// The resources of this name on other open streams.
     pub fn held_elsewhere(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Vec<ResourceFact> {
         let open = self.store.open_stream_ids().filter(|other| *other != stream);
         open.filter_map(|other| self.store.resource(other, type_url, name)).collect()
-    }
-    /// A number that changes whenever names or contents of a type may have changed.
-    pub fn mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
-        self.store.mark(stream, type_url)
-    }
-    pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
-        self.store.resource(stream, type_url, name)
     }
     /// Counts the members of collections.
     pub fn structured_names(&self) -> StructuredNames<'a> {
@@ -115,17 +66,6 @@ impl<'a> Contents<'a> {
         let streams = self.store.streams_of_client(fact.stream);
         let names = StructuredNames::new(self.store, self.bodies.schema(), streams);
         names.searching(MAX_SEARCHED_CONTENTS).of(fact)
-    }
-    /// Looks for older contents of a resource in up to `rows` more rows.
-    pub fn more_versions(
-        &self,
-        stream: StreamId,
-        type_url: &TypeUrl,
-        name: &str,
-        rows: usize,
-        found: &mut Versions,
-    ) {
-        self.store.more_versions(stream, type_url, name, rows, found);
     }
     /// The size of a content in bytes.
     pub fn size(&self, id: BlobId) -> u64 {

@@ -7,7 +7,6 @@ mod feed;
 mod format;
 mod replay;
 mod source;
-mod store;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +16,5 @@ pub use decoded::Decoded;
 pub use feed::{EditedText, Feed, FeedError, HeldMessage, Info, Mode, TapFigures};
 pub use format::{AppliedFilter, BodyFormat};
 pub use replay::{Marked, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed};
-pub use source::Data;
 pub(super) use source::ViewTime;
-pub use store::StoreData;
+pub use source::{Data, StoreData};

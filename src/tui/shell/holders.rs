@@ -17,9 +17,8 @@ pub(super) fn say(model: &mut Model, data: &dyn Data) {
     let Some((stream, type_url, name)) = model.active().selected_resource(&model.common) else {
         return model.say("choose a resource first: 4 lists them, 5 shows what changed");
     };
-    let Some(contents) = data.contents() else { return model.say("the source has no contents") };
-    let mut facts: Vec<ResourceFact> = contents.resource(stream, &type_url, &name).into_iter().collect();
-    facts.extend(contents.held_elsewhere(stream, &type_url, &name));
+    let mut facts: Vec<ResourceFact> = data.store().resource(stream, &type_url, &name).into_iter().collect();
+    facts.extend(data.contents().held_elsewhere(stream, &type_url, &name));
     let versions: Vec<(String, String)> =
         facts.iter().map(|fact| (standing(fact), client(model, data, fact.stream))).collect();
     // A client may have the resource on several streams.
@@ -67,7 +66,7 @@ pub(super) fn say_owner(
     data: &dyn Data,
     (stream, type_url, name): (StreamId, &TypeUrl, &str),
 ) {
-    let others = data.contents().map_or(0, |contents| contents.held_elsewhere(stream, type_url, name).len());
+    let others = data.contents().held_elsewhere(stream, type_url, name).len();
     let owner = client(model, data, stream);
     let others = match others {
         0 => String::new(),

@@ -112,7 +112,7 @@ fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, heig
         Some((stream, type_url)) => scope.has(stream, &type_url),
         None => false,
     };
-    let first = data.first_row();
+    let first = data.store().first_row();
     let from = selected.and_then(|n| data.row_of(n)).map_or(rows, |row| (row + 1).min(rows)).max(first);
     let later = (from..rows).take(MAX_SEARCHED_ROWS).filter(is_in_scope).take(height);
     let mut later: Vec<usize> = later.collect();

@@ -241,7 +241,7 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     let mut held = None;
     feed.read(&mut |data| {
         let rows = paused.map_or(0, |paused| paused.rows);
-        let n = (data.first_row()..rows).rev().find_map(|row| data.line(row)?.n).unwrap_or(Seq(0));
+        let n = (data.store().first_row()..rows).rev().find_map(|row| data.line(row)?.n).unwrap_or(Seq(0));
         held = paused.map(|paused| HeldMessage { n, now: paused.now });
     });
     let result = feed.replay(held, seek);

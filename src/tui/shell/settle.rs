@@ -38,8 +38,8 @@ fn count_activity(model: &mut Model, data: &dyn Data) -> bool {
     if common.paused.is_some() {
         return false;
     }
-    let store = data.contents().map(|contents| contents.store());
-    store.is_some_and(|store| common.activity.follow(store, data.rows(), ROWS_PER_STEP))
+    let store = data.store();
+    common.activity.follow(store, store.rows(), ROWS_PER_STEP)
 }
 
 /// Counts the clients of the source.
@@ -48,8 +48,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     let is_file = !streams.is_empty() && streams.iter().all(|of| of.variant == Some(Variant::File));
     let open = streams.iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.stream);
     let open: Vec<_> = open.take(MAX_MEASURED_STREAMS).collect();
-    let store = data.contents().map(|contents| contents.store());
-    let changed = store.into_iter().flat_map(|store| store.intercepted_streams());
+    let changed = data.store().intercepted_streams().into_iter();
     let states = changed.flat_map(|stream| data.states_of(stream));
     let is_open = |stream| data.stream(stream).is_some_and(|stream| stream.closed.is_none());
     let diverged = states.filter(|state| state.diverged.is_some() && is_open(state.stream)).count();
@@ -64,7 +63,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
         is_at_end: model.common.info.bar.as_ref().is_some_and(|bar| bar.at_end),
         is_file,
         last_push: model.common.activity.last_push(),
-        slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),
+        slow_answer_ms: data.store().ack_ms(open).map(|(_, slow)| slow),
     }
 }
 
@@ -96,8 +95,8 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         model.common.now = data.now();
         model.common.clock = data.clock();
         count_activity(model, data);
-        if let (Some(bar), Some(contents)) = (&model.common.info.bar, data.contents()) {
-            model.common.density.settle(contents.store(), bar.end);
+        if let Some(bar) = &model.common.info.bar {
+            model.common.density.settle(data.store(), bar.end);
         }
         let table = &model.screens.overview.table;
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
@@ -106,7 +105,7 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
             if model.common.info.bar.is_none() {
                 model.alerts.update(&model.common);
             }
-            model.common.marks = data.client_marks();
+            model.common.marks = data.store().client_marks();
             if model.common.problem_count() == 0 {
                 model.common.census = census(model, data);
             }

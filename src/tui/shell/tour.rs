@@ -347,7 +347,7 @@ fn change(model: &Model, _data: &dyn Data) -> Option<String> {
 }
 
 fn messages(model: &Model, data: &dyn Data) -> Option<String> {
-    let all = data.rows().checked_sub(data.first_row()).filter(|rows| *rows > 0)? as u64;
+    let all = data.rows().checked_sub(data.store().first_row()).filter(|rows| *rows > 0)? as u64;
     let timeline = &model.screens.timeline;
     let view = if timeline.is_ladder { "arrow" } else { "row" };
     let events = match timeline.index.len() as u64 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Decoded;
-use crate::data::StoreData;
+use crate::data::{BodyRenderer, StoreData};
 use crate::shell::model::Model;
 use xdscope_engine::analysis::{Analysis, rules};
 use xdscope_engine::store::{Options, SchemaSemantics, Store};
@@ -68,6 +68,14 @@ impl ScriptedStore {
             let frame = Frame { at: Time(at * 1_000_000_000), stream: StreamId(stream), what: payload };
             self.store.handle(frame);
         }
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub fn bodies(&self) -> &dyn BodyRenderer {
+        &self.bodies
     }
 
     pub fn data(&self) -> StoreData<'_> {

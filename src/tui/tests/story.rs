@@ -1,17 +1,21 @@
 //! Facts of a story: `edge-gw-1` refuses cluster version 42, and one endpoint name is never sent.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
+use crate::data::{AppliedFilter, BodyFormat, BodyRenderer, Data, Info, Mode, ViewTime};
 use crate::screens::overview::tests::problems::problems;
 use crate::screens::stream::tests::states::{states, summary_of};
 use crate::screens::timeline::tests::messages::messages;
+use crate::tests::script::ScriptedStore;
+use xdscope_engine::applied::AppliedState;
 use xdscope_engine::filter::{Filter, FilterError};
+use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::session::NotKept;
 use xdscope_engine::store::{
-    EndFact, LeftResource, LineFact, MessageFact, ReconnectCounts, ReconnectFact, StateFact, StreamFact,
-    SummaryFact,
+    EndFact, LeftResource, LineFact, MessageFact, ReconnectCounts, ReconnectFact, StateFact, Store,
+    StreamFact, SummaryFact,
 };
 use xdscope_wire::event::{ApiVersion, Clock, Code, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use xdscope_wire::{NodeInfo, Tls};
@@ -33,9 +37,39 @@ pub struct Story {
     pub problems: Vec<ProblemFact>,
     /// The moment of facts that do not change.
     pub moment: Option<ViewTime>,
+    /// A store without messages.
+    pub source: Rc<ScriptedStore>,
 }
 
 impl Data for Story {
+    fn store(&self) -> &Store {
+        self.source.store()
+    }
+    fn bodies(&self) -> &dyn BodyRenderer {
+        self.source.bodies()
+    }
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
+    fn applied_state(&self) -> Option<&AppliedState> {
+        None
+    }
+    fn stream(&self, stream: StreamId) -> Option<StreamFact> {
+        self.streams.iter().find(|fact| fact.stream == stream).cloned()
+    }
+    fn stream_ids(&self) -> Vec<StreamId> {
+        self.streams.iter().map(|fact| fact.stream).collect()
+    }
+    fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
+        self.line(index).map(|line| (line.stream, line.row.type_url))
+    }
+    fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
+        self.summaries().into_iter().filter(|cell| cell.stream == stream).collect()
+    }
+    fn cell_matches(&self, applied: &AppliedFilter, cell: &SummaryFact) -> bool {
+        let state = self.state(cell.stream, &cell.type_url);
+        state.is_some_and(|state| self.state_matches(applied, &state))
+    }
     fn moment(&self) -> Option<ViewTime> {
         self.moment
     }
@@ -209,7 +243,9 @@ pub fn story() -> Story {
     });
     streams.extend([first, second]);
     let states = states(&streams);
-    Story { now: at("14:02:31"), rows: messages(), streams, states, problems: problems(), moment: None }
+    let source = Rc::new(ScriptedStore::of(""));
+    let (rows, problems) = (messages(), problems());
+    Story { now: at("14:02:31"), rows, streams, states, problems, moment: None, source }
 }
 
 /// Returns the story before the first stream.

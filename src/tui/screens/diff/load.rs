@@ -72,7 +72,7 @@ impl DiffScreen {
 
     /// Reads the versions of the target in the first `total` rows.
     fn load(&mut self, data: &dyn Data, total: usize) {
-        let Some((target, (store, _))) = self.target.clone().zip(data.source()) else { return };
+        let Some(target) = self.target.clone() else { return };
         let other = self.wanted.other;
         let on = |stream| stream == target.stream || Some(stream) == other;
         let is = |url: &TypeUrl| *url == target.type_url;
@@ -82,7 +82,7 @@ impl DiffScreen {
         if !grown {
             self.versions.clear();
         }
-        extend_versions(&mut self.versions, store, from..total, on, is, &target.name);
+        extend_versions(&mut self.versions, data.store(), from..total, on, is, &target.name);
         (self.rows_read, self.loaded) = (total, Some((target, other)));
         self.find_wanted();
     }
@@ -111,7 +111,7 @@ impl DiffScreen {
         if (self.rows_read, self.rows_heard, self.is_stale) == (total, total, false) {
             return;
         }
-        let Some((store, _)) = data.source() else { return };
+        let store = data.store();
         if self.is_stale || total < self.rows_read.max(self.rows_heard) {
             self.is_stale = true;
             self.key = ComparisonKey::default();
@@ -179,10 +179,7 @@ impl DiffScreen {
         }
         let is_other = self.key.contents != key.contents || self.key.is_strict_order != key.is_strict_order;
         if is_other {
-            self.compared = Arc::new(match data.source() {
-                Some((store, schema)) => compared(store, schema, contents, is_strict_order),
-                None => Compared::default(),
-            });
+            self.compared = Arc::new(compared(data.store(), data.schema(), contents, is_strict_order));
         }
         // Two columns of one side would leave one column empty.
         let has_columns = has_columns && !self.compared.one_sided;
@@ -199,7 +196,7 @@ impl DiffScreen {
 /// Returns the place of the versions of a resource: an earlier stream of the client, if the client
 /// keeps the resource from there.
 fn with_versions(data: &dyn Data, target: DiffTarget) -> DiffTarget {
-    let Some((store, _)) = data.source() else { return target };
+    let store = data.store();
     let fact = store.resource(target.stream, &target.type_url, &target.name);
     if fact.is_none_or(|fact| fact.state != ResourceState::Kept) {
         return target;
@@ -281,7 +278,7 @@ impl DiffScreen {
         let len = push.entries.len();
         self.chosen = self.chosen.min(len.saturating_sub(1));
         self.top = scroll(self.top, self.chosen, height, len);
-        let Some((store, schema)) = data.source() else { return };
+        let (store, schema) = (data.store(), data.schema());
         for at in self.top..(self.top + height).min(len) {
             let Some(entry) = push.entries.get(at).filter(|entry| entry.op == Op::Changed) else { continue };
             self.counts.entry(at).or_insert_with(|| {

@@ -158,7 +158,7 @@ impl Screen for DiffScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents()?.lines(self.version(self.new)?.content?, format, usize::MAX).join("\n"))
+        Some(data.contents().lines(self.version(self.new)?.content?, format, usize::MAX).join("\n"))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

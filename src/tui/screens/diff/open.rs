@@ -21,10 +21,10 @@ impl DiffScreen {
     /// push.
     pub fn open_push(&mut self, common: &Common, data: &dyn Data, n: Seq, against: Option<Seq>) -> bool {
         let total = common.rows(data);
-        let push = data.source().and_then(|(store, _)| match against {
-            Some(against) => PushDiff::between(store, against, n, total),
-            None => PushDiff::of(store, n, total),
-        });
+        let push = match against {
+            Some(against) => PushDiff::between(data.store(), against, n, total),
+            None => PushDiff::of(data.store(), n, total),
+        };
         let Some(push) = push else { return false };
         let is_same = self.push.as_ref().is_some_and(|old| (old.n, old.against) == (push.n, push.against));
         self.push = Some(push);
@@ -56,8 +56,8 @@ impl DiffScreen {
     /// Opens a resource by `TYPE/NAME`, on the current stream if it is there, else on the newest
     /// that has it. Returns false if no stream does.
     pub fn open_named(&mut self, common: &Common, data: &dyn Data, what: &str) -> bool {
-        let store = data.source().map(|(store, _)| store);
-        let Some((store, (word, name))) = store.zip(what.split_once('/')) else { return false };
+        let Some((word, name)) = what.split_once('/') else { return false };
+        let store = data.store();
         let kind = Kind::parse(word);
         let mut found = None;
         for state in store.summaries() {
@@ -147,7 +147,7 @@ impl DiffScreen {
         let stream = |at| self.version(at).map(|version| version.stream);
         let streams = stream(self.old).zip(stream(self.new)).filter(|(old, new)| old != new);
         let streams = streams.map_or(Vec::new(), |(old, new)| vec![old, new]);
-        let marks = if streams.is_empty() { ClientMarks::default() } else { data.client_marks() };
+        let marks = if streams.is_empty() { ClientMarks::default() } else { data.store().client_marks() };
         let name = |stream: StreamId| {
             let name = data.stream(stream).map(|fact| report::node_name(&fact));
             let name = name.filter(|name| !name.starts_with('#'))?;

@@ -53,9 +53,10 @@ impl GraphScreen {
         };
         // An inline entry is shown in its list.
         let node = node.list.and_then(|list| self.graph.get(list)).unwrap_or(node);
-        let track = node.stream.zip(node.type_url.clone()).filter(|(stream, url)| {
-            data.contents().is_some_and(|contents| contents.resource(*stream, url, &node.name).is_some())
-        });
+        let track = node
+            .stream
+            .zip(node.type_url.clone())
+            .filter(|(stream, url)| data.store().resource(*stream, url, &node.name).is_some());
         let Some((stream, type_url)) = track else {
             let (label, name) = (node.kind.label(), &node.name);
             return Outcome::say(
@@ -132,10 +133,11 @@ impl Screen for GraphScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         let stream = common.stream_or_first(data);
-        let Some((stream, (store, schema))) = stream.zip(data.source()) else {
+        let Some(stream) = stream else {
             *self = GraphScreen::default();
             return;
         };
+        let (store, schema) = (data.store(), data.schema());
         self.step(store, schema);
         if self.stream != Some(stream) {
             self.show_stream(stream);
@@ -182,8 +184,7 @@ impl Screen for GraphScreen {
     }
 
     fn search(&mut self, _common: &mut Common, data: &dyn Data) -> bool {
-        let Some((store, schema)) = data.source() else { return false };
-        self.step(store, schema);
+        self.step(data.store(), data.schema());
         self.is_building()
     }
 
@@ -223,7 +224,7 @@ impl Screen for GraphScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents()?.lines(self.node()?.1.content?, format, usize::MAX).join("\n"))
+        Some(data.contents().lines(self.node()?.1.content?, format, usize::MAX).join("\n"))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
@@ -248,7 +249,7 @@ fn endpoints(data: &dyn Data, node: &GraphNode) -> Option<String> {
     if node.kind != Kind::Eds || !node.state.is_present() {
         return None;
     }
-    let body = data.contents()?.body(node.content?)?;
+    let body = data.contents().body(node.content?)?;
     let groups =
         body.get("endpoints").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let all = || groups.iter().filter_map(|group| group.get("lb_endpoints")?.as_array()).flatten();

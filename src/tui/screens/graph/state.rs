@@ -227,11 +227,10 @@ impl GraphScreen {
     }
 
     /// Loads the content of the selected node.
-    pub(super) fn load_body(&mut self, contents: Option<Contents<'_>>) {
+    pub(super) fn load_body(&mut self, contents: Contents<'_>) {
         let id = self.node().and_then(|(_, node)| node.content);
         if self.body.as_ref().map(|(known, _)| *known) != id {
-            let lines = |id| Some((id, contents?.lines(id, BodyFormat::Yaml, MAX_BODY_LINES)));
-            self.body = id.and_then(lines);
+            self.body = id.map(|id| (id, contents.lines(id, BodyFormat::Yaml, MAX_BODY_LINES)));
         }
     }
 

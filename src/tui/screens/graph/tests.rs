@@ -122,7 +122,7 @@ proptest! {
         let streams = [StreamId(stream)];
         let (whole, mut next) = {
             let data = source.data();
-            let (store, schema) = data.source().unwrap();
+            let (store, schema) = (data.store(), data.schema());
             let unread = Graph::build(store, &streams, &mut known).unread;
             known.read(store, schema, &unread);
             (Graph::build(store, &streams, &mut known), GraphBuilder::new(store, &streams))
@@ -160,7 +160,7 @@ fn builds_a_large_graph_in_steps() {
         while search(&mut model, &data) {}
         update(&mut model, Msg::Changed, &data);
     }
-    let (store, schema) = data.source().unwrap();
+    let (store, schema) = (data.store(), data.schema());
     assert!(!model.screens.graph.is_building());
     assert_eq!(described(&model.screens.graph.graph), described(&Graph::of(store, schema, &[StreamId(1)])));
 }

@@ -18,7 +18,7 @@ const MAX_DIVERGED: usize = 3;
 impl HoldScreen {
     /// Compares held messages with what their clients have, as far as that has changed.
     pub(super) fn load(&mut self, common: &Common, data: &dyn Data) {
-        let Some((store, schema)) = data.source() else { return };
+        let (store, schema) = (data.store(), data.schema());
         let rows = &self.queue.rows;
         self.loaded.retain(|id, _| rows.iter().any(|row| row.fact.id == *id));
         for row in rows {
@@ -85,20 +85,18 @@ impl HoldScreen {
 
 /// Returns a message as YAML, without secrets.
 fn message(fact: &HeldFact, data: &dyn Data) -> Vec<String> {
-    let Some((store, schema)) = data.source() else { return Vec::new() };
-    let Some(bytes) = without_secrets(fact, store.catalog()) else {
+    let Some(bytes) = without_secrets(fact, data.store().catalog()) else {
         return vec!["(this message cannot be decoded)".to_owned()];
     };
-    let tree = schema.tree(&fact.message_name(), &bytes, FieldNames::Original);
+    let tree = data.schema().tree(&fact.message_name(), &bytes, FieldNames::Original);
     to_yaml(&tree).lines().take(MAX_LINES).map(str::to_owned).collect()
 }
 
 /// Returns what an edited message changes of the message that came.
 fn changes(old: &HeldFact, new: &HeldFact, data: &dyn Data, arrow: &str) -> Vec<(Role, String)> {
-    let Some((store, schema)) = data.source() else { return Vec::new() };
     let tree = |fact: &HeldFact| {
-        let bytes = without_secrets(fact, store.catalog()).unwrap_or_default();
-        schema.tree(&fact.message_name(), &bytes, FieldNames::Original)
+        let bytes = without_secrets(fact, data.store().catalog()).unwrap_or_default();
+        data.schema().tree(&fact.message_name(), &bytes, FieldNames::Original)
     };
     let found = xdscope_engine::diff::compare(&tree(old), &tree(new), &Default::default());
     let line = |change| (Role::Changed, format!("~ {}", hold::change(change, arrow)));

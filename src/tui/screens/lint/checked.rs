@@ -27,7 +27,7 @@ impl CheckedScope {
     pub(super) fn of(common: &Common, data: &dyn Data) -> CheckedScope {
         CheckedScope {
             scope: common.scope.clone(),
-            rows: common.rows(data) - data.first_row().min(common.rows(data)),
+            rows: common.rows(data) - data.store().first_row().min(common.rows(data)),
             streams: data.stream_ids().len(),
         }
     }

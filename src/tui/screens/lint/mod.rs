@@ -343,7 +343,7 @@ fn matches(data: &dyn Data, marks: &ClientMarks, applied: &AppliedFilter, findin
         let fact = data.row_of(*n).and_then(|row| data.row(row));
         fact.is_some_and(|fact| data.row_matches(applied, &fact))
     };
-    let is_found = data.source().is_some_and(|(store, _)| applied.filter.finding(finding, store));
+    let is_found = applied.filter.finding(finding, data.store());
     // Messages and states have no rule.
     if is_found || applied.filter.is_about_rules() {
         return is_found;

@@ -58,7 +58,7 @@ impl AcceptedVersions {
         let summaries = streams.into_iter().flat_map(|stream| data.summaries_of(stream));
         let in_scope = summaries.filter(|fact| scope.has(fact.stream, &fact.type_url));
         let in_force = |fact: SummaryFact| {
-            let view = data.source().and_then(|(store, _)| store.state_view(&fact));
+            let view = data.store().state_view(&fact);
             let version =
                 view.as_ref().and_then(|view| view.in_force().map(str::to_owned)).unwrap_or_default();
             let accepted = view.and_then(|view| view.in_force_since());

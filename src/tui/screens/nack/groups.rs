@@ -31,19 +31,16 @@ struct ScreenFacts<'a>(&'a dyn Data);
 
 impl NackSource for ScreenFacts<'_> {
     fn kept(&self, state: &StateFact, nack: &NackFact) -> Option<Vec<RefusedVersion>> {
-        self.0.source()?.0.kept(state, nack)
+        self.0.store().kept(state, nack)
     }
     fn refused(&self, state: &StateFact) -> HashMap<Seq, RefusedBy> {
-        self.0.source().map_or_else(HashMap::new, |(store, _)| NackSource::refused(store, state))
+        NackSource::refused(self.0.store(), state)
     }
     fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool {
-        self.0.source().is_none_or(|(store, _)| NackSource::has_accepted_later(store, state, nack))
+        NackSource::has_accepted_later(self.0.store(), state, nack)
     }
     fn stated_faults(&self, nack: &NackFact) -> StatedFaults {
-        match self.0.source() {
-            Some((store, _)) => NackSource::stated_faults(store, nack),
-            None => StatedFaults::read(&nack.message, &[]),
-        }
+        NackSource::stated_faults(self.0.store(), nack)
     }
     fn closed(&self, stream: StreamId) -> Option<Time> {
         self.0.stream(stream)?.closed

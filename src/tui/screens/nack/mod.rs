@@ -75,13 +75,12 @@ impl NackScreen {
     /// Looks up which resources of the selected group warm: the client may use the valid rest of a
     /// refused push.
     fn load_warming(&mut self, data: &dyn Data) {
-        let place = self.group().map(|group| (group.stream, group.type_url.clone()));
-        let found = place.zip(data.source()).map(|((stream, type_url), (store, _))| {
-            let mut warming = store.warming_of(stream);
-            warming.retain(|fact| fact.type_url == type_url);
-            warming
-        });
-        self.warming = found.unwrap_or_default();
+        let mut warming = Vec::new();
+        if let Some(group) = self.group() {
+            warming = data.store().warming_of(group.stream);
+            warming.retain(|fact| fact.type_url == group.type_url);
+        }
+        self.warming = warming;
     }
 
     fn selection(&self) -> Option<Selection> {
@@ -110,9 +109,7 @@ impl NackScreen {
             is_open: group.is_open,
         });
         if key != self.loaded {
-            let card =
-                data.contents().map(|contents| contents.card(group.stream, &group.type_url, &group.nacks));
-            self.card = card.unwrap_or_default();
+            self.card = data.contents().card(group.stream, &group.type_url, &group.nacks);
             self.comparisons = self.card.subjects.iter().map(BodyComparison::new).collect();
             self.loaded = key;
         }
@@ -141,12 +138,9 @@ impl NackScreen {
             return Outcome::say(common, "nothing to open");
         };
         let name = self.card.subjects.first().map(|subject| subject.name.value.as_str());
-        let resource = data
-            .contents()
-            .zip(name)
-            .and_then(|(contents, name)| contents.resource(stream, &type_url, name).map(|_| name.into()));
-        Outcome::Open(match resource {
-            Some(name) => Destination::Resource { stream, type_url, name },
+        let is_known = |name: &&str| data.store().resource(stream, &type_url, name).is_some();
+        Outcome::Open(match name.filter(is_known) {
+            Some(name) => Destination::Resource { name: name.into(), stream, type_url },
             None => Destination::Messages { scope: common.scope.clone(), n: Some(n) },
         })
     }
@@ -306,10 +300,9 @@ impl Screen for NackScreen {
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
         let (group, subject) = (self.group()?, self.card.subjects.first()?);
-        let (store, _) = data.source()?;
-        let pushed = store.pushed(group.last()?.refused?)?;
+        let pushed = data.store().pushed(group.last()?.refused?)?;
         let id = pushed.into_iter().find(|(name, _)| **name == *subject.name.value)?.1;
-        Some(data.contents()?.lines(id, format, usize::MAX).join("\n"))
+        Some(data.contents().lines(id, format, usize::MAX).join("\n"))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

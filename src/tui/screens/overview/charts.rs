@@ -64,13 +64,15 @@ impl OverviewCharts {
 /// Median and 99th percentile of the newest streams of a node.
 fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
     let newest = row.streams.iter().rev().take(MAX_MEASURED_STREAMS);
-    data.ack_ms(&newest.map(|stream| stream.stream).collect::<Vec<_>>())
+    data.store().ack_ms(newest.map(|stream| stream.stream))
 }
 
 /// Returns the pushes to a node in the last minutes.
 pub(super) fn pushes(common: &Common, data: &dyn Data, row: &Row) -> u64 {
-    let store = data.contents().map(|contents| contents.store());
-    let Some(store) = store.filter(|store| !store.clock().untimed) else { return 0 };
+    let store = data.store();
+    if store.clock().untimed {
+        return 0;
+    }
     let axis = common.chart_axis(ROW_CELLS);
     let cells = common.activity.of_streams(store, row.all_streams(), axis);
     cells.iter().flatten().map(|tally| u64::from(tally.pushes)).sum()
@@ -79,11 +81,11 @@ pub(super) fn pushes(common: &Common, data: &dyn Data, row: &Row) -> u64 {
 /// Returns the charts of some rows, and of all streams in `cells` cells.
 fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
     let activity = &common.activity;
-    let store = data.contents().map(|contents| contents.store());
-    let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else {
+    let store = data.store();
+    if store.clock().untimed || store.rows() == 0 {
         let rows = rows.iter().map(|row| RowChart { ack_ms: answers(data, row), ..RowChart::default() });
         return OverviewCharts { rows: rows.collect(), ..OverviewCharts::default() };
-    };
+    }
     let axis = common.chart_axis(ROW_CELLS);
     let chart = |row: &Row| {
         let cells = activity.of_streams(store, row.all_streams(), axis);
@@ -91,11 +93,11 @@ fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> Overvie
         RowChart { cells, pushes, ack_ms: answers(data, row) }
     };
     let all = common.wide_chart_axis(cells);
-    let open: Vec<StreamId> = store.open_stream_ids().take(MAX_STREAMS).collect();
+    let open = store.open_stream_ids().take(MAX_STREAMS);
     OverviewCharts {
         rows: rows.iter().map(chart).collect(),
         traffic: Traffic::new(activity.total(all), all),
-        ack_ms: data.ack_ms(&open),
+        ack_ms: store.ack_ms(open),
         has_activity: true,
         key: None,
     }

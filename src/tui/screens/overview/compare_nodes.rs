@@ -41,7 +41,7 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
         common.say(format!("{name} is marked: D on another node says how they differ"));
         return;
     };
-    let Some((store, _)) = data.source() else { return };
+    let store = data.store();
     let mut parts = Vec::new();
     for (url, cells) in screen.table.types.iter().zip(row.cells.iter().zip(&other.cells)) {
         let (Some(a), Some(b)) = cells.0.as_ref().zip(cells.1.as_ref()).unzip() else { continue };

@@ -171,8 +171,8 @@ impl OverviewScreen {
             }
             (None, plan::PUSHES) => charts::pushes(common, data, row).to_string(),
             (None, plan::ANSWERS) => {
-                let streams: Vec<StreamId> = row.streams.iter().map(|stream| stream.stream).collect();
-                data.ack_ms(&streams).map(|(median, _)| format!("{median}")).unwrap_or_default()
+                let streams = row.streams.iter().map(|stream| stream.stream);
+                data.store().ack_ms(streams).map(|(median, _)| format!("{median}")).unwrap_or_default()
             }
             (None, plan::STREAM) => cells::stream(common, row).text,
             _ => row.title(),
@@ -190,7 +190,7 @@ impl OverviewScreen {
 fn refused_content((stream, type_url, n): &RefusalKey, data: &dyn Data) -> Option<BodyComparison> {
     let state = data.state(*stream, type_url)?;
     let nack = state.nacks.iter().find(|nack| nack.n == *n)?;
-    let report = data.contents()?.card(*stream, type_url, std::slice::from_ref(nack));
+    let report = data.contents().card(*stream, type_url, std::slice::from_ref(nack));
     report.subjects.first().map(BodyComparison::new)
 }
 
@@ -251,7 +251,7 @@ impl Screen for OverviewScreen {
         let shown = self.table.rows.len().min(self.top + height);
         let cells = Traffic::columns(view::charts_width(&areas));
         let newest = usize::from(areas.newest.height).saturating_sub(3);
-        let rows = (data.first_row()..common.rows(data)).rev();
+        let rows = (data.store().first_row()..common.rows(data)).rev();
         self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();
         let rows = &self.table.rows[self.top.min(shown)..shown];
         self.charts.settle(common, data, rows, cells);

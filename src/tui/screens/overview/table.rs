@@ -143,7 +143,7 @@ impl NodeTable {
         let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
         let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
         self.streams = streams.len();
-        (self.all_streams, self.all_states, self.marks) = (streams, cells, data.client_marks());
+        (self.all_streams, self.all_states, self.marks) = (streams, cells, data.store().client_marks());
     }
 
     fn derive(

@@ -181,12 +181,12 @@ impl ResourceDetail {
             *self = ResourceDetail { format: self.format, wraps: self.wraps, ..ResourceDetail::default() };
             return;
         };
-        let mark = contents.mark(stream, &place.type_url);
+        let mark = contents.store.mark(stream, &place.type_url);
         let key = ContentsKey { stream, path: place.clone(), mark };
         if self.key.as_ref() == Some(&key) {
             // The time that is left changes without messages.
             if self.fact.as_ref().is_some_and(|fact| fact.ttl_left.is_some()) {
-                self.fact = contents.resource(stream, &place.type_url, name);
+                self.fact = contents.store.resource(stream, &place.type_url, name);
             }
             return;
         }
@@ -198,10 +198,10 @@ impl ResourceDetail {
         }
         let (from, to) = (self.read, data.rows());
         self.read = to;
-        self.fact = contents.resource(stream, &place.type_url, name);
+        self.fact = contents.store.resource(stream, &place.type_url, name);
         self.structured = self.fact.as_ref().and_then(|fact| contents.structured(fact));
         // Most new messages are about other resources.
-        if !is_other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
+        if !is_other && from <= to && !contents.store.is_news(stream, &place.type_url, name, from..to) {
             self.key = Some(key);
             return;
         }
@@ -232,7 +232,7 @@ impl ResourceDetail {
     fn search_versions(&mut self, contents: Contents<'_>) {
         let Some((mut scan, key)) = self.scan.take().zip(self.key.as_ref()) else { return };
         let Some(name) = &key.path.name else { return };
-        contents.more_versions(key.stream, &key.path.type_url, name, ROWS_PER_STEP, &mut scan);
+        contents.store.more_versions(key.stream, &key.path.type_url, name, ROWS_PER_STEP, &mut scan);
         // Known versions stay until the search has found as many.
         if scan.is_complete() || scan.versions.len() > self.versions.len() {
             self.versions.clone_from(&scan.versions);
@@ -332,7 +332,7 @@ impl ResourceDetail {
             let version = Kind::of_type_url(own.as_str()).map_or(ApiVersion::V3, |(_, version)| version);
             let fact = |link: &Link| {
                 let url = link.kind.type_url(version)?;
-                contents.resource(stream, &url, &link.name)
+                contents.store.resource(stream, &url, &link.name)
             };
             let reference = |link: Link| {
                 let fact = fact(&link);

@@ -207,10 +207,10 @@ fn target(contents: Contents<'_>, screen: &ResourcesScreen, link: &Link) -> Opti
     let own = screen.tree.selected.as_ref().and_then(|own| Kind::of_type_url(own.type_url.as_str()));
     let type_url = link.kind.type_url(own.map_or(ApiVersion::V3, |(_, version)| version))?;
     let is_prefix = matches!(link.kind, Kind::Vhds | Kind::Srds);
-    let name = match contents.resource(stream, &type_url, &link.name) {
+    let name = match contents.store.resource(stream, &type_url, &link.name) {
         Some(fact) => Some(fact.name),
         None if is_prefix => {
-            contents.names(stream, &type_url).into_iter().find(|name| link.matches_name(name))
+            contents.store.resource_names(stream, &type_url).into_iter().find(|name| link.matches_name(name))
         }
         None => None,
     };

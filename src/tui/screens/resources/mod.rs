@@ -35,15 +35,13 @@ use tree_view::TreeWidths;
 
 impl Screen for ResourcesScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
-        match data.contents() {
-            Some(contents) => keys::update(self, command, common, contents),
-            None => Outcome::NotHandled,
-        }
+        keys::update(self, command, common, data.contents())
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         let areas = areas(self, common, layout);
-        let Some((contents, stream)) = data.contents().zip(common.stream_or_first(data)) else {
+        let contents = data.contents();
+        let Some(stream) = common.stream_or_first(data) else {
             self.tree = ResourceTree::default();
             self.detail = ResourceDetail::default();
             return;
@@ -105,11 +103,11 @@ impl Screen for ResourcesScreen {
     }
 
     fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
-        let Some(contents) = data.contents() else { return false };
+        let contents = data.contents();
         if self.detail.search(contents) {
             keys::show_referrers(self, common);
         }
-        let names = self.tree.search(data, common.filter_on(ScreenId::Resources));
+        let names = self.tree.search(contents, common.filter_on(ScreenId::Resources));
         names || self.detail.is_searching()
     }
 
@@ -174,7 +172,7 @@ impl Screen for ResourcesScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents()?.lines(self.detail.content()?, format, usize::MAX).join("\n"))
+        Some(data.contents().lines(self.detail.content()?, format, usize::MAX).join("\n"))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

@@ -37,7 +37,7 @@ impl Referrers {
         let (mut rest, mut has_more) = (Vec::new(), false);
         for url in referring_kinds(kind).filter_map(|other| other.type_url(version)) {
             let left = MAX_SEARCHED - rest.len();
-            let names = contents.first_names(stream, &url, left + 1);
+            let names = contents.store.first_resource_names(stream, &url, left + 1);
             has_more |= names.len() > left;
             let place = |name| TreePath { type_url: url.clone(), name: Some(name) };
             rest.extend(names.into_iter().take(left).map(place));
@@ -66,7 +66,8 @@ impl Referrers {
     }
 
     fn refers(&self, contents: Contents<'_>, from: &TreePath) -> bool {
-        let fact = from.name.as_ref().and_then(|name| contents.resource(self.stream, &from.type_url, name));
+        let fact =
+            from.name.as_ref().and_then(|name| contents.store.resource(self.stream, &from.type_url, name));
         let content =
             fact.and_then(|fact| fact.content).filter(|id| contents.size(*id) <= MAX_SEARCHED_BYTES);
         let links = content.and_then(|id| contents.body(id)).map(|body| contents.links(&body));

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::data::{AppliedFilter, Contents, Data};
+use crate::data::{AppliedFilter, Contents};
 use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
 use crate::widgets::list::scroll;
@@ -172,13 +172,13 @@ impl ResourceTree {
         if fresh {
             self.folded.clear();
         }
-        let mut facts = contents.types(stream);
+        let mut facts = contents.store.summaries_of(stream);
         facts.retain(|fact| only.is_none_or(|url| *url == fact.type_url));
         facts.sort_by_cached_key(|fact| type_order(&fact.type_url));
         let mut known = std::mem::take(&mut self.types);
         for fact in facts {
-            let mark = contents.names_mark(stream, &fact.type_url);
-            let since = ContentsVersion { mark: contents.mark(stream, &fact.type_url), at: contents.now() };
+            let mark = contents.store.names_mark(stream, &fact.type_url);
+            let since = ContentsVersion::of(contents.store, stream, &fact.type_url);
             let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
             let list = match old.map(|at| known.swap_remove(at)) {
                 Some(mut list) if list.mark == mark && !fresh => {
@@ -190,7 +190,7 @@ impl ResourceTree {
                     TypeList { fact, names_shown, ..list }
                 }
                 _ => {
-                    let mut names = contents.names(stream, &fact.type_url);
+                    let mut names = contents.store.resource_names(stream, &fact.type_url);
                     names.sort_unstable();
                     let names = NameList::new(names);
                     let names_shown = FilteredNames::new(&names, filter, since);
@@ -214,11 +214,9 @@ impl ResourceTree {
     }
 
     /// Matches more names. Returns whether there are more.
-    pub fn search(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>) -> bool {
-        if let Some(contents) = data.contents() {
-            self.narrow(contents, filter);
-        }
-        data.contents().is_some() && self.is_searching()
+    pub fn search(&mut self, contents: Contents<'_>, filter: Option<&AppliedFilter>) -> bool {
+        self.narrow(contents, filter);
+        self.is_searching()
     }
 
     fn narrow(&mut self, contents: Contents<'_>, filter: Option<&AppliedFilter>) {
@@ -332,15 +330,15 @@ impl ResourceTree {
         for place in self.window.iter().filter_map(ResourceRow::place) {
             names.entry(place.type_url.clone()).or_default().extend(place.name.clone());
         }
-        names.iter_mut().for_each(|(url, names)| *names = contents.warming_among(stream, url, names));
+        names.iter_mut().for_each(|(url, names)| *names = contents.store.warming_among(stream, url, names));
         let structured = contents.structured_names();
         for row in &mut self.window {
             if let ResourceRow::Resource { place, fact, is_warming, members } = row
                 && let Some(name) = &place.name
             {
-                *fact = contents.resource(stream, &place.type_url, name).map(Box::new);
+                *fact = contents.store.resource(stream, &place.type_url, name).map(Box::new);
                 let counted =
-                    fact.as_ref().and_then(|fact| self.members.of(contents.store(), &structured, fact));
+                    fact.as_ref().and_then(|fact| self.members.of(contents.store, &structured, fact));
                 *members = counted.as_ref().map(present_members);
                 *is_warming = names.get(&place.type_url).is_some_and(|warming| warming.contains(name));
             }

@@ -33,11 +33,11 @@ pub(crate) struct MissingAnswers {
 
 impl MissingAnswers {
     pub(crate) fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
-        let track = stream.zip(url);
-        let Some(((stream, url), (store, schema))) = track.zip(data.source()) else {
+        let (Some(stream), Some(url)) = (stream, url) else {
             *self = MissingAnswers::default();
             return;
         };
+        let (store, schema) = (data.store(), data.schema());
         let streams = graph::streams_of(store, stream);
         let fingerprint = graph::fingerprint(store, &streams);
         let key = SessionKey { stream, type_url: url.clone(), fingerprint };
@@ -65,8 +65,7 @@ impl MissingAnswers {
             return Some(format!("{} (guess)", report::missing_answer_reason(answer)));
         }
         let key = self.key.as_ref()?;
-        let (store, _) = data.source()?;
-        let reason = MissingAnswerCause::of_name(store, key.stream, &key.type_url, name)
+        let reason = MissingAnswerCause::of_name(data.store(), key.stream, &key.type_url, name)
             .filter(|reason| *reason == MissingAnswerCause::Unsubscribed)?;
         Some(report::missing_answer_reason(&MissingAnswer {
             reason,

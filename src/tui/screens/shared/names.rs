@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use xdscope_engine::store::Store;
 use xdscope_wire::event::{StreamId, Time, TypeUrl};
 
 use crate::data::{AppliedFilter, Contents};
@@ -67,6 +68,12 @@ impl NameList {
 pub(crate) struct ContentsVersion {
     pub mark: u64,
     pub at: Time,
+}
+
+impl ContentsVersion {
+    pub(crate) fn of(store: &Store, stream: StreamId, type_url: &TypeUrl) -> ContentsVersion {
+        ContentsVersion { mark: store.mark(stream, type_url), at: store.now() }
+    }
 }
 
 /// The names of a list that match a filter.

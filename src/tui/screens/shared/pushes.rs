@@ -21,8 +21,8 @@ pub(crate) fn push_of(data: &dyn Data, state: &StateFact) -> Option<Seq> {
 /// The first of some pushes, newest first, that changed something. A push that is re-sent does not.
 pub(crate) fn newest_with_changes(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
     let has_changes = |n: &Seq| {
-        let push = data.source().and_then(|(store, _)| PushDiff::of(store, *n, store.rows()));
-        push.is_some_and(|push| !push.entries.is_empty())
+        let store = data.store();
+        PushDiff::of(store, *n, store.rows()).is_some_and(|push| !push.entries.is_empty())
     };
     pushes.clone().find(has_changes).or(pushes.clone().next())
 }

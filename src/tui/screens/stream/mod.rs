@@ -27,7 +27,7 @@ use crate::widgets::text::{plain_lines, plain_row, texts};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
 use xdscope_engine::nack::StatedFaults;
-use xdscope_engine::store::{LineFact, ReconnectFact, StateFact, Store, StreamFact, TypeState};
+use xdscope_engine::store::{LineFact, ReconnectFact, StateFact, StreamFact, TypeState};
 use xdscope_present::node;
 use xdscope_present::report::{severity, type_order};
 use xdscope_wire::event::{Seq, StreamId, TypeUrl};
@@ -129,7 +129,7 @@ impl StreamScreen {
     fn load_node(&mut self, data: &dyn Data) {
         self.node.clear();
         let Some(fact) = self.chain.first().filter(|_| self.is_node_open) else { return };
-        let body = data.contents().and_then(|contents| contents.node(fact));
+        let body = data.contents().node(fact);
         self.node = node::lines(fact, body.as_ref());
     }
 
@@ -137,7 +137,7 @@ impl StreamScreen {
     fn load_newest(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
         let most = if layout.wide { usize::from(layout.body.height) } else { 0 };
         let stream = common.current_stream;
-        let all = (data.first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
+        let all = (data.store().first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
         let own = all.filter(|row| data.place_of(*row).is_some_and(|(of, _)| Some(of) == stream));
         self.newest = own.filter_map(|row| data.line(row)).take(most).collect();
     }
@@ -146,8 +146,10 @@ impl StreamScreen {
     fn load_recent(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
         self.traffic = Traffic::default();
         self.recent = vec![plain(""); self.types.rows.len()];
-        let store = data.contents().map(|contents| contents.store());
-        let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else { return };
+        let store = data.store();
+        if store.clock().untimed || store.rows() == 0 {
+            return;
+        }
         let activity = &common.activity;
         let axis = common.chart_axis(RECENT_CELLS);
         let recent = self.types.rows.iter().map(|state| {
@@ -179,13 +181,11 @@ impl StreamScreen {
     fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
         let selected = self.state().map(ListRow::key);
-        let brought = |store: &Store| store.reconnect(stream?, selected.as_ref()?);
-        self.brought = data.source().and_then(|(store, _)| brought(store));
+        let store = data.store();
+        let track = stream.zip(selected.as_ref());
+        self.brought = track.and_then(|(stream, type_url)| store.reconnect(stream, type_url));
         let nack = self.state().and_then(|state| state.nacks.last());
-        let faults = nack.map(|nack| match data.source() {
-            Some((store, _)) => store.stated_nack_faults(&nack.message, nack.refused),
-            None => StatedFaults::read(&nack.message, &[]),
-        });
+        let faults = nack.map(|nack| store.stated_nack_faults(&nack.message, nack.refused));
         self.faults = faults.unwrap_or_default();
         self.missing_answers.load(data, stream, selected.as_ref());
     }

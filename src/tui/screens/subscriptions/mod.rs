@@ -24,10 +24,8 @@ use crate::widgets::list::{List, ListRow, below_title, scroll};
 use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_row, texts};
 use xdscope_engine::store::{PendingNameFact, Store, SummaryFact, Wildcard};
-use xdscope_engine::structured::StructuredNames;
 use xdscope_present::report::type_order;
 use xdscope_present::structured;
-use xdscope_schema::Schema;
 use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 pub(crate) use state::SubscriptionsScreen;
@@ -114,14 +112,14 @@ impl SubscriptionsScreen {
         }
         self.filter = filter;
         if let Some(url) = &self.types.selected {
-            let since = ContentsVersion { mark: store.mark(stream, url), at: store.now() };
+            let since = ContentsVersion::of(store, stream, url);
             self.names_shown =
                 FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
         }
     }
 
     /// Loads the rows on the screen. The selection stays on its name when names come before it.
-    fn load_window(&mut self, source: (&Store, &Schema), stream: StreamId, height: usize) {
+    fn load_window(&mut self, data: &dyn Data, stream: StreamId, height: usize) {
         if let Some(name) = self.wanted_name.take() {
             self.name = Some(name);
         }
@@ -136,20 +134,22 @@ impl SubscriptionsScreen {
         let names: Vec<Arc<str>> =
             (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
         let mut members = std::mem::take(&mut self.members);
-        self.window = self.name_rows(source, (stream, &url), names, &mut members);
+        self.window = self.name_rows(data, stream, &url, names, &mut members);
         self.members = members;
     }
 
     /// The rows of some names.
     fn name_rows(
         &self,
-        (store, schema): (&Store, &Schema),
-        (stream, url): (StreamId, &TypeUrl),
+        data: &dyn Data,
+        stream: StreamId,
+        url: &TypeUrl,
         names: Vec<Arc<str>>,
         members: &mut CountedMembers,
     ) -> Vec<NameRow> {
+        let store = data.store();
         let warming = store.warming_among(stream, url, &names);
-        let structured = StructuredNames::new(store, schema, Vec::new());
+        let structured = data.contents().structured_names();
         let row = |name: Arc<str>| {
             let fact = store.resource(stream, url, &name);
             NameRow {
@@ -182,17 +182,18 @@ impl Screen for SubscriptionsScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         let stream = common.stream_or_first(data);
-        let Some((stream, source)) = stream.zip(data.source()) else {
+        let Some(stream) = stream else {
             *self = SubscriptionsScreen::default();
             return;
         };
+        let store = data.store();
         let sort = common.sorts.of(ScreenId::Subscriptions);
         let is_live = common.paused.is_none();
         if is_live || self.stream != Some(stream) {
-            self.load_types(source.0, stream);
+            self.load_types(store, stream);
         }
         self.select_subscribed_type(common);
-        self.apply_filter(common, source.0, stream);
+        self.apply_filter(common, store, stream);
         let is_loaded = self
             .loaded
             .as_ref()
@@ -203,12 +204,12 @@ impl Screen for SubscriptionsScreen {
         self.scan(data, common.filter_on(ScreenId::Subscriptions));
         let areas = areas(self, common, layout);
         self.types.settle(areas.types);
-        self.load_window(source, stream, below_title(areas.names));
+        self.load_window(data, stream, below_title(areas.names));
         let Some(url) = self.types.selected.clone() else { return };
         self.missing_answers.load(data, Some(stream), Some(&url));
         self.why = self.row().and_then(|row| self.missing_answers.why(data, &row.name));
         let fact = self.row().and_then(|row| row.fact.as_ref());
-        let fact = fact.zip(data.contents()).and_then(|(fact, contents)| contents.structured(fact));
+        let fact = fact.and_then(|fact| data.contents().structured(fact));
         self.alternatives = fact.map(|fact| structured::alternative_lines(&fact)).unwrap_or_default();
     }
 
@@ -261,9 +262,9 @@ impl Screen for SubscriptionsScreen {
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
-        let (source, (stream, url)) = data.source().zip(self.stream.zip(self.types.selected.as_ref()))?;
+        let (stream, url) = self.stream.zip(self.types.selected.as_ref())?;
         let names = (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.get(at).cloned()).collect();
-        let rows = self.name_rows(source, (stream, url), names, &mut self.members.clone());
+        let rows = self.name_rows(data, stream, url, names, &mut self.members.clone());
         let rows = rows.iter().map(|row| texts(&view::name_row(common, row))).collect();
         Some(TextTable { titles: self.columns(common), rows })
     }
@@ -298,7 +299,7 @@ impl Screen for SubscriptionsScreen {
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
         let id = self.row()?.fact.as_ref()?.content?;
-        Some(data.contents()?.lines(id, format, usize::MAX).join("\n"))
+        Some(data.contents().lines(id, format, usize::MAX).join("\n"))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

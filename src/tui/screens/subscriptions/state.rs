@@ -166,10 +166,10 @@ impl SubscriptionsScreen {
         sort: &Sort,
         filter: Option<&AppliedFilter>,
     ) {
-        let Some((store, _)) = data.source() else { return };
+        let store = data.store();
         let Some(url) = self.types.selected.clone() else { return };
         let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
-        let since = ContentsVersion { mark: store.mark(stream, &url), at: store.now() };
+        let since = ContentsVersion::of(store, stream, &url);
         if self.loaded.as_ref() == Some(&key) && self.sort == *sort {
             return self.names_shown.renew(self.all(), since);
         }
@@ -272,7 +272,8 @@ impl SubscriptionsScreen {
             }
         }
         self.scanned = end;
-        let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
-        self.names_shown.search(contents, stream, &url, self.names.all(), filter);
+        if let Some(filter) = filter {
+            self.names_shown.search(data.contents(), stream, &url, self.names.all(), filter);
+        }
     }
 }

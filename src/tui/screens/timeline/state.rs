@@ -132,7 +132,7 @@ impl TimelineScreen {
         filter: Option<&AppliedFilter>,
     ) -> bool {
         let key = SearchKey { scope: scope.clone(), filter: filter.map(|f| f.text.clone()) };
-        let rows = data.first_row().min(total)..total;
+        let rows = data.store().first_row().min(total)..total;
         if self.search_key.as_ref() != Some(&key) {
             let all = *scope == Scope::default() && filter.is_none();
             let anchor = if self.is_following { total } else { self.selected.unwrap_or(total) };
@@ -306,9 +306,10 @@ impl TimelineScreen {
 
 /// Returns the resources of a response that warm now.
 fn warming(data: &dyn Data, fact: &MessageFact) -> Vec<WarmingFact> {
-    let is_response = fact.dir == Some(Dir::Resp);
-    let store = data.source().map(|(store, _)| store).filter(|_| is_response);
-    let mut all = store.map(|store| store.warming_of(fact.stream)).unwrap_or_default();
+    if fact.dir != Some(Dir::Resp) {
+        return Vec::new();
+    }
+    let mut all = data.store().warming_of(fact.stream);
     all.retain(|warming| Some(warming.response) == fact.n);
     all
 }

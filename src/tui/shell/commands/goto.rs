@@ -90,7 +90,7 @@ pub(crate) fn goto(model: &mut Model, data: &dyn Data, target: &str) -> Vec<Effe
 
 /// The first row at or after a time.
 fn first_row_from(data: &dyn Data, rows: usize, at: Time) -> usize {
-    let (mut low, mut high) = (data.first_row().min(rows), rows);
+    let (mut low, mut high) = (data.store().first_row().min(rows), rows);
     while low < high {
         let middle = low + (high - low) / 2;
         if data.line(middle).is_some_and(|line| line.at < at) { low = middle + 1 } else { high = middle }

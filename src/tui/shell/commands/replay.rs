@@ -71,7 +71,7 @@ pub(crate) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
 pub(crate) fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
     let common = &model.common;
     let selected = model.active().selected_message().and_then(|fact| fact.n);
-    let newest = || (data.first_row()..common.rows(data)).rev().find_map(|row| data.line(row)?.n);
+    let newest = || (data.store().first_row()..common.rows(data)).rev().find_map(|row| data.line(row)?.n);
     let cursor = common.info.bar.as_ref().map(|bar| Seq(bar.message));
     let Some(n) = cursor.or(selected).or_else(newest) else {
         model.say("nothing to mark: no message came yet");

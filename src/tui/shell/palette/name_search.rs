@@ -201,7 +201,7 @@ impl NameSearch {
                 fixed.push(place);
             }
         }
-        let marks = data.client_marks();
+        let marks = data.store().client_marks();
         let client = |fact: &StreamFact| {
             let node = fact.node.as_ref().map(|node| node.id.as_str());
             (fact.stream, client_name(node, fact.stream, &marks))
@@ -212,8 +212,7 @@ impl NameSearch {
             if !types.contains(&url) {
                 types.push(url);
                 fixed.push(Place::Type { stream: *stream, type_url: url.clone() });
-                let fields = data.source().map(|(_, schema)| schema.field_names(url.as_str()));
-                let fields = fields.into_iter().flatten();
+                let fields = data.schema().field_names(url.as_str()).into_iter();
                 fixed.extend(fields.map(|path| Place::Field { type_url: url.to_string(), path }));
             }
         }
@@ -243,13 +242,12 @@ impl NameSearch {
             }
         }
         self.fixed = fixed;
-        let Some(contents) = data.contents() else { return };
         let exact: Vec<(StreamId, TypeUrl)> = self
             .tracks
             .iter()
             .filter(|(_, url)| self.is_wanted(url))
             .take(MAX_FOUND)
-            .filter(|(stream, url)| contents.resource(*stream, url, name).is_some())
+            .filter(|(stream, url)| data.store().resource(*stream, url, name).is_some())
             .cloned()
             .collect();
         for (stream, type_url) in exact {
@@ -298,13 +296,9 @@ impl NameSearch {
 
     /// Reads more names of the next stream and type.
     fn read(&mut self, data: &dyn Data) {
-        let Some(contents) = data.contents() else {
-            self.next.0 = self.tracks.len();
-            return;
-        };
         let (track, from) = self.next;
         let Some((stream, url)) = self.tracks.get(track) else { return };
-        let names = contents.names_from(*stream, url, from, NameSearch::NAMES_PER_STEP);
+        let names = data.store().resource_names_from(*stream, url, from, NameSearch::NAMES_PER_STEP);
         let is_last = names.len() < NameSearch::NAMES_PER_STEP;
         self.next = if is_last { (track + 1, 0) } else { (track, from + names.len()) };
         self.names.extend(names.into_iter().map(|name| ReadName { track, name }));

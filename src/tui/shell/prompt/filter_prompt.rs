@@ -130,9 +130,11 @@ impl KnownValues<'_> {
     /// Names of the current stream.
     fn names(&self) -> Vec<String> {
         let stream = self.model.common.current_stream.or_else(|| self.data.stream_ids().first().copied());
-        let Some((contents, stream)) = self.data.contents().zip(stream) else { return Vec::new() };
-        let types = contents.types(stream).into_iter();
-        let names = types.flat_map(|cell| contents.first_names(stream, &cell.type_url, MAX_KNOWN_NAMES));
+        let Some(stream) = stream else { return Vec::new() };
+        let store = self.data.store();
+        let types = store.summaries_of(stream).into_iter();
+        let names =
+            types.flat_map(|cell| store.first_resource_names(stream, &cell.type_url, MAX_KNOWN_NAMES));
         let names: BTreeSet<String> = names.take(MAX_KNOWN_NAMES).map(|name| name.to_string()).collect();
         names.into_iter().collect()
     }

@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 
-use crate::data::{AppliedFilter, BodyFormat, Data};
+use crate::data::{AppliedFilter, BodyFormat, BodyRenderer, Data, ViewTime};
 use crate::tests::story::{Story, story};
+use xdscope_engine::applied::AppliedState;
+use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::ProblemFact;
-use xdscope_engine::store::{LineFact, MessageFact, StateFact, StreamFact, SummaryFact};
+use xdscope_engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::messages::messages;
@@ -27,6 +29,33 @@ impl LongSource {
 }
 
 impl Data for LongSource {
+    fn store(&self) -> &Store {
+        self.story.store()
+    }
+    fn bodies(&self) -> &dyn BodyRenderer {
+        self.story.bodies()
+    }
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
+    fn applied_state(&self) -> Option<&AppliedState> {
+        None
+    }
+    fn moment(&self) -> Option<ViewTime> {
+        None
+    }
+    fn stream(&self, stream: StreamId) -> Option<StreamFact> {
+        self.story.stream(stream)
+    }
+    fn stream_ids(&self) -> Vec<StreamId> {
+        self.story.stream_ids()
+    }
+    fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
+        self.line(index).map(|line| (line.stream, line.row.type_url))
+    }
+    fn summaries_of(&self, _: StreamId) -> Vec<SummaryFact> {
+        Vec::new()
+    }
     fn rows(&self) -> usize {
         self.rows
     }
