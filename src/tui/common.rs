@@ -73,7 +73,7 @@ impl ProblemIdentity {
         format!("{} {} {} {rule}", self.kind.word(), self.stream.0, self.type_url)
     }
 
-    fn of(fact: &ProblemFact) -> ProblemIdentity {
+    fn new(fact: &ProblemFact) -> ProblemIdentity {
         let rule = match &fact.problem {
             Problem::Broken(broken) => Some(broken.rule.id),
             _ => None,
@@ -90,13 +90,15 @@ pub struct WorstProblems {
 }
 
 impl WorstProblems {
-    fn of(problems: &[ProblemFact]) -> WorstProblems {
+    fn new(problems: &[ProblemFact]) -> WorstProblems {
         let mut worst = WorstProblems::default();
         for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
             for place in problem.places() {
                 worst.by_stream.entry(place.stream).or_insert(at);
                 // The stream tells clients with one node id apart.
-                if let Some(node) = place.node.filter(|_| place.mark.is_none()) {
+                if place.mark.is_none()
+                    && let Some(node) = place.node
+                {
                     worst.by_node.entry(node).or_insert(at);
                 }
             }
@@ -107,7 +109,7 @@ impl WorstProblems {
     /// The worst problem of a row of clients.
     pub fn of_row(&self, row: &Row) -> Option<usize> {
         let by_stream = row.all_streams().filter_map(|stream| self.by_stream.get(&stream)).min();
-        let by_node = self.by_node.get(row.name.as_str()).filter(|_| row.mark.is_empty());
+        let by_node = if row.mark.is_empty() { self.by_node.get(row.name.as_str()) } else { None };
         by_stream.into_iter().chain(by_node).min().copied()
     }
 }
@@ -339,7 +341,7 @@ impl Common {
     /// The keys of the problems, the same as long as a problem lasts.
     pub fn problem_keys(&self) -> impl Iterator<Item = (String, &ProblemFact)> {
         let wrong = self.problems.iter().filter(|problem| problem.is_wrong());
-        wrong.map(|problem| (ProblemIdentity::of(problem).key(), problem))
+        wrong.map(|problem| (ProblemIdentity::new(problem).key(), problem))
     }
 
     /// The number of problems, without answers that are still in time.
@@ -365,7 +367,7 @@ impl Common {
     /// Chooses a problem, or the nearest one.
     pub fn choose_problem(&mut self, at: usize) {
         let at = at.min(self.problems.len().saturating_sub(1));
-        let identity = self.problems.get(at).map(ProblemIdentity::of);
+        let identity = self.problems.get(at).map(ProblemIdentity::new);
         self.problem = ProblemCursor { at: Some(at), identity };
     }
 
@@ -401,10 +403,10 @@ impl Common {
     /// Takes a new list of problems. The chosen one stays chosen.
     pub fn set_problems(&mut self, problems: Vec<ProblemFact>) {
         self.problems = problems;
-        self.worst = WorstProblems::of(&self.problems);
+        self.worst = WorstProblems::new(&self.problems);
         let Some((at, identity)) = self.problem.at.zip(self.problem.identity.as_ref()) else { return };
         let same =
-            self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::of(fact) == *identity);
+            self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::new(fact) == *identity);
         match same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at)) {
             Some(index) => self.problem.at = Some(index),
             None => self.problem.at = Some(at.min(self.problems.len().saturating_sub(1))),

@@ -60,7 +60,7 @@ impl Sort {
 pub struct Sorts(HashMap<ScreenId, Sort>);
 
 impl Sorts {
-    pub fn of(&self, screen: ScreenId) -> Sort {
+    pub fn get(&self, screen: ScreenId) -> Sort {
         self.0.get(&screen).cloned().unwrap_or_default()
     }
 
@@ -79,7 +79,7 @@ impl HiddenColumns {
     }
 
     /// The hidden titles of a screen.
-    pub fn of(&self, screen: ScreenId) -> BTreeSet<String> {
+    pub fn titles(&self, screen: ScreenId) -> BTreeSet<String> {
         self.0.get(&screen).cloned().unwrap_or_default()
     }
 
@@ -133,7 +133,7 @@ enum CellValue {
 }
 
 impl CellValue {
-    fn of(cell: &str) -> CellValue {
+    fn parse(cell: &str) -> CellValue {
         let cell = cell.trim();
         if cell.is_empty() || cell == "-" {
             return CellValue::Missing;
@@ -198,7 +198,7 @@ fn number(word: &str) -> Option<f64> {
 /// Sorts rows by a cell of each. Rows with equal cells keep their order.
 pub(crate) fn sort_rows<T>(rows: &mut Vec<T>, is_descending: bool, cell: impl Fn(&T) -> String) {
     let mut keyed: Vec<(CellValue, T)> =
-        rows.drain(..).map(|row| (CellValue::of(&cell(&row)), row)).collect();
+        rows.drain(..).map(|row| (CellValue::parse(&cell(&row)), row)).collect();
     keyed.sort_by(|one, other| one.0.compare(&other.0, is_descending));
     rows.extend(keyed.into_iter().map(|(_, row)| row));
 }

@@ -116,7 +116,7 @@ pub(crate) fn keys() -> String {
     let keymap = Keymap::default();
     let mut out = String::new();
     for context in Context::ALL {
-        let bindings: Vec<_> = keymap.of(context).collect();
+        let bindings: Vec<_> = keymap.bindings(context).collect();
         if bindings.is_empty() {
             continue;
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(
             NotifyWord::Bell => Some(Notify::Bell),
             NotifyWord::Osc9 => Some(Notify::Osc9),
         },
-        multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
+        multiplexer: Multiplexer::detect((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
         messages,
         wake,
     };

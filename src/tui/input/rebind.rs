@@ -122,12 +122,12 @@ impl Keymap {
     /// The command of a key in the first of these contexts that binds it.
     pub fn lookup(&self, contexts: &[Context], key: &str) -> Option<Command> {
         contexts.iter().find_map(|context| {
-            self.of(*context).find(|binding| binding.key == key).map(|binding| binding.command)
+            self.bindings(*context).find(|binding| binding.key == key).map(|binding| binding.command)
         })
     }
 
     /// The bindings of one context, in table order.
-    pub fn of(&self, context: Context) -> impl Iterator<Item = &Binding> {
+    pub fn bindings(&self, context: Context) -> impl Iterator<Item = &Binding> {
         self.0.iter().filter(move |binding| binding.context == context)
     }
 

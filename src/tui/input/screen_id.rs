@@ -177,7 +177,7 @@ impl ScreenId {
         let matches = |screen: ScreenId| {
             let text = screen.search_words().to_lowercase();
             let begins =
-                |word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|of| of.starts_with(word));
+                |word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|known| known.starts_with(word));
             words().filter(|word| begins(word)).count()
         };
         let found = ScreenId::ALL.into_iter().map(|screen| (matches(screen), screen));

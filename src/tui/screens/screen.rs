@@ -162,8 +162,7 @@ pub trait Screen {
     /// The name of the selected node or resource.
     fn copy_name(&self, common: &Common) -> Option<String>;
 
-    /// The stream, type and name of the selected resource.
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+    fn selected_resource(&self) -> Option<ResourcePlace> {
         None
     }
 
@@ -241,18 +240,20 @@ pub enum Destination {
         scope: Scope,
         n: Option<Seq>,
     },
-    Resource {
-        stream: StreamId,
-        type_url: TypeUrl,
-        name: Arc<str>,
-    },
+    Resource(ResourcePlace),
     /// A resource of one stream against the same name on another.
     Variants {
-        stream: StreamId,
+        resource: ResourcePlace,
         other: StreamId,
-        type_url: TypeUrl,
-        name: Arc<str>,
     },
+}
+
+/// A resource of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourcePlace {
+    pub stream: StreamId,
+    pub type_url: TypeUrl,
+    pub name: Arc<str>,
 }
 
 /// A selection that can be compared.

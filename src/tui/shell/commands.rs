@@ -308,12 +308,12 @@ fn interrupt(model: &mut Model) -> Vec<Effect> {
 fn follow(model: &mut Model, data: &dyn Data) {
     let rows = model.common.rows(data);
     let timeline = &mut model.screens.timeline;
-    if model.screen == ScreenId::Timeline && timeline.is_following && model.common.paused.is_none() {
+    if model.screen == ScreenId::Timeline && timeline.is_following() && model.common.paused.is_none() {
         timeline.stop_following(rows);
         return;
     }
     model.common.paused = None;
-    timeline.is_following = true;
+    timeline.follow();
     if model.screen != ScreenId::Timeline {
         model.say("this is live; the timeline (3) follows the newest message");
     }

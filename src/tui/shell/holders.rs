@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::data::Data;
+use crate::screens::screen::ResourcePlace;
 use xdscope_engine::store::ResourceFact;
-use xdscope_wire::event::{StreamId, TypeUrl};
+use xdscope_wire::event::StreamId;
 use xdscope_wire::text::{display_safe, plural, type_label};
 
 use super::model::Model;
@@ -14,11 +15,12 @@ const MAX_NAMED_CLIENTS: usize = 6;
 
 /// Says which clients have the selected resource, by the version in force.
 pub(super) fn say(model: &mut Model, data: &dyn Data) {
-    let Some((stream, type_url, name)) = model.active().selected_resource(&model.common) else {
+    let Some(resource) = model.active().selected_resource() else {
         return model.say("choose a resource first: 4 lists them, 5 shows what changed");
     };
-    let mut facts: Vec<ResourceFact> = data.store().resource(stream, &type_url, &name).into_iter().collect();
-    facts.extend(data.contents().held_elsewhere(stream, &type_url, &name));
+    let ResourcePlace { stream, type_url, name } = &resource;
+    let mut facts: Vec<ResourceFact> = data.store().resource(*stream, type_url, name).into_iter().collect();
+    facts.extend(data.contents().held_elsewhere(*stream, type_url, name));
     let versions: Vec<(String, String)> =
         facts.iter().map(|fact| (standing(fact), client(model, data, fact.stream))).collect();
     // A client may have the resource on several streams.
@@ -41,7 +43,7 @@ pub(super) fn say(model: &mut Model, data: &dyn Data) {
     });
     let words = words.collect::<Vec<_>>().join("; ");
     let label = type_label(type_url.as_str());
-    let text = format!("{label} {} on {clients}; {words}", display_safe(&name));
+    let text = format!("{label} {} on {clients}; {words}", display_safe(name));
     model.say(text);
 }
 
@@ -61,13 +63,10 @@ fn standing(fact: &ResourceFact) -> String {
 }
 
 /// Says whose resource is shown, and how many other clients have a resource of this name.
-pub(super) fn say_owner(
-    model: &mut Model,
-    data: &dyn Data,
-    (stream, type_url, name): (StreamId, &TypeUrl, &str),
-) {
-    let others = data.contents().held_elsewhere(stream, type_url, name).len();
-    let owner = client(model, data, stream);
+pub(super) fn say_owner(model: &mut Model, data: &dyn Data, resource: &ResourcePlace) {
+    let ResourcePlace { stream, type_url, name } = resource;
+    let others = data.contents().held_elsewhere(*stream, type_url, name).len();
+    let owner = client(model, data, *stream);
     let others = match others {
         0 => String::new(),
         n => format!("; {} with this name: W names the clients", plural(n as u64, "other resource")),

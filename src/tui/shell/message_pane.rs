@@ -48,7 +48,11 @@ pub(super) fn make_room(model: &mut Model) {
     let is_covered = model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Help { .. }));
     let common = &mut model.common;
     common.message_lines = 0;
-    common.message_lines = common.content.filter(|_| !is_covered).map_or(0, |of| lines(common, of));
+    if let Some(content) = common.content
+        && !is_covered
+    {
+        common.message_lines = lines(common, content);
+    }
 }
 
 /// Reserves the lines that the content of the settled screen leaves. Returns whether their number
@@ -79,18 +83,24 @@ fn lines(common: &Common, content: Content) -> u16 {
 
 /// The layout above the lowest pane; `None` if the terminal has no room for the pane.
 fn largest(common: &Common) -> Option<Layout> {
-    let layout = common.layout().filter(|layout| layout.wide && layout.body.height >= MIN_BODY_LINES)?;
+    let layout = common.layout()?;
+    if common.is_full_screen || !layout.wide || layout.body.height < MIN_BODY_LINES {
+        return None;
+    }
     let reserved = (layout.body.height / 4).min(MAX_RESERVED_LINES);
     let (body, _) = layout::split(layout.body, layout.body.height - reserved);
-    Some(Layout { body, ..layout }).filter(|_| !common.is_full_screen)
+    Some(Layout { body, ..layout })
 }
 
 /// Loads the messages around the selection.
 pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let height = usize::from(model.common.message_lines);
-    let selection = model.active().messages(data).filter(|_| height > HEADING_LINES);
+    let selection = model.active().messages(data);
     model.messages = MessagePane::default();
     let Some((scope, selected)) = selection else { return };
+    if height <= HEADING_LINES {
+        return;
+    }
     // The evidence may be on another stream than the first one of a problem.
     let at = selected.and_then(|n| data.row_of(n)).and_then(|row| data.place_of(row));
     let stream = scope.stream.map(|stream| at.map_or(stream, |(stream, _)| stream));
@@ -101,7 +111,8 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let rest = height.saturating_sub(HEADING_LINES + own.lines.len());
     model.messages.lists.push(own);
     if rest >= usize::from(MIN_PANE_LINES) {
-        let wider = Scope { type_url: None, stream: scope.stream.filter(|_| scope.type_url.is_some()) };
+        let stream = if scope.type_url.is_some() { scope.stream } else { None };
+        let wider = Scope { type_url: None, stream };
         model.messages.lists.push(list(data, rows, &wider, selected, rest - HEADING_LINES));
     }
 }
@@ -122,13 +133,13 @@ fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, heig
     shown.truncate(height - later.len());
     shown.reverse();
     shown.extend(later);
-    let of = match (&scope.type_url, scope.stream) {
+    let source = match (&scope.type_url, scope.stream) {
         (Some(url), _) => format!("of {}", type_label(url.as_str())),
         (None, Some(stream)) => format!("of stream #{}", stream.0),
         (None, None) => "of all streams".to_owned(),
     };
     MessageList {
-        title: format!("messages {of}"),
+        title: format!("messages {source}"),
         lines: shown.into_iter().filter_map(|row| data.line(row)).collect(),
     }
 }

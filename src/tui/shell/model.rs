@@ -140,12 +140,16 @@ impl Model {
     /// The stream in scope, else the one selected on Overview: that of the chosen problem while the
     /// list of problems has the focus.
     pub fn current_stream(&self) -> Option<StreamId> {
-        let overview = &self.screens.overview;
-        let of_problem = || {
-            let is_list = self.screen == ScreenId::Overview && self.common.pane == Pane::Second;
-            self.common.chosen_problem().filter(|_| is_list).map(|problem| problem.stream)
-        };
-        self.common.scope.stream.or_else(of_problem).or_else(|| overview.selected_stream())
+        if let Some(stream) = self.common.scope.stream {
+            return Some(stream);
+        }
+        if self.screen == ScreenId::Overview
+            && self.common.pane == Pane::Second
+            && let Some(problem) = self.common.chosen_problem()
+        {
+            return Some(problem.stream);
+        }
+        self.screens.overview.selected_stream()
     }
 
     /// The name of a stream's node, if it is loaded.

@@ -4,7 +4,7 @@ pub(super) mod lines;
 pub(super) mod name_search;
 use crate::data::{AppliedFilter, Data};
 use crate::input::screen_id::ScreenId;
-use crate::screens::screen::Destination;
+use crate::screens::screen::{Destination, ResourcePlace};
 use xdscope_engine::filter::FilterTime;
 use xdscope_present::text::shell_word;
 use xdscope_wire::event::TypeUrl;
@@ -83,9 +83,8 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             remember(&mut model.history, input);
             return goto::goto(model, data, input);
         }
-        ("goto" | "set", _) if unfinished.is_some() => {
-            let usage = unfinished.map(|of| format!("{}: type {} {}", of.doc, of.word, of.example));
-            model.say(usage.unwrap_or_default());
+        ("goto" | "set", _) if let Some(command) = unfinished => {
+            model.say(format!("{}: type {} {}", command.doc, command.word, command.example));
             return vec![];
         }
         ("goto", _) => {
@@ -159,9 +158,9 @@ fn open_place(model: &mut Model, data: &dyn Data, place: Place) -> Vec<Effect> {
         Place::Resource { stream, type_url, name } => {
             // A filter could hide the resource.
             model.common.filter = None;
-            let (url, of) = (type_url.clone(), name.clone());
-            open(model, Destination::Resource { stream, type_url, name }, from, data);
-            holders::say_owner(model, data, (stream, &url, &of));
+            let resource = ResourcePlace { stream, type_url, name };
+            open(model, Destination::Resource(resource.clone()), from, data);
+            holders::say_owner(model, data, &resource);
         }
         Place::Type { stream, type_url } => {
             model.common.scope.type_url = None;

@@ -252,8 +252,9 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     }
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
-    let reached = info.bar.and_then(|bar| bar.reached).filter(|_| is_reached);
-    reached.into_iter().for_each(|problem| show_reached(model, &problem));
+    if is_reached && let Some(problem) = info.bar.and_then(|bar| bar.reached) {
+        show_reached(model, &problem);
+    }
 }
 
 /// Everything that ends a wait.

@@ -45,7 +45,7 @@ fn count_activity(model: &mut Model, data: &dyn Data) -> bool {
 /// Counts the clients of the source.
 fn census(model: &Model, data: &dyn Data) -> Census {
     let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
-    let is_file = !streams.is_empty() && streams.iter().all(|of| of.variant == Some(Variant::File));
+    let is_file = !streams.is_empty() && streams.iter().all(|stream| stream.variant == Some(Variant::File));
     let open = streams.iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.stream);
     let open: Vec<_> = open.take(MAX_MEASURED_STREAMS).collect();
     let changed = data.store().intercepted_streams().into_iter();
@@ -69,10 +69,12 @@ fn census(model: &Model, data: &dyn Data) -> Census {
 
 /// Whether the screen shows the stream in scope, and the stream begins after the time cursor.
 fn is_stream_ahead(model: &Model, data: &dyn Data) -> bool {
-    let is_of_scope = !matches!(model.screen, ScreenId::Overview | ScreenId::Hold);
-    let scope = model.common.scope.stream.filter(|_| is_of_scope && model.common.has_cursor());
+    let Some(scope) = model.common.scope.stream else { return false };
+    if matches!(model.screen, ScreenId::Overview | ScreenId::Hold) || !model.common.has_cursor() {
+        return false;
+    }
     // Streams are numbered in the order in which they begin.
-    scope.is_some_and(|scope| data.stream(scope).is_none() && data.stream_ids().iter().all(|id| *id < scope))
+    data.stream(scope).is_none() && data.stream_ids().iter().all(|id| *id < scope)
 }
 
 /// Updates the shared state, and the screen that is shown.

@@ -256,7 +256,10 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     let is_there = is_last || model.screen == step.screen;
     let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
     let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
-    let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.text(model)));
+    let there = match (step.see)(model, data) {
+        Some(see) if is_there => Some((see, step.press.text(model))),
+        _ => None,
+    };
     let has_facts = there.is_some() || on_way.is_some();
     let (see, press) = match there.or(on_way) {
         Some(words) => words,
@@ -271,8 +274,10 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
         }
     };
     // The user may undo a step.
-    let done = model.tour.done.filter(|_| has_facts || !is_there);
-    let done = done.map(|done| format!("; done: {done}")).unwrap_or_default();
+    let done = match model.tour.done {
+        Some(done) if has_facts || !is_there => format!("; done: {done}"),
+        _ => String::new(),
+    };
     let title = format!("tour, step {} of {}{done}", model.tour.at + 1, STEPS.len());
     let words = TourWords { title, see, press };
     // The screen has been settled for the words before; the next change of the facts mends that.
@@ -313,7 +318,10 @@ fn overview(model: &Model, _data: &dyn Data) -> Option<String> {
 
 fn chosen_problem(model: &Model, _data: &dyn Data) -> Option<String> {
     refused(model)?;
-    let problem = model.common.chosen_problem().filter(|_| model.common.pane == Pane::Second)?;
+    if model.common.pane != Pane::Second {
+        return None;
+    }
+    let problem = model.common.chosen_problem()?;
     let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
     let (at, count) = (model.common.problem_index() + 1, model.common.problem_count());
     let number =

@@ -51,9 +51,8 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
             if info.notice.is_some() && info.notice != model.common.info.notice {
                 // A notice from before the first facts is kept.
                 let is_first = model.common.info.source.is_empty();
-                let before = model.common.notice.take().filter(|_| is_first);
-                model.common.notice = match (before, info.notice.clone()) {
-                    (Some(before), Some(notice)) => Some(format!("{notice}; {before}")),
+                model.common.notice = match (model.common.notice.take(), info.notice.clone()) {
+                    (Some(before), Some(notice)) if is_first => Some(format!("{notice}; {before}")),
                     (_, notice) => notice,
                 };
             }
@@ -137,7 +136,7 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
 /// Says on which screens a key works that does nothing here. Keys without a command do nothing.
 fn say_where_it_works(model: &mut Model, key: &str) {
     let bound = |screen: ScreenId| {
-        let mut bindings = model.keys.of(Context::Screen(screen));
+        let mut bindings = model.keys.bindings(Context::Screen(screen));
         bindings.find(|binding| binding.key == key).map(|binding| (screen, binding.command))
     };
     let found: Vec<(ScreenId, Command)> = ScreenId::ALL.into_iter().filter_map(bound).collect();

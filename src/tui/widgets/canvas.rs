@@ -83,7 +83,9 @@ impl Canvas<'_> {
             let words = if last { safe.trim_end() } else { &safe };
             let shown = text::cut(words, room, Keep::Head, self.glyphs().cut);
             let end = self.text(rest, &shown, span.role).max(rest.x);
-            if let Some(mark) = span.mark.filter(|_| end > rest.x) {
+            if let Some(mark) = span.mark
+                && end > rest.x
+            {
                 let first = Rect { width: 1, height: 1, ..rest }.intersection(self.buf.area);
                 self.buf.set_style(first, self.theme.style(mark));
             }

@@ -63,12 +63,12 @@ pub(crate) fn sparkline(canvas: &mut Canvas, area: Rect, values: &[SparkValue]) 
         return;
     }
     let theme = canvas.theme;
-    let most = values.iter().filter_map(|of| of.value).max().unwrap_or(0);
+    let most = values.iter().filter_map(|value| value.value).max().unwrap_or(0);
     let levels = LEVELS * u64::from(area.height);
     let width = (usize::from(area.width) / values.len()).max(1);
-    let bars = values.iter().flat_map(|of| {
-        let style = theme.style(if of.value == Some(0) { Role::Muted } else { of.role });
-        let bar = SparklineBar::from(of.value.map(|value| level(value, most, levels))).style(style);
+    let bars = values.iter().flat_map(|SparkValue { value, role }| {
+        let style = theme.style(if *value == Some(0) { Role::Muted } else { *role });
+        let bar = SparklineBar::from(value.map(|value| level(value, most, levels))).style(style);
         std::iter::repeat_n(bar, width)
     });
     let set = if theme.ascii { DIGITS } else { bar::NINE_LEVELS };
@@ -87,8 +87,8 @@ pub(crate) fn spark_text(theme: Theme, values: &[SparkValue]) -> Span {
         values,
     );
     let text: String = buf.content.iter().map(|cell| cell.symbol()).collect();
-    let has_bad = values.iter().any(|of| of.role == Role::Bad);
-    let is_idle = values.iter().all(|of| of.value.unwrap_or(0) == 0);
+    let has_bad = values.iter().any(|value| value.role == Role::Bad);
+    let is_idle = values.iter().all(|value| value.value.unwrap_or(0) == 0);
     span(
         text,
         if has_bad {

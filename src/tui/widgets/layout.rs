@@ -74,14 +74,14 @@ pub struct Content {
 
 impl Content {
     /// Content above a pane that has some lines in any case.
-    pub fn of(lines: usize) -> Option<Content> {
+    pub fn new(lines: usize) -> Option<Content> {
         Some(Content { lines, is_kept_whole: false })
     }
 
     /// A list of `rows` lines, which gets at least one of `share` parts of the body, above a gap
     /// and `detail` lines.
     pub fn stacked(rows: usize, share: usize, detail: usize) -> Option<Content> {
-        Content::of((rows * share).max(rows + 1 + detail))
+        Content::new((rows * share).max(rows + 1 + detail))
     }
 }
 

@@ -110,7 +110,7 @@ struct CellLook {
 }
 
 impl CellLook {
-    fn of(cell: &Cell, palette: &SvgColors) -> CellLook {
+    fn new(cell: &Cell, palette: &SvgColors) -> CellLook {
         let has = |modifier| cell.modifier.contains(modifier);
         let plain = if has(Modifier::DIM) { palette.dim } else { palette.text };
         let (fill, background) = (palette.color(cell.fg).unwrap_or(plain), palette.color(cell.bg));
@@ -136,7 +136,7 @@ struct CellRun {
 fn runs(row: &[Cell], palette: &SvgColors) -> Vec<CellRun> {
     let mut runs: Vec<CellRun> = Vec::new();
     for (column, cell) in row.iter().enumerate() {
-        let look = CellLook::of(cell, palette);
+        let look = CellLook::new(cell, palette);
         let symbol = if strokes(cell.symbol()).is_empty() { cell.symbol() } else { " " };
         match runs.last_mut() {
             Some(run) if run.look == look && !(run.text.ends_with("  ") && symbol != " ") => {
@@ -228,7 +228,7 @@ impl SvgDrawing<'_> {
             if strokes.is_empty() {
                 continue;
             }
-            let look = CellLook { is_bold: false, is_underlined: false, ..CellLook::of(cell, self.palette) };
+            let look = CellLook { is_bold: false, is_underlined: false, ..CellLook::new(cell, self.palette) };
             let path = paths.entry(self.class_of(look)).or_default();
             for [x, y, width, height] in strokes {
                 let x = MARGIN + column as u32 * CELL.0 + x;

@@ -43,10 +43,11 @@ fn yaml(line: &str) -> StyledLine {
     };
     let is_type = field.trim_matches('"').starts_with("@type");
     out.push(span(field, if is_type { Role::Muted } else { Role::Name }));
-    let (value, comment) = match value.find(" #").filter(|_| !value.trim_start().starts_with(['"', '\''])) {
-        Some(at) => value.split_at(at),
-        None if rest.starts_with('#') => ("", value),
-        None => (value, ""),
+    let is_quoted = value.trim_start().starts_with(['"', '\'']);
+    let (value, comment) = match value.find(" #") {
+        Some(start) if !is_quoted => value.split_at(start),
+        _ if rest.starts_with('#') => ("", value),
+        _ => (value, ""),
     };
     let colon = usize::from(!field.is_empty() && value.starts_with(':'));
     let (colon, word) = value.split_at(colon);

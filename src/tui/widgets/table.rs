@@ -199,7 +199,10 @@ fn with_names_apart<'a>(
 ) -> Cow<'a, [StyledLine]> {
     let mut rows = Cow::Borrowed(rows);
     for (i, (column, width)) in columns.iter().zip(widths).enumerate() {
-        let Some(width) = width.filter(|_| column.cut == Cut::Name) else { continue };
+        let Some(width) = *width else { continue };
+        if column.cut != Cut::Name {
+            continue;
+        }
         let mut by_form: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for cell in rows.iter().filter_map(|row| row.get(i)).filter(|cell| text::width(&cell.text) > width) {
             let safe = display_safe(&cell.text).into_owned();

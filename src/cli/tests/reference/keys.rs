@@ -7,7 +7,7 @@ pub(super) fn generate() -> String {
     let keymap = Keymap::default();
     let mut out = String::new();
     for context in Context::ALL {
-        let mut bindings = keymap.of(context).peekable();
+        let mut bindings = keymap.bindings(context).peekable();
         if bindings.peek().is_none() {
             continue;
         }

@@ -17,7 +17,9 @@ pub(super) fn update(
     let page = isize::try_from(common.layout().map_or(1, rows).max(1)).unwrap_or(1);
     // `n` and `N` go to matches of a search, not to rows.
     let is_match = matches!(command, Command::NextMatch | Command::PreviousMatch);
-    if let Some(by) = movement(command, page).filter(|_| !is_match) {
+    if let Some(by) = movement(command, page)
+        && !is_match
+    {
         step(screen, by, common, data);
         return Outcome::Done;
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::data::Data;
+use crate::screens::screen::ResourcePlace;
 use crate::widgets::list::scroll;
 use xdscope_engine::diff::{
     Comparison, LineDiff, LineTag, Op, Options, ResourceVersion, Verdict, compare, contents_around,
@@ -15,7 +16,7 @@ use xdscope_schema::{Schema, to_yaml};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
-use super::state::{Base, Compared, ComparisonKey, DiffRow, DiffScreen, DiffTarget, WantedVersions};
+use super::state::{Base, Compared, ComparisonKey, DiffRow, DiffScreen, WantedVersions};
 
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 3;
@@ -36,7 +37,7 @@ impl DiffScreen {
         &mut self,
         data: &dyn Data,
         total: usize,
-        target: DiffTarget,
+        target: ResourcePlace,
         at: Option<Seq>,
     ) {
         let target = with_versions(data, target);
@@ -55,7 +56,7 @@ impl DiffScreen {
         &mut self,
         data: &dyn Data,
         total: usize,
-        target: DiffTarget,
+        target: ResourcePlace,
         other: StreamId,
     ) -> bool {
         let stream = target.stream;
@@ -63,7 +64,7 @@ impl DiffScreen {
         self.target = Some(target);
         self.wanted = WantedVersions { other: Some(other), ..WantedVersions::default() };
         self.load(data, total);
-        let newest = |of| self.versions.iter().rposition(|version| version.stream == of);
+        let newest = |stream| self.versions.iter().rposition(|version| version.stream == stream);
         (self.new, self.old) = (newest(stream), newest(other));
         let n = |at| self.version(at).map(|version| version.n);
         self.wanted = WantedVersions { new: n(self.new), other: Some(other), old: n(self.old) };
@@ -91,12 +92,11 @@ impl DiffScreen {
     fn find_wanted(&mut self) {
         let stream = self.target.as_ref().map(|target| target.stream);
         let known = || self.versions.iter().enumerate().rev();
-        let on = |version: &ResourceVersion, of: Option<StreamId>| Some(version.stream) == of;
         let exact = |n: Option<Seq>| known().find(|(_, version)| Some(version.n) == n);
-        let before = |n: Option<Seq>, of| {
-            known().find(|(_, version)| on(version, of) && n.is_none_or(|n| version.n <= n))
+        let before = |n: Option<Seq>, on: Option<StreamId>| {
+            known().find(|(_, version)| Some(version.stream) == on && n.is_none_or(|n| version.n <= n))
         };
-        let found = |n, of| exact(n).or_else(|| before(n, of)).map(|(at, _)| at);
+        let found = |n, on| exact(n).or_else(|| before(n, on)).map(|(at, _)| at);
         let WantedVersions { new, other, old } = self.wanted;
         let (new, old) = (found(new, stream), old.and_then(|n| found(Some(n), other)));
         self.new = new;
@@ -169,17 +169,16 @@ impl DiffScreen {
     /// are folded unless all lines fit into `room`.
     pub(super) fn compare(&mut self, data: &dyn Data, has_columns: bool, room: usize) {
         let content = |at: Option<usize>| self.version(at).and_then(|version| version.content);
-        let contents = (content(self.old), content(self.new));
+        let (old, new) = (content(self.old), content(self.new));
         let (is_strict_order, shows_all_lines) = (self.is_strict_order, self.shows_all_lines);
-        let contents_key = Some(contents);
-        let key =
-            ComparisonKey { contents: contents_key, is_strict_order, has_columns, shows_all_lines, room };
+        let contents = Some((old, new));
+        let key = ComparisonKey { contents, is_strict_order, has_columns, shows_all_lines, room };
         if self.key == key {
             return;
         }
         let is_other = self.key.contents != key.contents || self.key.is_strict_order != key.is_strict_order;
         if is_other {
-            self.compared = Arc::new(compared(data.store(), data.schema(), contents, is_strict_order));
+            self.compared = Arc::new(compared(data, old, new, is_strict_order));
         }
         // Two columns of one side would leave one column empty.
         let has_columns = has_columns && !self.compared.one_sided;
@@ -195,7 +194,7 @@ impl DiffScreen {
 
 /// Returns the place of the versions of a resource: an earlier stream of the client, if the client
 /// keeps the resource from there.
-fn with_versions(data: &dyn Data, target: DiffTarget) -> DiffTarget {
+fn with_versions(data: &dyn Data, target: ResourcePlace) -> ResourcePlace {
     let store = data.store();
     let fact = store.resource(target.stream, &target.type_url, &target.name);
     if fact.is_none_or(|fact| fact.state != ResourceState::Kept) {
@@ -205,16 +204,11 @@ fn with_versions(data: &dyn Data, target: DiffTarget) -> DiffTarget {
     let has_versions =
         |stream: &StreamId| !store.versions(*stream, &target.type_url, &target.name).is_empty();
     let stream = [target.stream].into_iter().chain(earlier).find(has_versions).unwrap_or(target.stream);
-    DiffTarget { stream, ..target }
+    ResourcePlace { stream, ..target }
 }
 
-fn compared(
-    store: &Store,
-    schema: &Schema,
-    (old, new): (Option<BlobId>, Option<BlobId>),
-    strict_order: bool,
-) -> Compared {
-    let tree = |id: Option<BlobId>| Some(schema.any_to_json(&store.catalog().bytes(id?)?));
+fn compared(data: &dyn Data, old: Option<BlobId>, new: Option<BlobId>, strict_order: bool) -> Compared {
+    let tree = |id: Option<BlobId>| data.contents().body(id?);
     let options = Options { strict_order, ..Options::default() };
     let yaml = |value: &Value| value.as_object().map(|_| to_yaml(value)).unwrap_or_default();
     let (a, b) = (tree(old), tree(new));
@@ -274,7 +268,10 @@ fn rows(compared: &Compared, has_columns: bool, shows_all_lines: bool) -> Vec<Di
 impl DiffScreen {
     /// Counts the changed fields of the entries on the screen, in a summary of `height` rows.
     pub(super) fn count_changes(&mut self, data: &dyn Data, height: usize) {
-        let Some(push) = self.push.as_ref().filter(|_| !self.is_push_later) else { return };
+        let Some(push) = &self.push else { return };
+        if self.is_push_later {
+            return;
+        }
         let len = push.entries.len();
         self.chosen = self.chosen.min(len.saturating_sub(1));
         self.top = scroll(self.top, self.chosen, height, len);

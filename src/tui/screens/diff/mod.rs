@@ -10,24 +10,22 @@ mod summary;
 mod tests;
 mod view;
 
-use std::sync::Arc;
-
 use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
 use crate::common::{Common, Pane, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
-use crate::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
+use crate::screens::screen::{CommandLine, Outcome, ResourcePlace, Screen, ScreenText};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::text::plain_lines;
 use xdscope_engine::diff::Change;
 use xdscope_present::text::shell_word;
-use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::event::{Kind, Seq};
 use xdscope_wire::text::{display_safe, plural};
 
-pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};
+pub(crate) use state::{DiffRow, DiffScreen};
 
 /// Columns that are enough for a row in a search.
 const SEARCH_WIDTH: usize = 1 << 12;
@@ -98,7 +96,9 @@ impl Screen for DiffScreen {
         common.pane = Pane::Main;
         let row = self.top + usize::from(at.y.checked_sub(top.y + 1)?);
         let entries = self.push.as_ref().map_or(0, |push| push.entries.len());
-        (selects && row < entries).then_some(())?;
+        if !selects || row >= entries {
+            return None;
+        }
         let is_same = std::mem::replace(&mut self.chosen, row) == row;
         self.chooses_entry |= !is_same;
         Some(is_same)
@@ -132,7 +132,7 @@ impl Screen for DiffScreen {
         let lines = rows::count_lines(self, common, largest, room);
         let folded = self.unfolded_rows.saturating_sub(self.rows.len());
         let unfolded = if lines + folded <= room { lines + folded } else { lines };
-        let Some(push) = &self.push else { return Content::of(1 + unfolded) };
+        let Some(push) = &self.push else { return Content::new(1 + unfolded) };
         Content::stacked(push.entries.len().max(1) + 1, 3, 1 + unfolded)
     }
 
@@ -148,9 +148,8 @@ impl Screen for DiffScreen {
         Some(self.target.as_ref()?.name.to_string())
     }
 
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
-        let target = self.target.as_ref()?;
-        Some((target.stream, target.type_url.clone(), target.name.clone()))
+    fn selected_resource(&self) -> Option<ResourcePlace> {
+        self.target.clone()
     }
 
     fn copy_path(&self) -> Option<String> {
@@ -162,7 +161,10 @@ impl Screen for DiffScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        let target = self.target.as_ref().filter(|_| self.absence().is_none())?;
+        if self.absence().is_some() {
+            return None;
+        }
+        let target = self.target.as_ref()?;
         let type_url = target.type_url.as_str();
         let word = Kind::of_type_url(type_url).map_or(type_url, |(kind, _)| kind.word());
         let what = shell_word(&format!("{word}/{}", target.name));
@@ -193,7 +195,10 @@ impl DiffScreen {
 /// Divides the body for the summary of a push with `entries` entries, and the changes.
 fn areas(layout: &Layout, entries: Option<usize>, is_full_screen: bool) -> (Rect, Rect) {
     let body = layout.body;
-    let Some(entries) = entries.filter(|_| !is_full_screen) else { return layout::split(body, 0) };
+    let Some(entries) = entries else { return layout::split(body, 0) };
+    if is_full_screen {
+        return layout::split(body, 0);
+    }
     let want = u16::try_from(entries.max(1) + 1).unwrap_or(u16::MAX);
     let first = want.min(body.height / 3).max(2);
     let height = body.height - layout.shifted(body.height - first, body.height, 3);

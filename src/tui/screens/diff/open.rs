@@ -1,17 +1,15 @@
 //! Opens a push, a resource, or a resource on two streams.
 
-use std::sync::Arc;
-
 use crate::common::Common;
 use crate::data::Data;
-use crate::screens::screen::Comparable;
+use crate::screens::screen::{Comparable, ResourcePlace};
 use xdscope_engine::diff::PushDiff;
 use xdscope_engine::store::{ClientMarks, MessageFact};
 use xdscope_present::report;
-use xdscope_wire::event::{Dir, Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::event::{Dir, Kind, Seq, StreamId};
 use xdscope_wire::text::type_label;
 
-use super::state::{DiffScreen, DiffTarget};
+use super::state::DiffScreen;
 
 /// The newest rows in which a push to show is searched.
 const MAX_SEARCHED_ROWS: usize = 1 << 14;
@@ -46,7 +44,7 @@ impl DiffScreen {
         &mut self,
         common: &Common,
         data: &dyn Data,
-        target: DiffTarget,
+        target: ResourcePlace,
         other: StreamId,
     ) -> bool {
         (self.push, self.is_push_later) = (None, false);
@@ -66,7 +64,8 @@ impl DiffScreen {
                 continue;
             }
             if let Some(fact) = store.resource(state.stream, &state.type_url, name) {
-                found = Some(DiffTarget { stream: state.stream, type_url: state.type_url, name: fact.name });
+                found =
+                    Some(ResourcePlace { stream: state.stream, type_url: state.type_url, name: fact.name });
                 if Some(state.stream) == common.current_stream {
                     break;
                 }
@@ -110,12 +109,13 @@ impl DiffScreen {
             .filter(|fact| fact.dir == Some(Dir::Resp))
             .filter(|fact| !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty());
         let newest = facts.next();
-        let is_current = |fact: &MessageFact| common.current_stream.is_none_or(|of| of == fact.stream);
+        let is_current =
+            |fact: &MessageFact| common.current_stream.is_none_or(|current| current == fact.stream);
         let newest = match newest {
             Some(newest) if !is_current(&newest) => Some(facts.find(is_current).unwrap_or(newest)),
             newest => newest,
         };
-        let is_in_scope = |fact: &MessageFact| common.scope.stream.is_none_or(|of| of == fact.stream);
+        let is_in_scope = |fact: &MessageFact| common.scope.stream.is_none_or(|stream| stream == fact.stream);
         if let Some(elsewhere) = newest.as_ref().filter(|fact| !is_in_scope(fact)) {
             let label = type_label(elsewhere.type_url.as_str());
             let node = common.client_name(elsewhere.node.as_deref(), elsewhere.stream);
@@ -138,7 +138,7 @@ impl DiffScreen {
         };
         let n = push.n;
         let target =
-            DiffTarget { stream: push.stream, type_url: push.type_url.clone(), name: entry.name.clone() };
+            ResourcePlace { stream: push.stream, type_url: push.type_url.clone(), name: entry.name.clone() };
         self.compare_resource(data, total, target, Some(n));
     }
 
@@ -154,11 +154,5 @@ impl DiffScreen {
             Some((stream, name + &report::client_mark(marks.get(stream), stream)))
         };
         self.nodes = streams.into_iter().filter_map(name).collect();
-    }
-}
-
-impl DiffTarget {
-    pub fn new(stream: StreamId, type_url: TypeUrl, name: Arc<str>) -> DiffTarget {
-        DiffTarget { stream, type_url, name }
     }
 }

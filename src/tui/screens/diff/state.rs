@@ -4,18 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::common::Common;
+use crate::screens::screen::ResourcePlace;
 use xdscope_engine::diff::{Change, Comparison, LineDiff, LineTag, PushDiff, ResourceVersion};
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_wire::event::{Seq, StreamId};
 use xdscope_wire::text::type_label;
-
-/// The resource that is compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffTarget {
-    pub stream: StreamId,
-    pub type_url: TypeUrl,
-    pub name: Arc<str>,
-}
 
 /// The version that a version is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,13 +92,14 @@ pub struct DiffScreen {
     pub top: usize,
     /// The number of changed fields of entries that were on the screen; `None` for large contents.
     pub counts: HashMap<usize, Option<usize>>,
-    pub target: Option<DiffTarget>,
+    /// The resource that is compared.
+    pub target: Option<ResourcePlace>,
     /// Oldest first.
     pub versions: Vec<ResourceVersion>,
     /// Rows of the source that were searched for versions.
     pub(super) rows_read: usize,
     /// The target of the versions, and the other stream that they come from.
-    pub(super) loaded: Option<(DiffTarget, Option<StreamId>)>,
+    pub(super) loaded: Option<(ResourcePlace, Option<StreamId>)>,
     /// The time cursor went back, so everything is read again.
     pub(super) is_stale: bool,
     /// The push comes after the moment that is shown.

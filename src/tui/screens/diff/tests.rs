@@ -370,7 +370,7 @@ fn kept_resource_has_versions_of_the_earlier_stream() {
     let source = SteppedStore::of(text);
     let stream = source.store.states().last().map(|state| state.stream).unwrap();
     let url = source.store.states()[0].type_url.clone();
-    let target = super::state::DiffTarget { stream, type_url: url, name: "a".into() };
+    let target = crate::screens::screen::ResourcePlace { stream, type_url: url, name: "a".into() };
     let mut screen = super::DiffScreen::default();
     let total = source.store.rows();
     screen.compare_resource(&source.data(), total, target, None);

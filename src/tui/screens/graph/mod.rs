@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
-use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::screens::screen::{CommandLine, Destination, Outcome, ResourcePlace, Screen, movement};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::list::List;
@@ -64,14 +64,16 @@ impl GraphScreen {
                 format!("{label} {name} was neither asked for nor sent on this stream"),
             );
         };
-        Outcome::Open(Destination::Resource { stream, type_url, name: node.name.clone() })
+        Outcome::Open(Destination::Resource(ResourcePlace { stream, type_url, name: node.name.clone() }))
     }
 
     /// Returns the request that waits for the selected resource, else the newest push of its type.
     fn selected_messages(&self, data: &dyn Data) -> (Scope, Option<Seq>) {
         let node = self.node().map(|(_, node)| node);
         let request: Option<Seq> = node.and_then(|node| match &node.state {
-            NodeState::Waiting { request, .. } | NodeState::Missing { request, .. } => request.map(|of| of.n),
+            NodeState::Waiting { request, .. } | NodeState::Missing { request, .. } => {
+                request.map(|request| request.n)
+            }
             _ => None,
         });
         let track = node.and_then(|node| node.stream.zip(node.type_url.clone()));
@@ -207,16 +209,20 @@ impl Screen for GraphScreen {
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         let (_, detail) = areas(common, largest);
         let lines = view::detail_lines(self, common, usize::from(detail.width)).len();
-        Content::of(1 + self.tree.rows.len().max(lines))
+        Content::new(1 + self.tree.rows.len().max(lines))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         Some(plain_row(&view::graph_row(self, common, self.tree.row()?)))
     }
 
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+    fn selected_resource(&self) -> Option<ResourcePlace> {
         let (_, node) = self.node()?;
-        Some((node.stream?, node.type_url.clone()?, node.name.clone()))
+        Some(ResourcePlace {
+            stream: node.stream?,
+            type_url: node.type_url.clone()?,
+            name: node.name.clone(),
+        })
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {

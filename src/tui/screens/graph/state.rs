@@ -100,7 +100,10 @@ impl GraphScreen {
 
     /// The progress of the first graph in percent, until it is built.
     pub fn first_progress(&self) -> Option<usize> {
-        self.next.as_ref().filter(|_| self.key.is_none()).map(|(_, next)| next.percent())
+        match (&self.next, self.key) {
+            (Some((_, next)), None) => Some(next.percent()),
+            _ => None,
+        }
     }
 
     /// Builds the graph again.
@@ -154,11 +157,12 @@ impl GraphScreen {
             self.next = Some((key, next));
             return;
         }
-        let of = self.view.users_of.and_then(|id| self.graph.get(id)).map(|n| (n.kind, n.name.clone()));
+        let target = self.view.users_of.and_then(|id| self.graph.get(id));
+        let target = target.map(|node| (node.kind, node.name.clone()));
         let (graph, offered) = next.finish();
         self.old = std::mem::replace(&mut self.graph, graph);
         (self.key, self.read, self.offered) = (Some((key.0, self.references.len())), 0, offered);
-        self.view.users_of = of.and_then(|(kind, name)| self.graph.find(kind, &name));
+        self.view.users_of = target.and_then(|(kind, name)| self.graph.find(kind, &name));
         self.lay_out();
     }
 
@@ -208,7 +212,7 @@ impl GraphScreen {
         let key = (graph::fingerprint(store, streams), self.references.len());
         // At a point of a recording, the graph is that of the point. A live graph is finished
         // first.
-        if !refresh.is_live && self.next.as_ref().is_some_and(|(of, _)| of.0 != key.0) {
+        if !refresh.is_live && self.next.as_ref().is_some_and(|(next, _)| next.0 != key.0) {
             self.next = None;
         }
         let is_young = now.since(self.built).as_secs() < (self.graph.nodes.len() / NODES_PER_SECOND) as u64;

@@ -54,7 +54,7 @@ fn not_ready(screen: &GraphScreen) -> Vec<(usize, &'static str)> {
         _ => "other",
     };
     let words: Vec<&str> = screen.graph.problems().map(word).collect();
-    let counted = WORDS.map(|word| (words.iter().filter(|of| **of == word).count(), word));
+    let counted = WORDS.map(|word| (words.iter().filter(|known| **known == word).count(), word));
     counted.into_iter().filter(|(n, _)| *n > 0).collect()
 }
 
@@ -228,7 +228,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Waiting { again: Some(again), request }
         | NodeState::Missing { again: Some(again), request } => {
             let glyph = if again.is_late { glyphs.miss } else { glyphs.wait };
-            let age = common.age_until(again.since, request.and_then(|of| of.ended));
+            let age = common.age_until(again.since, request.and_then(|request| request.ended));
             format!("{glyph} {}, {} {age}", version(node), report::owed_again(again))
         }
         NodeState::Waiting { request: Some(of), .. } => {

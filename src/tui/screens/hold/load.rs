@@ -37,12 +37,13 @@ impl HoldScreen {
             }
         }
         if common.paused.is_none() {
-            let is_open = |stream: &StreamId| data.stream(*stream).is_some_and(|of| of.closed.is_none());
+            let is_open = |stream: &StreamId| data.stream(*stream).is_some_and(|fact| fact.closed.is_none());
             let streams = store.intercepted_streams().into_iter().filter(is_open);
             let states = streams.flat_map(|stream| data.states_of(stream));
             let diverged = states.filter_map(|state| {
                 // The queue shows what is only held.
-                let diverged = state.diverged.filter(|of| of.facts.interference != Interference::Held)?;
+                let diverged =
+                    state.diverged.filter(|diverged| diverged.facts.interference != Interference::Held)?;
                 let words = report::diverged(&diverged);
                 let label = xdscope_wire::text::type_label(state.type_url.as_str());
                 Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))

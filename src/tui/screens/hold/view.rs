@@ -109,15 +109,15 @@ fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize, mark: &str) 
 /// Says which streams messages are held of.
 fn coverage(screen: &HoldScreen, hold: &HoldStatus) -> String {
     let (covered, open) = (hold.streams, screen.open_streams.max(hold.streams));
-    let of = format!("covers {} of {}", count(covered), plural(open, "open stream"));
+    let covers = format!("covers {} of {}", count(covered), plural(open, "open stream"));
     match (open - covered, hold.passing) {
         (0, 0) if open == 0 => "covers streams that are opened from now on".to_owned(),
-        (0, 0) => format!("{of}; each type keeps its order, other types flow"),
-        (_, 0) => format!("{of}: the others cannot match"),
+        (0, 0) => format!("{covers}; each type keeps its order, other types flow"),
+        (_, 0) => format!("{covers}: the others cannot match"),
         (_, passing) => {
             let passing = plural(passing, "connection");
             format!(
-                "{of}. Nothing can be held on {passing} from before: R! closes such connections, and their clients connect again"
+                "{covers}. Nothing can be held on {passing} from before: R! closes such connections, and their clients connect again"
             )
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct CheckedScope {
 }
 
 impl CheckedScope {
-    pub(super) fn of(common: &Common, data: &dyn Data) -> CheckedScope {
+    pub(super) fn load(common: &Common, data: &dyn Data) -> CheckedScope {
         CheckedScope {
             scope: common.scope.clone(),
             rows: common.rows(data) - data.store().first_row().min(common.rows(data)),

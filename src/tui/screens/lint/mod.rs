@@ -71,12 +71,14 @@ impl LintScreen {
 
     /// Opens the message that completed the finding, or the last one of its evidence.
     fn open(&self, common: &mut Common) -> Outcome {
-        let Some((finding, n)) = self.finding.as_ref().and_then(|of| Some((of, message_of(of)?))) else {
-            return Outcome::say(common, "nothing to open: a timer found it, no message");
-        };
-        common.filter = None;
-        let scope = Scope { stream: Some(finding.stream), type_url: None };
-        Outcome::Open(Destination::Messages { scope, n: Some(n) })
+        if let Some(finding) = &self.finding
+            && let Some(n) = message_of(finding)
+        {
+            common.filter = None;
+            let scope = Scope { stream: Some(finding.stream), type_url: None };
+            return Outcome::Open(Destination::Messages { scope, n: Some(n) });
+        }
+        Outcome::say(common, "nothing to open: a timer found it, no message")
     }
 
     /// There is no finding in scope, and there are findings in a wider one.
@@ -124,8 +126,8 @@ impl LintScreen {
     /// Returns the rules of findings that are folded into another one, each once.
     fn other_rules(&self, at: usize, findings: &[Finding]) -> Vec<&'static str> {
         let folded = self.folded.get(&at).into_iter().flatten();
-        let own = findings.get(at).map(|of| of.rule.id);
-        let rules = folded.filter_map(|at| findings.get(*at)).map(|of| of.rule.id);
+        let own = findings.get(at).map(|finding| finding.rule.id);
+        let rules = folded.filter_map(|at| findings.get(*at)).map(|finding| finding.rule.id);
         let rules: BTreeSet<&str> = rules.filter(|rule| Some(*rule) != own).collect();
         rules.into_iter().collect()
     }
@@ -151,7 +153,7 @@ impl LintScreen {
             rows.iter().filter_map(|(at, _)| Some(self.of_group(data, *at)?.severity)).collect();
         self.counts =
             Severity::ALL.map(|severity| severities.iter().filter(|known| **known == severity).count());
-        match common.sorts.of(ScreenId::Lint) {
+        match common.sorts.get(ScreenId::Lint) {
             // The order of the problems that the findings belong to.
             Sort::Worst => {
                 let order: HashMap<usize, usize> =
@@ -231,7 +233,7 @@ impl Screen for LintScreen {
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         self.list_findings(common, data);
         self.checked = match self.list.rows.is_empty() {
-            true => CheckedScope::of(common, data),
+            true => CheckedScope::load(common, data),
             false => CheckedScope::default(),
         };
         let findings = data.findings();
@@ -294,7 +296,7 @@ impl Screen for LintScreen {
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         if self.list.rows.is_empty() {
-            return Content::of(checked::lines());
+            return Content::new(checked::lines());
         }
         let (finding, manual) = view::pane_lines(self, common, parts(self, common, largest).1);
         Content::stacked(self.list.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
@@ -325,7 +327,7 @@ fn in_scope(common: &Common, data: &dyn Data) -> Vec<usize> {
     let node = data.stream(stream).and_then(|fact| fact.node).map(|node| node.id.clone());
     let node = node.filter(|node| !node.is_empty());
     let is_own =
-        |of: StreamId, name: Option<&str>| of == stream || (node.is_some() && name == node.as_deref());
+        |other: StreamId, name: Option<&str>| other == stream || (node.is_some() && name == node.as_deref());
     findings_about(&common.problems, findings, is_own)
 }
 

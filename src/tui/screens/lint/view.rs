@@ -110,10 +110,15 @@ pub(super) fn pane_lines(
     detail: Rect,
 ) -> (Vec<StyledLine>, Vec<StyledLine>) {
     let (finding, beside) = panes(screen, common, detail);
-    let manual = screen.finding.as_ref().filter(|_| !beside.is_empty()).map(|of| of.rule.manual());
-    let mut manual = manual_lines(manual.as_deref().unwrap_or_default(), usize::from(beside.width));
-    manual.pop();
-    (finding_lines(screen, common, usize::from(finding.width)), manual)
+    let lines = finding_lines(screen, common, usize::from(finding.width));
+    let mut manual = Vec::new();
+    if let Some(finding) = &screen.finding
+        && !beside.is_empty()
+    {
+        manual = manual_lines(&finding.rule.manual(), usize::from(beside.width));
+        manual.pop();
+    }
+    (lines, manual)
 }
 
 /// The lines about the selected finding, or the manual of its rule.
@@ -185,7 +190,10 @@ fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {
 
 /// Draws the manual of the rule of the selected finding.
 fn draw_manual(screen: &LintScreen, canvas: &mut Canvas, area: Rect, lines: &[StyledLine]) {
-    let Some(finding) = screen.finding.as_ref().filter(|_| !area.is_empty()) else { return };
+    let Some(finding) = &screen.finding else { return };
+    if area.is_empty() {
+        return;
+    }
     let (title, rest) = layout::split(area, 1);
     canvas.rule(title, &format!("rule {}", finding.rule.id), "x");
     canvas.lines(rest, lines, 0);

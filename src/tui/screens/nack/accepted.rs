@@ -88,7 +88,9 @@ impl AcceptedVersions {
 
     /// Whether something was refused, and where.
     fn words(&self, common: &Common) -> String {
-        if let Some(stray) = self.stray.as_ref().filter(|_| self.elsewhere == 0) {
+        if let Some(stray) = &self.stray
+            && self.elsewhere == 0
+        {
             let n = stray.at.map(|n| format!(" #{}", n.0)).unwrap_or_default();
             return format!(
                 "no response was refused by a valid NACK; but {} {}{n}: {}",
@@ -134,7 +136,8 @@ impl AcceptedVersions {
         let hidden = self.types.len().saturating_sub(room);
         let remark = if hidden > 0 { format!("{} more on 2", count(hidden as u64)) } else { String::new() };
         canvas.rule(title, "versions in force", &remark);
-        let rows: Vec<StyledLine> = self.types.iter().take(room).map(|of| row(common, of)).collect();
+        let rows: Vec<StyledLine> =
+            self.types.iter().take(room).map(|in_force| row(common, in_force)).collect();
         table::draw(canvas, list, &columns(), &rows, None, false);
     }
 }
@@ -149,8 +152,8 @@ fn columns() -> [Column; 5] {
     ]
 }
 
-fn row(common: &Common, of: &VersionInForce) -> StyledLine {
-    let VersionInForce { fact, version, accepted } = of;
+fn row(common: &Common, in_force: &VersionInForce) -> StyledLine {
+    let VersionInForce { fact, version, accepted } = in_force;
     let mark = theme::state_mark(fact.state, common.theme.glyphs());
     let state = report::state_text(fact.state, fact, common.theme.glyphs().times);
     let accepted = accepted.map(|(n, at)| {

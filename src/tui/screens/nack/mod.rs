@@ -17,7 +17,9 @@ use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::sort_by_column;
 use crate::screens::list_screen::ListScreen;
-use crate::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, movement};
+use crate::screens::screen::{
+    CommandLine, Comparable, Destination, Outcome, ResourcePlace, Screen, movement,
+};
 use crate::screens::shared::pushes;
 use crate::widgets::canvas::{Canvas, StyledLine};
 use crate::widgets::layout::{self, Content, Layout};
@@ -140,7 +142,7 @@ impl NackScreen {
         let name = self.card.subjects.first().map(|subject| subject.name.value.as_str());
         let is_known = |name: &&str| data.store().resource(stream, &type_url, name).is_some();
         Outcome::Open(match name.filter(is_known) {
-            Some(name) => Destination::Resource { name: name.into(), stream, type_url },
+            Some(name) => Destination::Resource(ResourcePlace { name: name.into(), stream, type_url }),
             None => Destination::Messages { scope: common.scope.clone(), n: Some(n) },
         })
     }
@@ -207,7 +209,7 @@ impl Screen for NackScreen {
                 false => AcceptedVersions::load(&common.scope, data),
             };
         }
-        if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
+        if let Some(by) = common.sorts.get(ScreenId::Nack).column() {
             sort_by_column(&mut self.groups.rows, by, &view::columns(false), |group| {
                 view::nack_row(common, group)
             });
@@ -247,9 +249,12 @@ impl Screen for NackScreen {
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {
-        let widens =
-            command == Command::Open && !self.has_refusal() && self.accepted.has_refusals_elsewhere();
-        widens.then_some("all refusals")
+        match command {
+            Command::Open if !self.has_refusal() && self.accepted.has_refusals_elsewhere() => {
+                Some("all refusals")
+            }
+            _ => None,
+        }
     }
 
     fn has_target(&self, command: Command, common: &Common) -> bool {
@@ -278,7 +283,7 @@ impl Screen for NackScreen {
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
         if !self.has_refusal() {
-            return Content::of(self.accepted.lines());
+            return Content::new(self.accepted.lines());
         }
         let (_, card) = parts(self, common, largest);
         let lines = view::card_lines(self, common, card);
@@ -289,9 +294,10 @@ impl Screen for NackScreen {
         Some(self.card.subjects.first()?.name.value.clone())
     }
 
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+    fn selected_resource(&self) -> Option<ResourcePlace> {
         let (group, subject) = (self.group()?, self.card.subjects.first()?);
-        Some((group.stream, group.type_url.clone(), subject.name.value.as_str().into()))
+        let name = subject.name.value.as_str().into();
+        Some(ResourcePlace { stream: group.stream, type_url: group.type_url.clone(), name })
     }
 
     fn copy_path(&self) -> Option<String> {

@@ -114,7 +114,9 @@ impl PairView<'_> {
 
     fn unified(&self) -> Vec<StyledLine> {
         let mut lines = Vec::new();
-        if let Some(left) = self.left().filter(|_| self.pair.differs) {
+        if let Some(left) = self.left()
+            && self.pair.differs
+        {
             lines.push(vec![span(format!("   - {left}"), Role::Removed)]);
         }
         if let Some(right) = self.right() {

@@ -122,7 +122,9 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, area: Rect) -> Ve
     };
     let bodies = |is_unfolded: bool| {
         let comparisons = screen.comparisons.iter();
-        comparisons.map(|of| side_by_side::bodies(common.theme, of, is_unfolded, width)).collect::<Vec<_>>()
+        comparisons
+            .map(|pair| side_by_side::bodies(common.theme, pair, is_unfolded, width))
+            .collect::<Vec<_>>()
     };
     let (message, faults, history) =
         (message_lines(last, width), fields(texts.faults()), fields(texts.history()));

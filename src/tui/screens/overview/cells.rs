@@ -110,9 +110,11 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let mark = common.theme.glyphs().cut;
     let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
     let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
-    let shown = match text.strip_suffix('?').filter(|_| is_rule && cells > 0) {
-        Some(sentence) => format!("{}?", cut(sentence, cells - 1, Keep::Head, mark)),
-        None => cut(&text, cells, if is_rule { Keep::Head } else { Keep::Reason }, mark).into_owned(),
+    let shown = match text.strip_suffix('?') {
+        Some(sentence) if is_rule && cells > 0 => {
+            format!("{}?", cut(sentence, cells - 1, Keep::Head, mark))
+        }
+        _ => cut(&text, cells, if is_rule { Keep::Head } else { Keep::Reason }, mark).into_owned(),
     };
     Span { text: shown, ..reason }
 }
@@ -126,8 +128,12 @@ pub(super) fn reason(common: &Common, row: &Row) -> Span {
     if row.variant.is_none() {
         return span(row.opaque(), Role::Muted);
     }
-    let end = row.streams.last().filter(|_| row.is_closed()).and_then(|stream| stream.end.as_ref());
-    end.map_or(plain(""), |end| span(report::end_words(end), Role::Muted))
+    if row.is_closed()
+        && let Some(end) = row.streams.last().and_then(|stream| stream.end.as_ref())
+    {
+        return span(report::end_words(end), Role::Muted);
+    }
+    plain("")
 }
 
 /// Median and 99th percentile of the answers.

@@ -56,7 +56,7 @@ impl OverviewCharts {
         let is_counted = !common.activity.is_counting();
         if !is_fresh || !is_counted {
             *self = load(common, data, rows, cells);
-            self.key = Some((keys, cells, common.now)).filter(|_| is_counted);
+            self.key = if is_counted { Some((keys, cells, common.now)) } else { None };
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn draw(
     let plan = plan(screen, common, &rows, usize::from(inner.width));
     let has_focus = common.pane == Pane::Main;
     let below = screen.table.rows.len().saturating_sub(screen.top + rows.len());
-    draw_titles(screen, canvas, inner, &plan, (has_focus, below));
+    draw_titles(screen, common, canvas, inner, &plan, below);
     if common.filter_on(ScreenId::Overview).is_some() && rows.is_empty() && !is_folded {
         let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
@@ -132,7 +132,10 @@ fn row_cells(
 
 /// Draws the sparkline of a row.
 fn draw_pushes(screen: &OverviewScreen, canvas: &mut Canvas, line: Rect, plan: &Plan, at: usize) {
-    let Some(row) = screen.charts.rows.get(at).filter(|_| plan.spark > 0) else { return };
+    let Some(row) = screen.charts.rows.get(at) else { return };
+    if plan.spark == 0 {
+        return;
+    }
     let start = u16::try_from(plan.spark_start()).unwrap_or(u16::MAX);
     let width = u16::try_from(plan.spark).unwrap_or(0);
     let area = Rect { x: line.x.saturating_add(start), width, ..line }.intersection(line);
@@ -156,11 +159,13 @@ fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect
 /// Draws the titles, and the number of types and of nodes that do not fit.
 fn draw_titles(
     screen: &OverviewScreen,
+    common: &Common,
     canvas: &mut Canvas,
     area: Rect,
     plan: &Plan,
-    (has_focus, below): (bool, usize),
+    below: usize,
 ) {
+    let has_focus = common.pane == Pane::Main;
     let title = |title: String, width: usize| span(pad(&title, width + 1), title_role(has_focus));
     let mut line = vec![title("NODE".to_owned(), plan.node)];
     for (at, width) in plan.types.iter().enumerate() {

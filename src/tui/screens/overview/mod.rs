@@ -72,9 +72,9 @@ impl OverviewScreen {
             Pane::Main => self.selected_stream().map(|stream| {
                 Outcome::Open(Destination::Stream { stream, type_url: self.column_type().cloned() })
             }),
-            Pane::Second => {
-                common.chosen_problem().map(|problem| Outcome::OpenProblem(problem_place::of(problem)))
-            }
+            Pane::Second => common
+                .chosen_problem()
+                .map(|problem| Outcome::OpenProblem(problem_place::destination(problem))),
         };
         outcome.unwrap_or_else(|| Outcome::say(common, "nothing to open"))
     }
@@ -147,7 +147,9 @@ impl OverviewScreen {
                 let listed = common.problems_listed();
                 let at = listed.partition_point(|index| *index < common.problem_index());
                 let to = at.saturating_add_signed(by).min(listed.len().saturating_sub(1));
-                listed.get(to).into_iter().for_each(|to| self.choose(common, *to));
+                if let Some(problem) = listed.get(to) {
+                    self.choose(common, *problem);
+                }
             }
         }
     }
@@ -161,7 +163,7 @@ impl OverviewScreen {
 
     /// Sorts the rows by a column, if the user has chosen one.
     fn sort_by_column(&mut self, common: &Common, data: &dyn Data) {
-        let sort = common.sorts.of(ScreenId::Overview);
+        let sort = common.sorts.get(ScreenId::Overview);
         let Some(by) = sort.column() else { return };
         let mut types = self.table.types.iter().map(|url| type_label(url.as_str()));
         let at = types.position(|title| title == *by.title);
@@ -237,8 +239,8 @@ impl Screen for OverviewScreen {
             type_url: common.scope.type_url.clone(),
             filter: filter.map(|filter| filter.text.clone()),
             is_unfolded: self.is_unfolded,
-            sort: common.sorts.of(ScreenId::Overview),
-            hidden: common.hidden_columns.of(ScreenId::Overview),
+            sort: common.sorts.get(ScreenId::Overview),
+            hidden: common.hidden_columns.titles(ScreenId::Overview),
         };
         self.table.settle(data, filter, key, common.refresh, &common.worst);
         self.sort_by_column(common, data);
@@ -276,7 +278,7 @@ impl Screen for OverviewScreen {
         }
         let (shown, nodes) = (count(shown as u64), plural(table.nodes as u64, "node"));
         let streams = plural(table.streams as u64, "stream");
-        let sort = common.sorts.of(ScreenId::Overview).words();
+        let sort = common.sorts.get(ScreenId::Overview).words();
         format!("{shown} of {nodes} {dot} {streams} {dot} {sort}")
     }
 
@@ -336,7 +338,10 @@ impl Screen for OverviewScreen {
         if areas.problems.contains(at) && !common.is_full_screen && !common.problems.is_empty() {
             let index = problems::problem_at(self, common, areas.problems, areas.is_framed, at.y);
             let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
-            let index = index.filter(|_| selects)?;
+            let index = index?;
+            if !selects {
+                return None;
+            }
             let is_same = had_focus && index == common.problem_index();
             self.choose(common, index);
             return Some(is_same);

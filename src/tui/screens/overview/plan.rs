@@ -73,8 +73,9 @@ fn type_widths(screen: &OverviewScreen, common: &Common, rows: &[&Row], with_age
 
 /// Divides `room` columns for these rows. The reason is the last to shrink.
 pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room: usize) -> Plan {
-    let widest = |column: &str, of: &dyn Fn(&Row) -> Span| {
-        let widths = rows.iter().map(|row| xdscope_present::text::width(&text::display_safe(&of(row).text)));
+    let widest = |column: &str, cell: &dyn Fn(&Row) -> Span| {
+        let widths =
+            rows.iter().map(|row| xdscope_present::text::width(&text::display_safe(&cell(row).text)));
         common.widths.grow("nodes", column, widths.max().unwrap_or(0))
     };
     let is_narrow = room < 98;

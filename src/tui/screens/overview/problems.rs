@@ -182,7 +182,10 @@ pub(super) fn problem_at(
 ) -> Option<usize> {
     let list = canvas::pane_area(area, is_framed);
     let (listing, _) = shown_rows(screen, common, list);
-    let row = y.checked_sub(list.y + 1).filter(|_| y < list.bottom())?;
+    if y >= list.bottom() {
+        return None;
+    }
+    let row = y.checked_sub(list.y + 1)?;
     listing.rows.get(usize::from(row)).map(|(index, _)| *index)
 }
 
@@ -246,7 +249,7 @@ pub(super) fn draw(
             cursor = cursor.or(Some(whole.as_position()));
         }
     }
-    cursor.filter(|_| has_focus)
+    if has_focus { cursor } else { None }
 }
 
 /// The title above the words of the chosen problem.
@@ -281,7 +284,9 @@ pub(super) fn detail_lines(
             lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
         }
     };
-    if let Some((compared, field)) = refused.and_then(|of| Some((of, of.faulty_field()?))) {
+    if let Some(compared) = refused
+        && let Some(field) = compared.faulty_field()
+    {
         add("field", &format!("{} {}", shown_name(&compared.name), display_safe(field.path)));
         if let Some(version) = &compared.version {
             let value = field.good.unwrap_or("not set");

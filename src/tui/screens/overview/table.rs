@@ -108,8 +108,11 @@ impl NodeTable {
             .filter(|then| self.is_fresh_enough(*then, wanted.moment, policy))
         {
             Some(moment) => {
-                let moments = moment.zip(wanted.moment).filter(|_| policy.is_live && !policy.is_paused);
-                let aged = moments.is_some_and(|(then, now)| !is_younger(then, now, TYPING_REFRESH_INTERVAL));
+                let aged = policy.is_live
+                    && !policy.is_paused
+                    && moment
+                        .zip(wanted.moment)
+                        .is_some_and(|(then, now)| !is_younger(then, now, TYPING_REFRESH_INTERVAL));
                 let key = TableKey { moment, ..wanted };
                 let differs = self.key.as_ref() != Some(&key);
                 self.is_behind = policy.has_key
@@ -132,8 +135,10 @@ impl NodeTable {
         let matched = self.matched.as_ref()?;
         let streams: HashSet<StreamId> = matched.iter().map(|(stream, _)| *stream).collect();
         let is_listed = |problem: &ProblemFact| match problem.type_url.is_empty() {
-            true => problem.all_streams().any(|of| streams.contains(&of)),
-            false => problem.all_streams().any(|of| matched.contains(&(of, problem.type_url.clone()))),
+            true => problem.all_streams().any(|stream| streams.contains(&stream)),
+            false => {
+                problem.all_streams().any(|stream| matched.contains(&(stream, problem.type_url.clone())))
+            }
         };
         let listed = problems.iter().enumerate().filter(|(_, problem)| is_listed(problem));
         Some(listed.map(|(at, _)| at).collect())

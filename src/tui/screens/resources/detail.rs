@@ -131,7 +131,7 @@ impl ResourceDetail {
 
     pub fn show_version(&mut self, at: usize) {
         let at = at.min(self.versions.len().saturating_sub(1));
-        self.chosen = self.versions.get(at).filter(|_| at > 0).map(|version| version.first);
+        self.chosen = if at == 0 { None } else { self.versions.get(at).map(|version| version.first) };
     }
 
     /// Unfolds everything, or folds large values again.
@@ -266,7 +266,7 @@ impl ResourceDetail {
         while self.wraps && self.top < self.line && self.rows_to_line(width) > height {
             self.top += 1;
         }
-        let path = self.lines.get(self.line).map(|line| line.path.clone()).filter(|_| docs);
+        let path = if docs { self.lines.get(self.line).map(|line| line.path.clone()) } else { None };
         if path != self.explained_path {
             let docs =
                 path.as_ref().zip(self.body.as_ref()).and_then(|(path, body)| contents.explain(body, path));
@@ -337,9 +337,11 @@ impl ResourceDetail {
             let reference = |link: Link| {
                 let fact = fact(&link);
                 let is_missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
-                let list = fact.as_ref().filter(|_| link.name.contains('#')).and_then(|fact| fact.content);
-                let list = list.and_then(|content| contents.body(content));
-                let lacks_entry = list.is_some_and(|list| graph::lacks_entry(&list, &link.name));
+                let lacks_entry = link.name.contains('#')
+                    && fact
+                        .as_ref()
+                        .and_then(|fact| contents.body(fact.content?))
+                        .is_some_and(|list| graph::lacks_entry(&list, &link.name));
                 let fact = fact.map(|fact| (fact.state, fact.refused));
                 Reference { fact, is_missing, lacks_entry, link }
             };
@@ -376,7 +378,7 @@ impl ResourceDetail {
     pub fn find_referrers(&mut self, contents: Contents<'_>) -> bool {
         self.referrer = 0;
         let key = self.key.as_ref();
-        self.referrers = key.and_then(|key| Referrers::of(contents, key.stream, &key.path));
+        self.referrers = key.and_then(|key| Referrers::new(contents, key.stream, &key.path));
         self.referrers.is_some()
     }
 }

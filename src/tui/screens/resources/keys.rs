@@ -3,7 +3,7 @@
 use crate::common::Common;
 use crate::data::{BodyFormat, Contents};
 use crate::input::command::Command;
-use crate::screens::screen::{Destination, Outcome, movement};
+use crate::screens::screen::{Destination, Outcome, ResourcePlace, movement};
 use xdscope_schema::links::Link;
 use xdscope_wire::event::{ApiVersion, Kind};
 
@@ -147,22 +147,13 @@ pub(super) fn show_referrers(screen: &mut ResourcesScreen, common: &mut Common) 
 /// Compares the resource with other content of the same name on another stream.
 fn compare_variants(screen: &ResourcesScreen, common: &mut Common) -> Outcome {
     let detail = &screen.detail;
-    if detail.fact.is_none() {
-        return Outcome::say(common, "choose a resource first");
-    }
-    let differing = detail.fact.as_ref().and_then(|fact| {
-        let other = detail.holders.iter().find(|other| other.hash != fact.hash)?;
-        Some((fact, other.stream))
-    });
-    let Some((fact, other)) = differing else {
+    let Some(fact) = &detail.fact else { return Outcome::say(common, "choose a resource first") };
+    let Some(other) = detail.holders.iter().find(|other| other.hash != fact.hash) else {
         return Outcome::say(common, "every stream that has it has the same content");
     };
-    Outcome::Open(Destination::Variants {
-        stream: fact.stream,
-        other,
-        type_url: fact.type_url.clone(),
-        name: fact.name.clone(),
-    })
+    let resource =
+        ResourcePlace { stream: fact.stream, type_url: fact.type_url.clone(), name: fact.name.clone() };
+    Outcome::Open(Destination::Variants { resource, other: other.stream })
 }
 
 fn open(screen: &mut ResourcesScreen, common: &mut Common, contents: Contents<'_>) {

@@ -19,7 +19,7 @@ use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
-use crate::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText};
+use crate::screens::screen::{CommandLine, Comparable, Outcome, ResourcePlace, Screen, ScreenText};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use xdscope_present::text;
@@ -84,7 +84,10 @@ impl Screen for ResourcesScreen {
         if areas.tree.contains(at) {
             self.focus = Focus::Tree;
             let row = usize::from(at.y.checked_sub(areas.tree.y + 1)?);
-            let place = self.tree.window.get(row)?.place().cloned().filter(|_| selects)?;
+            if !selects {
+                return None;
+            }
+            let place = self.tree.window.get(row)?.place().cloned()?;
             let is_same = self.tree.selected.as_ref() == Some(&place);
             self.tree.selected = Some(place);
             return Some(is_same);
@@ -162,9 +165,9 @@ impl Screen for ResourcesScreen {
         Some(self.tree.selected.as_ref()?.name.as_deref()?.to_owned())
     }
 
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
-        let place = self.tree.selected.as_ref()?;
-        Some((self.tree.stream()?, place.type_url.clone(), place.name.clone()?))
+    fn selected_resource(&self) -> Option<ResourcePlace> {
+        let TreePath { type_url, name } = self.tree.selected.clone()?;
+        Some(ResourcePlace { stream: self.tree.stream()?, type_url, name: name? })
     }
 
     fn copy_path(&self) -> Option<String> {

@@ -31,7 +31,7 @@ pub struct Referrers {
 
 impl Referrers {
     /// Starts the search; `None` if no type can refer to the resource.
-    pub fn of(contents: Contents<'_>, stream: StreamId, place: &TreePath) -> Option<Referrers> {
+    pub fn new(contents: Contents<'_>, stream: StreamId, place: &TreePath) -> Option<Referrers> {
         let (kind, version) = Kind::of_type_url(place.type_url.as_str())?;
         let name = place.name.clone()?;
         let (mut rest, mut has_more) = (Vec::new(), false);

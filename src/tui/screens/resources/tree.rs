@@ -178,7 +178,7 @@ impl ResourceTree {
         let mut known = std::mem::take(&mut self.types);
         for fact in facts {
             let mark = contents.store.names_mark(stream, &fact.type_url);
-            let since = ContentsVersion::of(contents.store, stream, &fact.type_url);
+            let since = ContentsVersion::new(contents.store, stream, &fact.type_url);
             let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
             let list = match old.map(|at| known.swap_remove(at)) {
                 Some(mut list) if list.mark == mark && !fresh => {
@@ -338,7 +338,7 @@ impl ResourceTree {
             {
                 *fact = contents.store.resource(stream, &place.type_url, name).map(Box::new);
                 let counted =
-                    fact.as_ref().and_then(|fact| self.members.of(contents.store, &structured, fact));
+                    fact.as_ref().and_then(|fact| self.members.count(contents.store, &structured, fact));
                 *members = counted.as_ref().map(present_members);
                 *is_warming = names.get(&place.type_url).is_some_and(|warming| warming.contains(name));
             }

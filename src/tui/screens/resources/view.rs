@@ -23,8 +23,8 @@ use xdscope_wire::text::{count, display_safe, plural, shown_name, size, time_of_
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;
-    let sum = |of: &dyn Fn(&xdscope_engine::store::SummaryFact) -> u64| {
-        types.iter().map(|list| of(&list.fact)).sum::<u64>()
+    let sum = |number: &dyn Fn(&xdscope_engine::store::SummaryFact) -> u64| {
+        types.iter().map(|list| number(&list.fact)).sum::<u64>()
     };
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
     let (waiting, missing) = (sum(&|fact| fact.missing - fact.overdue), sum(&|fact| fact.overdue));
@@ -128,7 +128,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
 
 /// The time to live of the resource, and its history.
 fn ttl_lines(common: &Common, fact: Option<&ResourceFact>, width: usize) -> Vec<StyledLine> {
-    let left = fact.and_then(report::ttl_left).filter(|_| !common.clock.untimed);
+    let left = if common.clock.untimed { None } else { fact.and_then(report::ttl_left) };
     let texts = [left.map(|left| format!("TTL {left}")), fact.and_then(report::ttl_history)];
     let lines = texts.into_iter().flatten().flat_map(|text| wrap(&text, width.saturating_sub(4)));
     lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect()

@@ -24,7 +24,7 @@ pub(crate) struct CountedMembers {
 
 impl CountedMembers {
     /// Returns the members of a collection; `None` for another resource.
-    pub(crate) fn of(
+    pub(crate) fn count(
         &mut self,
         store: &Store,
         names: &StructuredNames<'_>,

@@ -69,7 +69,7 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
         false => common.client_name(fact.node.as_deref(), fact.stream),
     };
     let large = fact.size > GRPC_MESSAGE_LIMIT_BYTES;
-    let delta = delta.filter(|_| !common.clock.untimed);
+    let delta = if common.clock.untimed { None } else { delta };
     let (kind, role) = report::kind(fact, glyphs.answer);
     vec![
         span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
@@ -90,7 +90,10 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
             },
             if large { Role::Warn } else { Role::Plain },
         ),
-        plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+        plain(match fact.latency {
+            Some(time) if fact.dir == Some(Dir::Req) => latency(time),
+            _ => String::new(),
+        }),
         note(fact, glyphs),
     ]
 }

@@ -61,7 +61,9 @@ impl MissingAnswers {
 
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
     pub(crate) fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
-        if let Some(answer) = self.answers.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
+        if let Some(answer) =
+            self.answers.iter().find(|answer| answer.names.iter().any(|known| **known == *name))
+        {
             return Some(format!("{} (guess)", report::missing_answer_reason(answer)));
         }
         let key = self.key.as_ref()?;

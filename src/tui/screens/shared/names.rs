@@ -71,7 +71,7 @@ pub(crate) struct ContentsVersion {
 }
 
 impl ContentsVersion {
-    pub(crate) fn of(store: &Store, stream: StreamId, type_url: &TypeUrl) -> ContentsVersion {
+    pub(crate) fn new(store: &Store, stream: StreamId, type_url: &TypeUrl) -> ContentsVersion {
         ContentsVersion { mark: store.mark(stream, type_url), at: store.now() }
     }
 }

@@ -7,7 +7,7 @@ use xdscope_engine::problems::{Problem, ProblemFact};
 /// Returns where the evidence of a problem is: the card of a refusal, the message that broke a rule
 /// or waits for a verdict, the name that is missing, the resource that warms, the streams that
 /// fail; else the state of the type.
-pub(crate) fn of(fact: &ProblemFact) -> Destination {
+pub(crate) fn destination(fact: &ProblemFact) -> Destination {
     let stream = fact.stream;
     let type_url = Some(fact.type_url.clone()).filter(|type_url| !type_url.is_empty());
     // Messages of other types belong to the evidence too.

@@ -51,7 +51,7 @@ impl Measure {
         }
     }
 
-    fn of(self, tally: &Tally, cell: Duration) -> u64 {
+    fn value(self, tally: &Tally, cell: Duration) -> u64 {
         match self {
             Measure::Pushes => tally.pushes.into(),
             Measure::Nacks => tally.nacks.into(),
@@ -80,7 +80,7 @@ impl Traffic {
     }
 
     fn values(&self, measure: Measure) -> Vec<SparkValue> {
-        let value = |tally: &Tally| measure.of(tally, self.cell);
+        let value = |tally: &Tally| measure.value(tally, self.cell);
         let values = self.cells.iter().map(|cell| cell.as_ref().map(value));
         values.map(|value| SparkValue { value, role: measure.role() }).collect()
     }
@@ -99,7 +99,7 @@ impl Traffic {
 
     /// The scale of a measure: the most in a cell, or all.
     fn scale(&self, measure: Measure) -> String {
-        let most = self.values(measure).iter().filter_map(|of| of.value).max().unwrap_or(0);
+        let most = self.values(measure).iter().filter_map(|cell| cell.value).max().unwrap_or(0);
         match measure {
             Measure::Pushes | Measure::Bytes if most == 0 => format!("none in {}", age(self.span)),
             Measure::Slowest if !has_answers(&self.sum()) => "no answer".to_owned(),
@@ -218,7 +218,9 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
 fn nacks(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     let glyphs = canvas.glyphs();
     let (columns, cells) = (usize::from(area.width), traffic.cells.len());
-    for (at, _) in traffic.cells.iter().enumerate().filter(|(_, cell)| cell.is_some_and(|of| of.nacks > 0)) {
+    for (at, _) in
+        traffic.cells.iter().enumerate().filter(|(_, cell)| cell.is_some_and(|tally| tally.nacks > 0))
+    {
         let x = area.x + u16::try_from((at * columns).div_ceil(cells)).unwrap_or(u16::MAX);
         canvas.text(Rect { x, width: area.right().saturating_sub(x).min(1), ..area }, glyphs.bad, Role::Bad);
     }

@@ -100,8 +100,10 @@ impl StreamScreen {
         }
         self.chain.clear();
         let mut next = stream;
-        while let Some(id) = next.filter(|_| self.chain.len() < MAX_CHAIN) {
-            let Some(fact) = data.stream(id) else { break };
+        while let Some(id) = next
+            && self.chain.len() < MAX_CHAIN
+            && let Some(fact) = data.stream(id)
+        {
             // Guards against a cycle: a stream continues an earlier one.
             next = fact.reconnect_of.filter(|before| *before < id);
             self.chain.push(fact);
@@ -115,7 +117,7 @@ impl StreamScreen {
         if let Some(applied) = common.filter_on(ScreenId::Stream) {
             types.retain(|state| data.state_matches(applied, state));
         }
-        if let Some(by) = common.sorts.of(ScreenId::Stream).column() {
+        if let Some(by) = common.sorts.get(ScreenId::Stream).column() {
             sort_by_column(types, by, &view::columns(), |state| view::stream_row(common, state, plain("")));
         }
         self.applied = types.iter().map(|state| data.applied(state)).collect();
@@ -128,9 +130,11 @@ impl StreamScreen {
     /// Loads the node of the stream, if it is shown.
     fn load_node(&mut self, data: &dyn Data) {
         self.node.clear();
-        let Some(fact) = self.chain.first().filter(|_| self.is_node_open) else { return };
-        let body = data.contents().node(fact);
-        self.node = node::lines(fact, body.as_ref());
+        if self.is_node_open
+            && let Some(fact) = self.chain.first()
+        {
+            self.node = node::lines(fact, data.contents().node(fact).as_ref());
+        }
     }
 
     /// Loads the newest messages of the stream, if there is room for them.
@@ -138,7 +142,7 @@ impl StreamScreen {
         let most = if layout.wide { usize::from(layout.body.height) } else { 0 };
         let stream = common.current_stream;
         let all = (data.store().first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
-        let own = all.filter(|row| data.place_of(*row).is_some_and(|(of, _)| Some(of) == stream));
+        let own = all.filter(|row| data.place_of(*row).is_some_and(|(own, _)| Some(own) == stream));
         self.newest = own.filter_map(|row| data.line(row)).take(most).collect();
     }
 
@@ -417,12 +421,15 @@ impl Screen for StreamScreen {
     }
 
     fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
-        let stream = self.client.fact().filter(|_| self.lists_streams)?.stream;
+        if !self.lists_streams {
+            return None;
+        }
+        let stream = self.client.fact()?.stream;
         Some((Scope { stream: Some(stream), type_url: None }, None))
     }
 
     fn content(&self, common: &Common, largest: &Layout) -> Option<Content> {
-        self.lists_streams.then(|| self.client.content(common, largest)).flatten()
+        if self.lists_streams { self.client.content(common, largest) } else { None }
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

@@ -102,7 +102,7 @@ impl ClientStreams {
         let below = if self.list.rows.len() > 1 { detail + rows } else { detail };
         // The list gets two thirds of the lines below the headline.
         let list = (rows + 1 + below).max(rows.div_ceil(2) * 3);
-        Content::of(usize::from(areas.headline.height) + 1 + list)
+        Content::new(usize::from(areas.headline.height) + 1 + list)
     }
 
     /// How often the streams of the client ended and how, and who is to blame.
@@ -153,7 +153,7 @@ impl ClientStreams {
     fn pause(&self, at: usize) -> Option<String> {
         let opened = self.list.rows.get(at)?.opened;
         let closed = self.list.rows.get(at + 1)?.closed?;
-        (closed <= opened).then(|| age(opened.since(closed)))
+        if closed <= opened { Some(age(opened.since(closed))) } else { None }
     }
 
     /// The cells of a stream, in the order of the columns.
@@ -171,7 +171,10 @@ impl ClientStreams {
             plain(format!("#{}", fact.stream.0)),
             plain(time_of_day_secs(fact.opened, common.clock, &common.zone)),
             span(lasted, role),
-            plain(self.pause(at).filter(|_| timed).unwrap_or_else(|| "-".to_owned())),
+            plain(match self.pause(at) {
+                Some(pause) if timed => pause,
+                _ => "-".to_owned(),
+            }),
             plain(count(fact.messages)),
             plain(if fact.closed.is_some() { by } else { "-" }),
             span(end, if fact.closed.is_some() { Role::Warn } else { Role::Muted }),
@@ -190,7 +193,9 @@ impl ClientStreams {
         let rows: Vec<StyledLine> = shown.map_while(|at| self.row(common, at)).collect();
         let cursor = table::draw(canvas, areas.list, &columns(), &rows, self.list.selected_line(), true);
         let (title, rest) = layout::split(areas.detail, 1);
-        if let Some(fact) = self.fact().filter(|_| !areas.detail.is_empty()) {
+        if let Some(fact) = self.fact()
+            && !areas.detail.is_empty()
+        {
             canvas.rule(
                 title,
                 &format!("stream #{}", fact.stream.0),

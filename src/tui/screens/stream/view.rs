@@ -78,9 +78,9 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
         plain(count(state.pushes)),
         recent,
         plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
-        match state.last_push.as_ref().filter(|_| !common.clock.untimed) {
-            Some(push) => plain(format!("{} ago", common.age(push.at))),
-            None => span("-", Role::Muted),
+        match &state.last_push {
+            Some(push) if !common.clock.untimed => plain(format!("{} ago", common.age(push.at))),
+            _ => span("-", Role::Muted),
         },
     ]
 }
@@ -158,9 +158,9 @@ pub(super) fn draw(
         Some(true) => "Enter opens the NACK",
         _ => "Enter opens its messages",
     };
-    let label = match screen.fact().and_then(|fact| fact.node.as_ref()).filter(|_| screen.is_node_open) {
-        Some(node) => format!("node {}", node.id),
-        None => label,
+    let label = match screen.fact().and_then(|fact| fact.node.as_ref()) {
+        Some(node) if screen.is_node_open => format!("node {}", node.id),
+        _ => label,
     };
     let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
     canvas.heading(title, &label, opens, common.is_in_second_pane());

@@ -15,7 +15,7 @@ use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
-use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::screens::screen::{CommandLine, Destination, Outcome, ResourcePlace, Screen, movement};
 use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::widgets::canvas::Canvas;
@@ -54,12 +54,9 @@ impl SubscriptionsScreen {
             // A name that was never sent has no content: its request is the evidence.
             return self.open_request();
         }
-        let row = self.row();
-        match (self.stream, self.types.selected.clone(), row) {
-            (Some(stream), Some(type_url), Some(row)) => {
-                Outcome::Open(Destination::Resource { stream, type_url, name: row.name.clone() })
-            }
-            _ => Outcome::NotHandled,
+        match self.selected_resource() {
+            Some(resource) => Outcome::Open(Destination::Resource(resource)),
+            None => Outcome::NotHandled,
         }
     }
 
@@ -112,7 +109,7 @@ impl SubscriptionsScreen {
         }
         self.filter = filter;
         if let Some(url) = &self.types.selected {
-            let since = ContentsVersion::of(store, stream, url);
+            let since = ContentsVersion::new(store, stream, url);
             self.names_shown =
                 FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
         }
@@ -154,7 +151,7 @@ impl SubscriptionsScreen {
             let fact = store.resource(stream, url, &name);
             NameRow {
                 is_warming: warming.contains(&name),
-                members: fact.as_ref().and_then(|fact| members.of(store, &structured, fact)),
+                members: fact.as_ref().and_then(|fact| members.count(store, &structured, fact)),
                 fact,
                 waits: PendingNameFact::of(store, stream, url, &name),
                 asked: self.asked.get(&name).copied(),
@@ -187,7 +184,7 @@ impl Screen for SubscriptionsScreen {
             return;
         };
         let store = data.store();
-        let sort = common.sorts.of(ScreenId::Subscriptions);
+        let sort = common.sorts.get(ScreenId::Subscriptions);
         let is_live = common.paused.is_none();
         if is_live || self.stream != Some(stream) {
             self.load_types(store, stream);
@@ -252,9 +249,12 @@ impl Screen for SubscriptionsScreen {
         }
         let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
         let row = self.top + usize::from(at.y.checked_sub(areas.names.y + 1)?);
-        let before = self.at;
-        (selects && row < self.len()).then(|| self.choose(row))?;
-        Some(had_focus && before == row)
+        if !selects || row >= self.len() {
+            return None;
+        }
+        let is_same = had_focus && self.at == row;
+        self.choose(row);
+        Some(is_same)
     }
 
     fn columns(&self, _common: &Common) -> Vec<String> {
@@ -282,15 +282,16 @@ impl Screen for SubscriptionsScreen {
         let changes = view::change_lines(self, common, areas.changes).len();
         let left = self.types.rows.len() + 1 + changes;
         let right = self.len() + 1 + usize::from(areas.detail.height);
-        Content::of(left.max(right))
+        Content::new(left.max(right))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         Some(plain_row(&view::name_row(common, self.row()?)))
     }
 
-    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
-        Some((self.stream?, self.types.selected.clone()?, self.row()?.name.clone()))
+    fn selected_resource(&self) -> Option<ResourcePlace> {
+        let (type_url, name) = (self.types.selected.clone()?, self.row()?.name.clone());
+        Some(ResourcePlace { stream: self.stream?, type_url, name })
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {

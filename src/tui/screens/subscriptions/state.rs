@@ -169,7 +169,7 @@ impl SubscriptionsScreen {
         let store = data.store();
         let Some(url) = self.types.selected.clone() else { return };
         let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
-        let since = ContentsVersion::of(store, stream, &url);
+        let since = ContentsVersion::new(store, stream, &url);
         if self.loaded.as_ref() == Some(&key) && self.sort == *sort {
             return self.names_shown.renew(self.all(), since);
         }
@@ -245,11 +245,14 @@ impl SubscriptionsScreen {
         }
         let end = self.total.min(self.scanned + ROWS_PER_STEP);
         for row in self.scanned..end {
-            if data.place_of(row).is_none_or(|(of, type_url)| of != stream || type_url != url) {
+            if data.place_of(row).is_none_or(|(own, type_url)| own != stream || type_url != url) {
                 continue;
             }
             let Some(line) = data.line(row) else { continue };
-            let Some(n) = line.n.filter(|_| line.added + line.removed > 0) else { continue };
+            let Some(n) = line.n else { continue };
+            if line.added + line.removed == 0 {
+                continue;
+            }
             let Some(fact) = data.row(row) else { continue };
             match line.dir {
                 Some(Dir::Req) => {

@@ -20,10 +20,10 @@ use xdscope_wire::text::{count, latency, plural, shown_name, time_of_day_secs, t
 
 use crate::widgets::text::field;
 
-fn mode(of: &SubscribedType, narrow: bool) -> &'static str {
-    match of.wildcard {
-        Wildcard::None if of.globs > 0 && of.globs < of.fact.names => "by name, glob",
-        Wildcard::None if of.globs > 0 => "by glob",
+fn mode(subscribed: &SubscribedType, narrow: bool) -> &'static str {
+    match subscribed.wildcard {
+        Wildcard::None if subscribed.globs > 0 && subscribed.globs < subscribed.fact.names => "by name, glob",
+        Wildcard::None if subscribed.globs > 0 => "by glob",
         Wildcard::Legacy if narrow => "* (legacy)",
         Wildcard::Ambiguous if narrow => "* or none ?",
         Wildcard::None => "by name",
@@ -34,9 +34,11 @@ fn mode(of: &SubscribedType, narrow: bool) -> &'static str {
     }
 }
 
-fn wildcard_words(of: &SubscribedType) -> &'static str {
-    match of.wildcard {
-        Wildcard::None if of.globs > 0 => "names are asked for one by one; a glob stands for its members",
+fn wildcard_words(subscribed: &SubscribedType) -> &'static str {
+    match subscribed.wildcard {
+        Wildcard::None if subscribed.globs > 0 => {
+            "names are asked for one by one; a glob stands for its members"
+        }
         Wildcard::None => "names are asked for one by one",
         Wildcard::Explicit => "by the name *: all resources, until * is unsubscribed",
         Wildcard::Legacy => "never sent a name for this type: an empty list means all, until a name is sent",
@@ -55,11 +57,12 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     } else {
         all
     };
-    let of = screen.selected_type().map(|of| &of.fact);
-    let (owed, missing, malformed) = of.map_or((0, 0, 0), |of| (of.missing, of.overdue, of.malformed));
-    let (again, errors) = of.map_or((0, 0), |of| (of.owed_again, of.errors));
+    let fact = screen.selected_type().map(|selected| &selected.fact);
+    let (owed, missing, malformed) =
+        fact.map_or((0, 0, 0), |fact| (fact.missing, fact.overdue, fact.malformed));
+    let (again, errors) = fact.map_or((0, 0), |fact| (fact.owed_again, fact.errors));
     if owed + again + malformed == 0 {
-        let state = screen.selected_type().map(|of| of.fact.state);
+        let state = fact.map(|fact| fact.state);
         return match state {
             Some(TypeState::Miss) if errors > 0 => {
                 format!("{shown}, {} not sent because of an error", count(errors))
@@ -92,12 +95,12 @@ pub(super) fn name_columns() -> [Column; 4] {
     ]
 }
 
-fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
-    let fact = &of.fact;
-    let by_name = fact.names > 0 || of.wildcard == Wildcard::None;
+fn type_row(subscribed: &SubscribedType, narrow: bool) -> StyledLine {
+    let fact = &subscribed.fact;
+    let by_name = fact.names > 0 || subscribed.wildcard == Wildcard::None;
     vec![
         plain(type_label(fact.type_url.as_str())),
-        plain(mode(of, narrow)),
+        plain(mode(subscribed, narrow)),
         plain(if by_name { count(fact.names) } else { "-".to_owned() }),
         match (by_name, fact.overdue) {
             (false, _) => plain("-"),
@@ -111,11 +114,14 @@ fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
 pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let asked = row.waits.map(|waits| waits.requested).or(row.asked.map(|(_, at)| at));
-    let first = row.asked.zip(row.came).filter(|_| !common.clock.untimed);
+    let first = match (row.asked, row.came) {
+        (Some((_, asked)), Some(came)) if !common.clock.untimed => latency(came.since(asked)),
+        _ => "-".to_owned(),
+    };
     vec![
         plain(shown_name(&row.name)),
         plain(asked.map_or("-".to_owned(), time)),
-        plain(first.map_or("-".to_owned(), |((_, asked), came)| latency(came.since(asked)))),
+        plain(first),
         name_state(common, row),
     ]
 }
@@ -132,7 +138,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
     let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
-    if let Some(owed) = fact.owed_again.filter(|_| fact.refusal.is_none()) {
+    if let Some(owed) = fact.owed_again
+        && fact.refusal.is_none()
+    {
         let (glyph, role) =
             if owed.is_late { (glyphs.miss, Role::Warn) } else { (glyphs.wait, Role::Pending) };
         return span(format!("{glyph} {version} {}{age}", report::owed_again(&owed)), role);
@@ -172,7 +180,8 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
             span(format!("{} {version}pending reclassification", glyphs.wait), Role::Pending)
         }
         ResourceState::Present => {
-            let members = row.members.as_ref().map(|of| format!(", members {}", structured::members(of)));
+            let members =
+                row.members.as_ref().map(|members| format!(", members {}", structured::members(members)));
             span(format!("{} {version}{}", glyphs.ok, members.unwrap_or_default()), Role::Ok)
         }
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
@@ -226,7 +235,7 @@ pub(super) fn draw(
         canvas.text(layout::split(areas.names, 1).1, text, Role::Muted);
     }
     let rows: Vec<StyledLine> = screen.window.iter().map(|row| name_row(common, row)).collect();
-    let selected = screen.at.checked_sub(screen.top).filter(|_| !rows.is_empty());
+    let selected = if rows.is_empty() { None } else { screen.at.checked_sub(screen.top) };
     let table = ListTable {
         screen: ScreenId::Subscriptions,
         columns: &name_columns(),
@@ -247,8 +256,8 @@ pub(super) fn draw(
 
 /// The changes of the subscription, newest first, and the mode of the subscription.
 pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: Rect) -> Vec<StyledLine> {
-    let Some(of) = screen.selected_type() else { return Vec::new() };
-    let label = type_label(of.fact.type_url.as_str());
+    let Some(subscribed) = screen.selected_type() else { return Vec::new() };
+    let label = type_label(subscribed.fact.type_url.as_str());
     let mut lines: Vec<StyledLine> =
         vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
@@ -272,14 +281,14 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
     }
     lines.push(vec![]);
     lines.push(vec![span(" subscribed", Role::Title)]);
-    for line in text::wrap(wildcard_words(of), usize::from(area.width).saturating_sub(2)) {
+    for line in text::wrap(wildcard_words(subscribed), usize::from(area.width).saturating_sub(2)) {
         lines.push(vec![plain(format!(" {line}"))]);
     }
     for reading in &screen.missing_answers.readings {
         let text = report::open_reading(reading, None);
         lines.extend(field("reading", &text, Role::Muted, usize::from(area.width)));
     }
-    if let Some(brought) = &of.brought {
+    if let Some(brought) = &subscribed.brought {
         lines.push(vec![]);
         lines.push(vec![span(" brought along from before", Role::Title)]);
         lines.extend(field(" ", &report::reconnect(brought), Role::Plain, usize::from(area.width)));
@@ -290,13 +299,13 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
 /// The lines about the selected name.
 pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    let (Some(row), Some(of)) = (screen.row(), screen.selected_type()) else { return lines };
+    let (Some(row), Some(subscribed)) = (screen.row(), screen.selected_type()) else { return lines };
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut add = |label: &str, value: String| {
         lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
     };
     let missing = row.waits.filter(|waits| !waits.has_resource);
-    if let Some(text) = asked_by(row, of, &time) {
+    if let Some(text) = asked_by(row, subscribed, &time) {
         add("asked by", text);
     }
     if let Some(claim) = &row.claim {
@@ -319,7 +328,7 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     } else if let Some(waits) = missing {
         add("since", format!("{}: no resource of this name was sent", waited(common, &waits)));
         if fact.state == ResourceState::Absent {
-            let delta = of.fact.variant.is_delta();
+            let delta = subscribed.fact.variant.is_delta();
             add(
                 "timer",
                 if delta {
@@ -341,8 +350,8 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if let Some(error) = &fact.error {
         add("error", format!("#{} {}", error.n.0, report::resource_error(error)));
     }
-    let ttl = [report::ttl_left(fact).filter(|_| !common.clock.untimed), report::ttl_history(fact)];
-    let ttl: Vec<String> = ttl.into_iter().flatten().collect();
+    let ttl_left = if common.clock.untimed { None } else { report::ttl_left(fact) };
+    let ttl: Vec<String> = [ttl_left, report::ttl_history(fact)].into_iter().flatten().collect();
     if !ttl.is_empty() {
         add("ttl", ttl.join("; "));
     }
@@ -355,15 +364,17 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if !fact.aliases.is_empty() {
         add("aliases", report::listed_names(&fact.aliases, 0));
     }
-    if let Some(versions) = versions(fact).filter(|_| missing.is_none() || fact.owed_again.is_some()) {
+    if let Some(versions) = versions(fact)
+        && (missing.is_none() || fact.owed_again.is_some())
+    {
         add("version", versions);
     }
     lines
 }
 
 /// The request for a name; `None` for a name that was unsubscribed under a wildcard.
-fn asked_by(row: &NameRow, of: &SubscribedType, time: &dyn Fn(Time) -> String) -> Option<String> {
-    let label = type_label(of.fact.type_url.as_str());
+fn asked_by(row: &NameRow, subscribed: &SubscribedType, time: &dyn Fn(Time) -> String) -> Option<String> {
+    let label = type_label(subscribed.fact.type_url.as_str());
     let missing = row.waits.filter(|waits| !waits.has_resource);
     Some(match (missing, row.asked) {
         (Some(waits), _) => {
@@ -375,7 +386,7 @@ fn asked_by(row: &NameRow, of: &SubscribedType, time: &dyn Fn(Time) -> String) -
         }
         (None, Some((n, at))) => format!("#{} {label} request at {}", n.0, time(at)),
         (None, None) if row.fact.as_ref().is_some_and(|fact| fact.unclassified.is_some()) => return None,
-        (None, None) if of.wildcard != Wildcard::None => "the wildcard, not by name".to_owned(),
+        (None, None) if subscribed.wildcard != Wildcard::None => "the wildcard, not by name".to_owned(),
         (None, None) => "a request that was not recorded".to_owned(),
     })
 }

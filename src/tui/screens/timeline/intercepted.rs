@@ -26,7 +26,7 @@ pub struct InterceptedTexts {
 
 impl InterceptedTexts {
     /// Reads the messages of a row; `None` if the row has none, or they are not kept.
-    pub(super) fn of(data: &dyn Data, fact: &MessageFact) -> Option<InterceptedTexts> {
+    pub(super) fn read(data: &dyn Data, fact: &MessageFact) -> Option<InterceptedTexts> {
         let bodies = bodies::intervention(data.store(), data.schema(), fact, FieldNames::Original)?;
         let (has_original, has_sent) = (bodies.original.is_some(), bodies.sent.is_some());
         let text = |body: Option<serde_json::Value>| body.map(|body| to_yaml(&body)).unwrap_or_default();

@@ -77,8 +77,10 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
         None => pad(&format!("  {words}"), lane),
     };
     let number = fact.n.map_or(String::new(), |n| format!(" #{}", n.0));
-    let after = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
-    let after = after.map(|time| format!(" {time}")).unwrap_or_default();
+    let after = match fact.latency {
+        Some(time) if fact.dir == Some(Dir::Req) => format!(" {}", latency(time)),
+        _ => String::new(),
+    };
     let node = match (&fact.node, common.scope.stream) {
         (Some(node), None) => format!("{}  ", common.client_name(Some(node), fact.stream)),
         _ => String::new(),

@@ -83,7 +83,7 @@ impl Screen for TimelineScreen {
             self.step(by, common.rows(data));
             // Following selects the last row too.
             if command == Command::Last {
-                self.is_following = true;
+                self.follow();
             }
             return Outcome::Done;
         }
@@ -146,7 +146,7 @@ impl Screen for TimelineScreen {
 
     fn hint(&self, common: &Common) -> String {
         let dot = common.theme.glyphs().dot;
-        if self.is_following {
+        if self.is_following() {
             return format!("following the newest {dot} k or f to stay");
         }
         let new = count(self.new_below() as u64);
@@ -168,7 +168,7 @@ impl Screen for TimelineScreen {
     fn label(&self, command: Command) -> Option<&'static str> {
         match command {
             Command::Ladder if self.is_ladder => Some("list"),
-            Command::Follow if self.is_following => Some("stay"),
+            Command::Follow if self.is_following() => Some("stay"),
             _ => None,
         }
     }
@@ -182,7 +182,10 @@ impl Screen for TimelineScreen {
             return None;
         }
         common.pane = Pane::Main;
-        let row = self.row_on_line(usize::from(at.y.checked_sub(list.y + 1)?)).filter(|_| selects)?;
+        if !selects {
+            return None;
+        }
+        let row = self.row_on_line(usize::from(at.y.checked_sub(list.y + 1)?))?;
         let is_same = self.selected == Some(row);
         self.stop_following(self.seen_rows());
         self.select(Some(row));

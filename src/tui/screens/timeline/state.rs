@@ -28,16 +28,15 @@ struct SearchKey {
     filter: Option<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TimelineScreen {
     /// The selected row of the source. Rows before and after may come and go.
     pub selected: Option<usize>,
     /// The first row of the list.
     pub top: usize,
-    /// The newest row is selected as rows arrive.
-    pub is_following: bool,
-    /// Rows of the source when following ended. Later rows count as new.
-    seen: usize,
+    /// Rows of the source when following ended, after which rows count as new; `None` while the
+    /// newest row is selected as rows arrive.
+    seen: Option<usize>,
     pub is_ladder: bool,
     /// The ladder shows no gaps.
     pub is_unfolded: bool,
@@ -57,29 +56,6 @@ pub struct TimelineScreen {
     pub window: Vec<TimelineRow>,
     pub selected_message: Option<SelectedMessage>,
     pub body: Option<BodyText>,
-}
-
-impl Default for TimelineScreen {
-    fn default() -> Self {
-        TimelineScreen {
-            selected: None,
-            top: 0,
-            is_following: true,
-            seen: 0,
-            is_ladder: false,
-            is_unfolded: false,
-            format: None,
-            has_body_below: false,
-            scroll: 0,
-            left: 0,
-            wraps: false,
-            index: RowIndex::default(),
-            search_key: None,
-            window: Vec::new(),
-            selected_message: None,
-            body: None,
-        }
-    }
 }
 
 /// A row on the screen.
@@ -135,7 +111,7 @@ impl TimelineScreen {
         let rows = data.store().first_row().min(total)..total;
         if self.search_key.as_ref() != Some(&key) {
             let all = *scope == Scope::default() && filter.is_none();
-            let anchor = if self.is_following { total } else { self.selected.unwrap_or(total) };
+            let anchor = if self.is_following() { total } else { self.selected.unwrap_or(total) };
             self.index = if all { RowIndex::all(rows.clone()) } else { RowIndex::at(anchor.min(total)) };
             self.search_key = Some(key);
         }
@@ -199,11 +175,16 @@ impl TimelineScreen {
         self.index.end()
     }
 
+    pub fn is_following(&self) -> bool {
+        self.seen.is_none()
+    }
+
+    pub fn follow(&mut self) {
+        self.seen = None;
+    }
+
     pub fn stop_following(&mut self, total: usize) {
-        if self.is_following {
-            self.is_following = false;
-            self.seen = total;
-        }
+        self.seen.get_or_insert(total);
     }
 
     /// Rows of the source.
@@ -213,11 +194,9 @@ impl TimelineScreen {
 
     /// Rows found that arrived since following ended.
     pub fn new_below(&self) -> usize {
-        if self.is_following {
-            return 0;
-        }
+        let Some(seen) = self.seen else { return 0 };
         // New rows above the selected one are not below.
-        let seen = self.selected.map_or(self.seen, |selected| self.seen.max(selected + 1));
+        let seen = self.selected.map_or(seen, |selected| seen.max(selected + 1));
         self.index.len() - self.index.rank(seen)
     }
 
@@ -225,7 +204,7 @@ impl TimelineScreen {
     /// loads all lines of the body.
     pub fn settle_rows(&mut self, data: &dyn Data, height: usize, detail: usize, needs_all: bool) {
         let last = self.index.len().checked_sub(1);
-        let at = if self.is_following { last } else { self.position().or(last) };
+        let at = if self.is_following() { last } else { self.position().or(last) };
         let Some(at) = at else {
             self.window.clear();
             self.selected_message = None;
@@ -281,7 +260,7 @@ impl TimelineScreen {
             let is_delta = variant.is_some_and(Variant::is_delta);
             let has_one_type = !variant.is_some_and(Variant::is_aggregated);
             let warming = warming(data, &fact);
-            let intercepted = InterceptedTexts::of(data, &fact).map(Arc::new);
+            let intercepted = InterceptedTexts::read(data, &fact).map(Arc::new);
             Some(SelectedMessage { row: shown, fact, is_delta, has_one_type, warming, intercepted })
         });
         self.window = window;

@@ -20,7 +20,7 @@ pub(crate) struct SortEntry {
 
 /// The orders of the list on the screen.
 pub(crate) fn sort_entries(model: &Model) -> Vec<SortEntry> {
-    let (screen, current) = (model.active(), model.common.sorts.of(model.screen));
+    let (screen, current) = (model.active(), model.common.sorts.get(model.screen));
     let fixed: &[Sort] = match (screen.is_sortable(), screen.columns(&model.common).is_empty()) {
         (true, _) => &[Sort::Worst, Sort::Name, Sort::Newest],
         (false, false) if screen.is_sortable_by_column() => &[Sort::Worst],
@@ -108,12 +108,14 @@ pub(crate) fn accept_key(model: &mut Model, key: char) -> bool {
         Some(Overlay::Columns { .. }) => column_entries(model).len(),
         _ => return false,
     };
-    let at = ENTRY_KEYS.find(key).filter(|at| *at < len);
-    at.into_iter().for_each(|at| {
-        choose(model, at);
-        accept(model, at);
-    });
-    at.is_some()
+    match ENTRY_KEYS.find(key) {
+        Some(entry) if entry < len => {
+            choose(model, entry);
+            accept(model, entry);
+            true
+        }
+        _ => false,
+    }
 }
 
 pub(crate) fn choose(model: &mut Model, to: usize) {

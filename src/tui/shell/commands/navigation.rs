@@ -3,7 +3,6 @@
 use crate::common::{Pane, Scope};
 use crate::data::Data;
 use crate::input::screen_id::ScreenId;
-use crate::screens::diff::DiffTarget;
 use crate::screens::screen::{Destination, Screen};
 use crate::screens::shared::problem_place;
 use xdscope_engine::problems::{Problem, ProblemFact};
@@ -53,7 +52,8 @@ pub(crate) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
         model.screens.overview.select_stream(model.common.scope.stream);
         model.common.scope.stream = None;
     } else if model.screen == ScreenId::Overview {
-        if let Some(url) = model.active().selected_type(&model.common).filter(|_| screen == ScreenId::Stream)
+        if screen == ScreenId::Stream
+            && let Some(url) = model.active().selected_type(&model.common)
         {
             model.screens.stream.select_type(&url);
         }
@@ -85,10 +85,10 @@ fn place_that_answers(model: &Model, screen: ScreenId) -> Option<Destination> {
                 _ => false,
             };
             let is_owed = |problem: &&ProblemFact| matches!(problem.problem, Problem::Owed(_));
-            problems().find(has_name).or_else(|| problems().find(is_owed)).map(problem_place::of)
+            problems().find(has_name).or_else(|| problems().find(is_owed)).map(problem_place::destination)
         }
         ScreenId::Graph => problems().find_map(|problem| match &problem.problem {
-            Problem::Warming(_) => Some(problem_place::of(problem)),
+            Problem::Warming(_) => Some(problem_place::destination(problem)),
             Problem::Owed(owed) => {
                 let user = owed.needed_by.as_ref()?;
                 let (kind, name) = (user.kind, user.name.clone());
@@ -144,14 +144,13 @@ pub(crate) fn open(model: &mut Model, destination: Destination, from: ReturnPoin
             widen(model, data, n);
             model.screens.timeline.show_message(n, &model.common, data);
         }
-        Destination::Resource { stream, type_url, name } => {
-            model.common.scope.stream = Some(stream);
-            model.screens.resources.go_to(&type_url, Some(name));
+        Destination::Resource(resource) => {
+            model.common.scope.stream = Some(resource.stream);
+            model.screens.resources.go_to(&resource.type_url, Some(resource.name));
             show(model, ScreenId::Resources);
         }
-        Destination::Variants { stream, other, type_url, name } => {
-            let target = DiffTarget::new(stream, type_url, name);
-            if !model.screens.diff.open_variants(&model.common, data, target, other) {
+        Destination::Variants { resource, other } => {
+            if !model.screens.diff.open_variants(&model.common, data, resource, other) {
                 model.common.scope.type_url = narrowed;
                 model.say("the messages that brought it were discarded");
                 return;
@@ -189,7 +188,7 @@ pub(crate) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: boo
     let sentence = report::problem(problem, &model.common.clock);
     let count = model.common.problem_count();
     let notice = format!("problem {} of {count}: {place} {word}: {sentence}", at + 1);
-    let destination = problem_place::of(problem);
+    let destination = problem_place::destination(problem);
     let from = return_point(model);
     let is_same = |place: &ReturnPoint| (place.screen, &place.scope) == (from.screen, &from.scope);
     let is_walk = model.problem_place.as_ref().is_some_and(is_same);

@@ -47,7 +47,7 @@ pub(crate) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect
         model.pause(data);
     }
     if !matches!(seek, Seek::Toggle | Seek::Slower | Seek::Faster) {
-        model.screens.timeline.is_following = true;
+        model.screens.timeline.follow();
     }
     vec![Effect::Replay(seek)]
 }
@@ -55,8 +55,10 @@ pub(crate) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect
 /// Says which problem the time cursor has been moved to, and selects it on Overview.
 pub(crate) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
     let common = &mut model.common;
-    let is_it = |of: &ProblemFact| of.stream == reached.stream && of.type_url == reached.type_url;
-    let at = common.problems.iter().position(|problem| is_it(problem) && problem.is_wrong());
+    let is_reached = |problem: &ProblemFact| {
+        problem.is_wrong() && problem.stream == reached.stream && problem.type_url == reached.type_url
+    };
+    let at = common.problems.iter().position(is_reached);
     if let Some(at) = at {
         common.choose_problem(at);
     }

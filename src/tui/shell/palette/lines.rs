@@ -76,9 +76,13 @@ impl PaletteSearch {
         if self.names.step(data) {
             self.merge(input);
             // The first line is the best one, whatever it is.
-            let same = before.filter(|_| *chosen > 0);
-            let at = same.and_then(|before| self.candidates.iter().position(|line| *line == before));
-            *chosen = at.unwrap_or(*chosen).min(self.candidates.len().saturating_sub(1));
+            if *chosen > 0
+                && let Some(before) = before
+                && let Some(at) = self.candidates.iter().position(|line| *line == before)
+            {
+                *chosen = at;
+            }
+            *chosen = (*chosen).min(self.candidates.len().saturating_sub(1));
         }
         self.is_searching()
     }

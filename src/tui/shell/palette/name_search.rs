@@ -118,7 +118,8 @@ fn class_of(name: &str, wanted: &str) -> Option<u8> {
         Some(at) if !name.get(at - 1).is_some_and(u8::is_ascii_alphanumeric) => Some(3),
         Some(_) => Some(4),
         None if is_mistyped(name, wanted) => Some(5),
-        None => (wanted.len() > 2 && has_letters_in_order(name, wanted)).then_some(6),
+        None if wanted.len() > 2 && has_letters_in_order(name, wanted) => Some(6),
+        None => None,
     }
 }
 
@@ -234,14 +235,15 @@ impl NameSearch {
         if self.wanted.is_empty() {
             return;
         }
-        let fixed = std::mem::take(&mut self.fixed);
-        let has_kind = self.kind.is_some();
-        for place in fixed.iter().filter(|_| !has_kind) {
-            if let Some(class) = class_of(&place.name(), &self.wanted) {
-                self.add(class, place.clone());
+        if self.kind.is_none() {
+            let fixed = std::mem::take(&mut self.fixed);
+            for place in &fixed {
+                if let Some(class) = class_of(&place.name(), &self.wanted) {
+                    self.add(class, place.clone());
+                }
             }
+            self.fixed = fixed;
         }
-        self.fixed = fixed;
         let exact: Vec<(StreamId, TypeUrl)> = self
             .tracks
             .iter()

@@ -33,7 +33,7 @@ struct LastTerm<'a> {
 }
 
 impl LastTerm<'_> {
-    fn of(input: &str) -> LastTerm<'_> {
+    fn parse(input: &str) -> LastTerm<'_> {
         let mut start = 0;
         let mut quote: Option<char> = None;
         for (at, c) in input.char_indices() {
@@ -66,7 +66,7 @@ impl LastTerm<'_> {
     fn completions(&self, known: &KnownValues) -> Vec<String> {
         let words = match self.field {
             None => FilterField::WORDS.iter().map(|(word, _)| format!("{word}:")).collect(),
-            Some(field) => known.of(field),
+            Some(field) => known.values(field),
         };
         let value = self.value.to_lowercase();
         words.into_iter().filter(|word| word.to_lowercase().starts_with(&value)).collect()
@@ -87,7 +87,7 @@ impl LastTerm<'_> {
             }
             Some(_) if self.value.is_empty() => true,
             Some(field @ ("type" | "kind" | "state" | "dir")) => {
-                let words = known.of(field);
+                let words = known.values(field);
                 let is_start = |word: &String| word.starts_with(self.value) && word != self.value;
                 !self.is_pattern && words.iter().any(is_start) && !words.iter().any(|word| word == self.value)
             }
@@ -103,7 +103,7 @@ struct KnownValues<'a> {
 }
 
 impl KnownValues<'_> {
-    fn of(&self, field: &str) -> Vec<String> {
+    fn values(&self, field: &str) -> Vec<String> {
         let own = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
         match field {
             "type" => {
@@ -168,7 +168,7 @@ pub(crate) fn check(model: &mut Model, data: &dyn Data) {
     let Some(FilterPrompt { input, before, .. }) = prompt(model).cloned() else { return };
     let (mut error, mut hint, mut filter) = (None, None, None);
     let known = KnownValues { data, model };
-    let term = LastTerm::of(&input);
+    let term = LastTerm::parse(&input);
     let read = |text: &str| {
         let text = text.trim().to_owned();
         data.read_filter(&text).map(|filter| (!text.is_empty()).then_some(AppliedFilter { text, filter }))
@@ -212,11 +212,11 @@ fn completion_hint(term: &LastTerm<'_>, known: &KnownValues<'_>) -> Option<Strin
 
 /// Names what is near, if the value of a field is unknown.
 fn suggestion(term: &LastTerm<'_>, known: &KnownValues<'_>) -> Option<String> {
-    let field = term.field.filter(|_| !term.is_pattern && !term.value.is_empty())?;
-    if !["type", "node", "name", "rule"].contains(&field) {
+    let field = term.field?;
+    if term.is_pattern || term.value.is_empty() || !["type", "node", "name", "rule"].contains(&field) {
         return None;
     }
-    let values = known.of(field);
+    let values = known.values(field);
     if values.iter().any(|value| value.eq_ignore_ascii_case(term.value)) || values.is_empty() {
         return None;
     }
@@ -231,7 +231,7 @@ fn suggestion(term: &LastTerm<'_>, known: &KnownValues<'_>) -> Option<String> {
 pub(crate) fn complete(model: &mut Model, data: &dyn Data) {
     let Some(FilterPrompt { input, .. }) = prompt(model).cloned() else { return };
     let known = KnownValues { data, model };
-    let term = LastTerm::of(&input);
+    let term = LastTerm::parse(&input);
     let words = term.completions(&known);
     let Some(first) = words.first() else {
         return model.say("nothing completes this");
@@ -288,7 +288,7 @@ pub(crate) fn accept(model: &mut Model, data: &dyn Data) {
             let known = KnownValues { data, model };
             let others = model.screen.others_for(&filter);
             let unused = others.map(|others| format!("the filter is for {others}; this list stays whole"));
-            let hint = unused.or_else(|| suggestion(&LastTerm::of(&input), &known));
+            let hint = unused.or_else(|| suggestion(&LastTerm::parse(&input), &known));
             model.overlays.pop();
             model.common.filter = (!text.is_empty()).then(|| AppliedFilter { text: text.clone(), filter });
             remember(&mut model.filters, &text);
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn splits_the_last_term() {
         let term = |input| {
-            let LastTerm { head, field, value, .. } = LastTerm::of(input);
+            let LastTerm { head, field, value, .. } = LastTerm::parse(input);
             (head, field, value)
         };
         assert_eq!(term("type:cds ki"), ("type:cds ", None, "ki"));
@@ -320,6 +320,6 @@ mod tests {
         assert_eq!(term("\"two words"), ("", None, "\"two words"));
         assert_eq!(term("name:/a b"), ("", Some("name"), "/a b"));
         assert_eq!(term("xdstp://a/b"), ("", None, "xdstp://a/b"));
-        assert_eq!(LastTerm::of("type:cds | !").complete_head(), "type:cds");
+        assert_eq!(LastTerm::parse("type:cds | !").complete_head(), "type:cds");
     }
 }

@@ -35,7 +35,7 @@ pub enum Multiplexer {
 
 impl Multiplexer {
     /// The multiplexer by the values of `TMUX` and `TERM`.
-    pub fn of(tmux: Option<&str>, term: Option<&str>) -> Option<Multiplexer> {
+    pub fn detect(tmux: Option<&str>, term: Option<&str>) -> Option<Multiplexer> {
         if tmux.is_some_and(|value| !value.is_empty()) {
             Some(Multiplexer::Tmux)
         } else if term.is_some_and(|term| term.starts_with("screen")) {
@@ -64,8 +64,8 @@ mod tests {
         assert_eq!(osc52("foo", None), b"\x1b]52;c;Zm9v\x07");
         assert_eq!(osc52("foo", Some(Multiplexer::Tmux)), b"\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\");
         assert_eq!(osc52("foo", Some(Multiplexer::Screen)), b"\x1bP\x1b]52;c;Zm9v\x07\x1b\\");
-        assert_eq!(Multiplexer::of(Some("/tmp/x"), Some("screen-256color")), Some(Multiplexer::Tmux));
-        assert_eq!(Multiplexer::of(None, Some("screen")), Some(Multiplexer::Screen));
-        assert_eq!(Multiplexer::of(None, Some("xterm")), None);
+        assert_eq!(Multiplexer::detect(Some("/tmp/x"), Some("screen-256color")), Some(Multiplexer::Tmux));
+        assert_eq!(Multiplexer::detect(None, Some("screen")), Some(Multiplexer::Screen));
+        assert_eq!(Multiplexer::detect(None, Some("xterm")), None);
     }
 }

@@ -67,7 +67,7 @@ fn may_change_nothing(command: Command) -> bool {
 fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
     let mut named = HashSet::new();
     for context in before.contexts() {
-        for binding in before.keys.of(context) {
+        for binding in before.keys.bindings(context) {
             if !named.insert(binding.key) || may_change_nothing(binding.command) {
                 continue;
             }
@@ -103,7 +103,7 @@ fn footer_keys_act_on_every_screen() {
         for before in [typed(&source.data(), screen), replayed(&source, screen)] {
             let footer = drawn_text(&before).lines().last().expect("a footer").to_owned();
             for context in before.contexts() {
-                for binding in before.keys.of(context).filter(|binding| binding.footer) {
+                for binding in before.keys.bindings(context).filter(|binding| binding.footer) {
                     let is_shown = footer.contains(&format!(" {} ", binding.key));
                     if !is_shown || binding.command == Command::NextPane {
                         continue;
@@ -124,8 +124,12 @@ fn unbound_keys_do_nothing() {
     let source = ScriptedStore::of(PROBLEMS);
     for screen in SCREENS {
         let before = typed(&source.data(), screen);
-        let bound: HashSet<&str> =
-            before.contexts().iter().flat_map(|context| before.keys.of(*context)).map(|b| b.key).collect();
+        let bound: HashSet<&str> = before
+            .contexts()
+            .iter()
+            .flat_map(|context| before.keys.bindings(*context))
+            .map(|b| b.key)
+            .collect();
         for c in (b'!'..=b'~').map(char::from).filter(|c| !bound.contains(c.to_string().as_str())) {
             let mut model = before.clone();
             let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
@@ -150,7 +154,7 @@ fn help_has_every_key_of_the_screen() {
         let contexts = model.contexts();
         type_keys(&mut model, &source.data(), "?");
         let shown = drawn_text(&model);
-        for binding in contexts.iter().flat_map(|context| keymap.of(*context)) {
+        for binding in contexts.iter().flat_map(|context| keymap.bindings(*context)) {
             let key = crate::input::keymap::shown_key(binding.key, model.common.theme.glyphs());
             let doc: String = binding.command.doc().chars().take(30).collect();
             let is_listed = shown.lines().any(|line| line.contains(&doc) && line.contains(key));

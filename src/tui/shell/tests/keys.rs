@@ -58,7 +58,7 @@ fn footer_keys_have_an_effect() {
     for screen_keys in ["", "2", "3"] {
         let before = typed(&data, screen_keys);
         for context in before.contexts() {
-            for binding in before.keys.of(context).filter(|binding| binding.footer) {
+            for binding in before.keys.bindings(context).filter(|binding| binding.footer) {
                 let key = match binding.key {
                     "Enter" => "<enter>".to_owned(),
                     "Tab" => "<tab>".to_owned(),

@@ -122,7 +122,7 @@ fn every_entry_of_a_menu_has_a_key() {
     type_keys(&mut model, &source.data(), &last);
     assert!(drawn_text(&model).contains("[ ] LAT"), "{last}: {}", drawn_text(&model));
     for context in [Context::Sort, Context::Columns] {
-        let bound = |key: &char| model.keys.of(context).any(|binding| binding.key == key.to_string());
+        let bound = |key: &char| model.keys.bindings(context).any(|binding| binding.key == key.to_string());
         let taken: Vec<char> = ENTRY_KEYS.chars().filter(|key| !key.is_ascii_digit()).filter(bound).collect();
         assert!(taken.is_empty(), "{taken:?} have commands in a menu");
     }

@@ -17,14 +17,14 @@ use xdscope_wire::text::{count, time_of_day};
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.common.clock.untimed;
     let state = if bar.playing { " >  " } else { " || " };
-    let (at, of) = if untimed {
+    let (position, end) = if untimed {
         (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages)))
     } else {
         (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO)))
     };
     let now =
         if untimed { String::new() } else { time_of_day(bar.now, model.common.clock, &model.common.zone) };
-    let right = format!("  {}x  {at} / {of} ", bar.speed.times());
+    let right = format!("  {}x  {position} / {end} ", bar.speed.times());
     let left = format!("{now}  ");
     let used = width(state) + width(&left) + width(&right) + 2;
     let cells = usize::from(area.width).saturating_sub(used);
@@ -58,8 +58,8 @@ fn bars(model: &Model, cells: usize, cursor: usize) -> Vec<char> {
     let value = |messages: &u64| SparkValue { value: Some(*messages), role: Role::Muted };
     let past: Vec<SparkValue> = past.iter().take(cursor + 1).map(value).collect();
     let text = spark_text(theme, &past).text;
-    for (slot, (bar, of)) in bars.iter_mut().zip(text.chars().zip(&past)) {
-        if of.value != Some(0) {
+    for (slot, (bar, messages)) in bars.iter_mut().zip(text.chars().zip(&past)) {
+        if messages.value != Some(0) {
             *slot = bar;
         }
     }

@@ -79,7 +79,7 @@ enum Importance {
 }
 
 impl Importance {
-    fn of(context: Context, command: Command) -> Importance {
+    fn new(context: Context, command: Command) -> Importance {
         match (context, command) {
             (_, Command::Open) => Importance::Open,
             (_, Command::NextProblem) => Importance::Problem,
@@ -128,7 +128,7 @@ fn works(model: &Model, command: Command) -> bool {
 fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
     let has_screen = model.overlays.is_empty();
-    let bindings = model.contexts().into_iter().flat_map(|context| model.keys.of(context));
+    let bindings = model.contexts().into_iter().flat_map(|context| model.keys.bindings(context));
     let shown = bindings
         .filter(|binding| named.insert(binding.key) && binding.footer)
         .filter(|binding| !has_screen || works(model, binding.command));
@@ -139,7 +139,7 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
             let is_marked = binding.command.is_wire_action() && has_screen;
             let key = if is_marked { format!("{key}!") } else { key.to_owned() };
             let importance = match has_screen {
-                true => Importance::of(binding.context, binding.command),
+                true => Importance::new(binding.context, binding.command),
                 false => Importance::Other,
             };
             (importance, key, label(model, binding.command))
@@ -155,8 +155,11 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
             .sum::<usize>()
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {
-        let least = items.iter().rposition(|(importance, _, _)| !importance.stays());
-        items.remove(least.filter(|_| has_screen).unwrap_or(items.len() - 4));
+        let least = match items.iter().rposition(|(importance, _, _)| !importance.stays()) {
+            Some(least) if has_screen => least,
+            _ => items.len() - 4,
+        };
+        items.remove(least);
     }
     let line: StyledLine = items
         .into_iter()

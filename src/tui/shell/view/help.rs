@@ -29,13 +29,13 @@ const FILTER: [&str; 6] = [
 fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<StyledLine> {
     let glyphs = model.common.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
-    for binding in model.keys.of(context) {
+    for binding in model.keys.bindings(context) {
         if binding.command.is_wire_action() == wire && !commands.contains(&binding.command) {
             commands.push(binding.command);
         }
     }
     let line = |command: Command| {
-        let keys = model.keys.of(context).filter(|binding| binding.command == command);
+        let keys = model.keys.bindings(context).filter(|binding| binding.command == command);
         let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
         let sign = if wire { "!" } else { "" };
         let label = format!("  {} ", pad(&format!("{}{sign}", keys.join(" ")), 10));

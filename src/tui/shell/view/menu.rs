@@ -53,8 +53,11 @@ fn area(layout: &Layout, menu: &Menu) -> (Rect, usize) {
 pub(crate) fn entry_at(model: &Model, layout: &Layout, y: u16) -> Option<usize> {
     let menu = menu(model)?;
     let (area, top) = area(layout, &menu);
-    let row = y.checked_sub(area.y + 1).filter(|_| y < area.bottom())?;
-    Some(top + usize::from(row)).filter(|at| *at < menu.lines.len())
+    if y >= area.bottom() {
+        return None;
+    }
+    let row = y.checked_sub(area.y + 1)?;
+    Some(top + usize::from(row)).filter(|entry| *entry < menu.lines.len())
 }
 
 /// Draws the menu, if one is open. Returns the position of the chosen entry.

@@ -55,12 +55,12 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         model.overlays.last(),
         Some(Overlay::Palette { .. } | Overlay::Sort { .. } | Overlay::Columns { .. })
     );
-    let cursor = match model.common.scope.stream.filter(|_| model.is_stream_ahead) {
-        Some(stream) => {
+    let cursor = match model.common.scope.stream {
+        Some(stream) if model.is_stream_ahead => {
             stream_ahead(canvas, layout.body, stream);
             None
         }
-        None => {
+        _ => {
             let cursor = model.active().view(&model.common, canvas, &layout);
             message_pane::draw(model, canvas);
             cursor

@@ -34,9 +34,12 @@ fn areas(layout: &Layout) -> [Rect; 3] {
 /// The line at a row of the screen.
 pub(crate) fn line_at(layout: &Layout, search: &PaletteSearch, chosen: usize, y: u16) -> Option<usize> {
     let [_, _, list] = areas(layout);
-    let row = y.checked_sub(list.y).filter(|_| y < list.bottom())?;
+    if y >= list.bottom() {
+        return None;
+    }
+    let row = y.checked_sub(list.y)?;
     let top = scroll(0, chosen, usize::from(list.height), search.candidates.len());
-    Some(top + usize::from(row)).filter(|at| *at < search.candidates.len())
+    Some(top + usize::from(row)).filter(|line| *line < search.candidates.len())
 }
 
 /// Draws the palette. Returns the position of the cursor.

@@ -83,8 +83,10 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let room = Rect { width: area.width.saturating_sub(used), ..area };
     let fits = |text: &String| xdscope_present::text::width(text) + 4 <= usize::from(room.width);
     let is_whole = common.info.is_opening() || fits(&verdict.text);
-    let shorter = verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last());
-    let text = shorter.filter(|_| !is_whole).cloned().unwrap_or(verdict.text);
+    let text = match verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last()) {
+        Some(shorter) if !is_whole => shorter.clone(),
+        _ => verdict.text,
+    };
     let text = if common.theme.ascii { text.replace('×', "x") } else { text };
     let text = text::display_safe(&text);
     let cells = usize::from(room.width).saturating_sub(4);
@@ -166,8 +168,11 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
             None if area.width >= MIN_FIGURES_WIDTH => right.push(plain("lag 0  ")),
             None => {}
         }
-        let delay = tap.added_delay.filter(|_| area.width >= MIN_FIGURES_WIDTH);
-        right.extend(delay.map(|delay| plain(format!("adds {}  ", delay_words(delay)))));
+        if let Some(delay) = tap.added_delay
+            && area.width >= MIN_FIGURES_WIDTH
+        {
+            right.push(plain(format!("adds {}  ", delay_words(delay))));
+        }
     }
     match model.common.problem_count() {
         0 => {}

@@ -48,7 +48,7 @@ pub struct Glyphs {
 }
 
 impl Glyphs {
-    pub(super) fn of(ascii: bool) -> &'static Glyphs {
+    pub(super) fn choose(ascii: bool) -> &'static Glyphs {
         if ascii { &ASCII } else { &UNICODE }
     }
 }

@@ -71,7 +71,7 @@ impl Theme {
     }
 
     pub(crate) fn glyphs(self) -> &'static Glyphs {
-        Glyphs::of(self.ascii)
+        Glyphs::choose(self.ascii)
     }
 }
 

@@ -72,7 +72,7 @@ fn new_rows_do_not_move_the_selection() {
     assert!(drawn_text(&model).contains("5 new below"));
     type_keys(&mut model, &data, "G");
     assert_eq!((selected(&model), model.screens.timeline.new_below()), (Some(Seq(498)), 0));
-    assert!(model.screens.timeline.is_following);
+    assert!(model.screens.timeline.is_following());
 }
 
 #[test]
@@ -183,9 +183,9 @@ fn search_ends_after_all_rows() {
 fn following_ends_the_pause() {
     let data = story();
     let mut model = typed(&data, "3k ");
-    assert!(model.common.paused.is_some() && !model.screens.timeline.is_following);
+    assert!(model.common.paused.is_some() && !model.screens.timeline.is_following());
     type_keys(&mut model, &data, "f");
-    assert!(model.common.paused.is_none() && model.screens.timeline.is_following);
+    assert!(model.common.paused.is_none() && model.screens.timeline.is_following());
 }
 
 #[test]
