@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::data::{AppliedFilter, Contents};
 use crate::screens::shared::members::CountedMembers;
-use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::widgets::list::scroll;
 use xdscope_engine::store::{ResourceFact, SummaryFact};
 use xdscope_present::report::type_order;
@@ -27,50 +27,31 @@ pub struct TypeList {
     /// Changes whenever the names do.
     mark: u64,
     /// Sorted.
-    names: NameList,
-    names_shown: FilteredNames,
+    names: FilteredNames,
 }
 
 impl TypeList {
     pub fn len(&self) -> usize {
-        self.names_shown.shown().map_or(self.total(), <[u32]>::len)
+        self.names.len()
     }
 
     pub fn total(&self) -> usize {
         self.names.all().len()
     }
 
-    fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match self.names_shown.shown() {
-            Some(shown) => *shown.get(at)? as usize,
-            None => at,
-        };
-        self.names.all().get(at)
-    }
-
     /// The number of names with a beginning.
     fn count_with_prefix(&self, prefix: &str) -> usize {
-        let first = self.rank(prefix).unwrap_or_else(|at| at);
+        let first = self.names.rank(prefix).unwrap_or_else(|at| at);
         let (mut low, mut high) = (first, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.get(middle).is_some_and(|name| name.starts_with(prefix)) {
+            if self.names.get(middle).is_some_and(|name| name.starts_with(prefix)) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         low - first
-    }
-
-    /// The index of a name, or the index at which it would be inserted.
-    fn rank(&self, name: &str) -> Result<usize, usize> {
-        match self.names_shown.shown() {
-            Some(shown) => {
-                shown.binary_search_by(|at| self.names.all().get(*at as usize).map_or("", |n| n).cmp(name))
-            }
-            None => self.names.all().binary_search_by(|known| (**known).cmp(name)),
-        }
     }
 }
 
@@ -181,20 +162,18 @@ impl ResourceTree {
             let since = ContentsVersion::new(contents.store, stream, &fact.type_url);
             let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
             let list = match old.map(|at| known.swap_remove(at)) {
-                Some(mut list) if list.mark == mark && !fresh => {
-                    list.names_shown.renew(list.total(), since);
+                Some(mut list) if list.mark == mark => {
+                    if fresh {
+                        list.names.filter(filter, since);
+                    } else {
+                        list.names.renew(since);
+                    }
                     TypeList { fact, ..list }
-                }
-                Some(list) if list.mark == mark => {
-                    let names_shown = FilteredNames::new(&list.names, filter, since);
-                    TypeList { fact, names_shown, ..list }
                 }
                 _ => {
                     let mut names = contents.store.resource_names(stream, &fact.type_url);
                     names.sort_unstable();
-                    let names = NameList::new(names);
-                    let names_shown = FilteredNames::new(&names, filter, since);
-                    TypeList { fact, mark, names, names_shown }
+                    TypeList { fact, mark, names: FilteredNames::new(names, filter, since) }
                 }
             };
             self.types.push(list);
@@ -210,7 +189,7 @@ impl ResourceTree {
 
     /// Names are still matched against the filter.
     pub fn is_searching(&self) -> bool {
-        self.types.iter().any(|list| list.names_shown.is_searching(list.total()))
+        self.types.iter().any(|list| list.names.is_searching())
     }
 
     /// Matches more names. Returns whether there are more.
@@ -221,9 +200,8 @@ impl ResourceTree {
 
     fn narrow(&mut self, contents: Contents<'_>, filter: Option<&AppliedFilter>) {
         let (Some(filter), Some(stream)) = (filter, self.stream) else { return };
-        let list = self.types.iter_mut().find(|list| list.names_shown.is_searching(list.total()));
-        if let Some(list) = list {
-            list.names_shown.search(contents, stream, &list.fact.type_url, list.names.all(), filter);
+        if let Some(list) = self.types.iter_mut().find(|list| list.names.is_searching()) {
+            list.names.search(contents, stream, &list.fact.type_url, filter);
         }
     }
 
@@ -237,7 +215,7 @@ impl ResourceTree {
         for (i, list) in self.types.iter().enumerate() {
             let rows = 1 + if self.is_open(list) { list.len() } else { 0 };
             if left < rows {
-                let name = left.checked_sub(1).and_then(|at| list.get(at)).cloned();
+                let name = left.checked_sub(1).and_then(|at| list.names.get(at)).cloned();
                 return Some((TreePath { type_url: list.fact.type_url.clone(), name }, i));
             }
             left -= rows;
@@ -252,7 +230,7 @@ impl ResourceTree {
         for list in &self.types {
             let open = self.is_open(list);
             if list.fact.type_url == selected.type_url {
-                let at = selected.name.as_ref().filter(|_| open).map(|name| match list.rank(name) {
+                let at = selected.name.as_ref().filter(|_| open).map(|name| match list.names.rank(name) {
                     Ok(at) => at + 1,
                     Err(at) => at.min(list.len().saturating_sub(1)) + usize::from(list.len() > 0),
                 });

@@ -18,7 +18,7 @@ const MAX_PREVIEW: usize = 4096;
 
 /// Names, and their concatenation, so that a word is found in all of them at once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NameList {
+struct NameList {
     all: Vec<Arc<str>>,
     /// The names in lower case, each with a line end.
     text: String,
@@ -27,7 +27,7 @@ pub(crate) struct NameList {
 }
 
 impl NameList {
-    pub(crate) fn new(all: Vec<Arc<str>>) -> NameList {
+    fn new(all: Vec<Arc<str>>) -> NameList {
         let mut text = String::with_capacity(all.iter().map(|name| name.len() + 1).sum());
         let mut ends = Vec::with_capacity(all.len());
         for name in &all {
@@ -37,14 +37,6 @@ impl NameList {
         }
         text.make_ascii_lowercase();
         NameList { all, text, ends }
-    }
-
-    pub(crate) fn into_all(self) -> Vec<Arc<str>> {
-        self.all
-    }
-
-    pub(crate) fn all(&self) -> &[Arc<str>] {
-        &self.all
     }
 
     /// The indices of the first names that contain a word.
@@ -76,9 +68,10 @@ impl ContentsVersion {
     }
 }
 
-/// The names of a list that match a filter.
+/// Names of which those that match a filter are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilteredNames {
+    names: NameList,
     /// The indices of the matches among the first `searched` names; `None` without a filter.
     matching: Option<Vec<u32>>,
     searched: usize,
@@ -88,35 +81,38 @@ pub(crate) struct FilteredNames {
 }
 
 impl FilteredNames {
-    /// Starts a search. The preview is ready at once, because it needs no contents.
     pub(crate) fn new(
-        names: &NameList,
+        names: Vec<Arc<str>>,
         filter: Option<&AppliedFilter>,
         version: ContentsVersion,
     ) -> FilteredNames {
+        let mut filtered = FilteredNames { names: NameList::new(names), ..FilteredNames::default() };
+        filtered.filter(filter, version);
+        filtered
+    }
+
+    /// Starts a search. The preview is ready at once, because it needs no contents.
+    pub(crate) fn filter(&mut self, filter: Option<&AppliedFilter>, version: ContentsVersion) {
         let word = filter.and_then(|applied| applied.filter.plain_word());
-        let preview = word.filter(|word| !word.contains('\n')).map(|word| names.containing(word));
-        FilteredNames {
-            matching: filter.map(|_| Vec::new()),
-            searched: 0,
-            preview: preview.filter(|preview| !preview.is_empty()),
-            version,
-        }
+        let preview = word.filter(|word| !word.contains('\n')).map(|word| self.names.containing(word));
+        self.matching = filter.map(|_| Vec::new());
+        self.preview = preview.filter(|preview| !preview.is_empty());
+        (self.searched, self.version) = (0, version);
     }
 
     /// Starts the search again if the contents changed, at most once per [`RENEW_INTERVAL`].
-    pub(crate) fn renew(&mut self, total: usize, version: ContentsVersion) {
+    pub(crate) fn renew(&mut self, version: ContentsVersion) {
         let (then, now) = (self.version.at, version.at);
         let is_due = now < then || now.since(then) >= RENEW_INTERVAL;
         let is_changed = self.version.mark != version.mark;
-        if self.matching.is_some() && !self.is_searching(total) && is_changed && is_due {
+        if self.matching.is_some() && !self.is_searching() && is_changed && is_due {
             self.preview = self.matching.replace(Vec::new());
             (self.searched, self.version) = (0, version);
         }
     }
 
-    pub(crate) fn is_searching(&self, total: usize) -> bool {
-        self.matching.is_some() && self.searched < total
+    pub(crate) fn is_searching(&self) -> bool {
+        self.matching.is_some() && self.searched < self.all().len()
     }
 
     /// Matches more names.
@@ -125,10 +121,9 @@ impl FilteredNames {
         contents: Contents<'_>,
         stream: StreamId,
         url: &TypeUrl,
-        names: &[Arc<str>],
         applied: &AppliedFilter,
     ) {
-        let Some(matching) = &mut self.matching else { return };
+        let (names, Some(matching)) = (&self.names.all, &mut self.matching) else { return };
         let end = names.len().min(self.searched + NAMES_PER_STEP);
         let slice = names.get(self.searched..end).unwrap_or_default();
         let found = contents.pick(stream, url, slice, applied).into_iter().map(|at| at + self.searched);
@@ -139,9 +134,41 @@ impl FilteredNames {
         }
     }
 
+    /// The names, whether or not they match.
+    pub(crate) fn all(&self) -> &[Arc<str>] {
+        &self.names.all
+    }
+
+    pub(crate) fn into_all(self) -> Vec<Arc<str>> {
+        self.names.all
+    }
+
     /// The indices of the names to show; `None` is all.
-    pub(crate) fn shown(&self) -> Option<&[u32]> {
+    fn shown(&self) -> Option<&[u32]> {
         self.preview.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
+    }
+
+    /// The number of names to show.
+    pub(crate) fn len(&self) -> usize {
+        self.shown().map_or(self.all().len(), <[u32]>::len)
+    }
+
+    /// One of the names to show.
+    pub(crate) fn get(&self, at: usize) -> Option<&Arc<str>> {
+        let at = match self.shown() {
+            Some(shown) => *shown.get(at)? as usize,
+            None => at,
+        };
+        self.all().get(at)
+    }
+
+    /// The index of a name among sorted names to show, or the index at which it would be inserted.
+    pub(crate) fn rank(&self, name: &str) -> Result<usize, usize> {
+        let names = self.all();
+        match self.shown() {
+            Some(shown) => shown.binary_search_by(|at| names.get(*at as usize).map_or("", |n| n).cmp(name)),
+            None => names.binary_search_by(|known| (**known).cmp(name)),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::screens::screen::{CommandLine, Destination, Outcome, ResourcePlace, Screen, movement};
 use crate::screens::shared::members::CountedMembers;
-use crate::screens::shared::names::{ContentsVersion, FilteredNames};
+use crate::screens::shared::names::ContentsVersion;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::list::{List, ListRow, below_title, scroll};
@@ -110,8 +110,7 @@ impl SubscriptionsScreen {
         self.filter = filter;
         if let Some(url) = &self.types.selected {
             let since = ContentsVersion::new(store, stream, url);
-            self.names_shown =
-                FilteredNames::new(&self.names, common.filter_on(ScreenId::Subscriptions), since);
+            self.names.filter(common.filter_on(ScreenId::Subscriptions), since);
         }
     }
 
@@ -120,8 +119,8 @@ impl SubscriptionsScreen {
         if let Some(name) = self.wanted_name.take() {
             self.name = Some(name);
         }
-        if let Some(name) = self.name.clone().filter(|name| self.get(self.at) != Some(name))
-            && let Some(at) = (0..self.len()).find(|at| self.get(*at) == Some(&name))
+        if let Some(name) = self.name.clone().filter(|name| self.names.get(self.at) != Some(name))
+            && let Some(at) = (0..self.len()).find(|at| self.names.get(*at) == Some(&name))
         {
             self.at = at;
         }
@@ -129,7 +128,7 @@ impl SubscriptionsScreen {
         self.top = scroll(self.top, self.at, height, self.len());
         let Some(url) = self.types.selected.clone() else { return self.window.clear() };
         let names: Vec<Arc<str>> =
-            (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
+            (self.top..self.top + height).map_while(|at| self.names.get(at).cloned()).collect();
         let mut members = std::mem::take(&mut self.members);
         self.window = self.name_rows(data, stream, &url, names, &mut members);
         self.members = members;
@@ -263,7 +262,8 @@ impl Screen for SubscriptionsScreen {
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
         let (stream, url) = self.stream.zip(self.types.selected.as_ref())?;
-        let names = (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.get(at).cloned()).collect();
+        let names =
+            (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.names.get(at).cloned()).collect();
         let rows = self.name_rows(data, stream, url, names, &mut self.members.clone());
         let rows = rows.iter().map(|row| texts(&view::name_row(common, row))).collect();
         Some(TextTable { titles: self.columns(common), rows })

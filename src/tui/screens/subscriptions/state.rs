@@ -9,7 +9,7 @@ use crate::data::{AppliedFilter, Data};
 use crate::lists::Sort;
 use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::missing_answers::MissingAnswers;
-use crate::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::widgets::list::{ListRow, SelectionList};
 use xdscope_engine::store::{ClaimFact, PendingNameFact, ReconnectFact, ResourceFact, SummaryFact, Wildcard};
 use xdscope_engine::structured::Members;
@@ -85,12 +85,11 @@ pub struct SubscriptionsScreen {
     pub(super) loaded: Option<NamesKey>,
     pub(super) sort: Sort,
     /// Names of the selected type, in display order.
-    pub(super) names: NameList,
+    pub(super) names: FilteredNames,
     /// The names are sorted by name alone.
     pub(super) is_by_name: bool,
     pub missing: usize,
     pub(super) filter: Option<String>,
-    pub(super) names_shown: FilteredNames,
     pub(super) name: Option<Arc<str>>,
     /// The name to select once the names are loaded.
     pub(super) wanted_name: Option<Arc<str>>,
@@ -120,11 +119,11 @@ impl SubscriptionsScreen {
     }
 
     pub fn has_more_to_search(&self) -> bool {
-        self.scanned < self.total || self.names_shown.is_searching(self.all())
+        self.scanned < self.total || self.names.is_searching()
     }
 
     pub fn len(&self) -> usize {
-        self.names_shown.shown().map_or(self.all(), <[u32]>::len)
+        self.names.len()
     }
 
     /// The number of names without the filter.
@@ -145,17 +144,9 @@ impl SubscriptionsScreen {
         Some(type_word(self.types.selected.as_ref()?))
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match self.names_shown.shown() {
-            Some(shown) => *shown.get(at)? as usize,
-            None => at,
-        };
-        self.names.all().get(at)
-    }
-
     pub(super) fn choose(&mut self, at: usize) {
         self.at = at.min(self.len().saturating_sub(1));
-        self.name = self.get(self.at).cloned();
+        self.name = self.names.get(self.at).cloned();
     }
 
     /// Loads the names of the selected type, unless they are unchanged.
@@ -171,7 +162,7 @@ impl SubscriptionsScreen {
         let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
         let since = ContentsVersion::new(store, stream, &url);
         if self.loaded.as_ref() == Some(&key) && self.sort == *sort {
-            return self.names_shown.renew(self.all(), since);
+            return self.names.renew(since);
         }
         let previous_sort = std::mem::replace(&mut self.sort, sort.clone());
         if self.loaded.as_ref().is_none_or(|old| old.stream != stream || old.type_url != url) {
@@ -191,7 +182,7 @@ impl SubscriptionsScreen {
         let newest = *sort == Sort::Newest && !self.asked.is_empty();
         let is_by_name = !worst && !newest && by.is_none();
         if previous_sort != *sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
-            return self.names_shown.renew(self.all(), since);
+            return self.names.renew(since);
         }
         let mut names = if self.loaded.as_ref() == Some(&key) {
             std::mem::take(&mut self.names).into_all()
@@ -221,9 +212,8 @@ impl SubscriptionsScreen {
             names.reverse();
         }
         (self.missing, self.is_by_name) = (missing.len(), is_by_name);
-        self.names = NameList::new(names);
+        self.names = FilteredNames::new(names, filter, since);
         self.loaded = Some(key);
-        self.names_shown = FilteredNames::new(&self.names, filter, since);
     }
 
     /// The time from the request for a name to its first response.
@@ -276,7 +266,7 @@ impl SubscriptionsScreen {
         }
         self.scanned = end;
         if let Some(filter) = filter {
-            self.names_shown.search(data.contents(), stream, &url, self.names.all(), filter);
+            self.names.search(data.contents(), stream, &url, filter);
         }
     }
 }
