@@ -7,7 +7,7 @@ use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::screens::shared::list_table::ListTable;
 use crate::widgets::canvas::{Canvas, StyledLine};
-use crate::widgets::layout::Layout;
+use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::{List, below_title};
 use crate::widgets::table::{Column, titles_of};
 use crate::widgets::text::texts;
@@ -55,6 +55,27 @@ pub(crate) fn draw_list(
         has_focus: !common.is_in_second_pane(),
     };
     table.draw(common, canvas, area)
+}
+
+/// Draws the text about a row, with a title and a remark on its right, or how to read on. Returns the
+/// position of the text if the text has the focus.
+pub(crate) fn draw_text(
+    common: &Common,
+    canvas: &mut Canvas,
+    area: Rect,
+    heading: &str,
+    remark: &str,
+    lines: &[StyledLine],
+    scroll: usize,
+) -> Option<Position> {
+    let (title, rest) = layout::split(area, 1);
+    let has_focus = common.is_in_second_pane();
+    match lines.len().saturating_sub(scroll + usize::from(rest.height)) {
+        0 => canvas.heading(title, heading, remark, has_focus),
+        hidden => canvas.heading(title, heading, &common.lines_below(hidden), has_focus),
+    }
+    canvas.lines(rest, lines, scroll);
+    if has_focus { Some(area.as_position()) } else { None }
 }
 
 /// The titles of the columns.

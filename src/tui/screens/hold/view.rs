@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use super::{HeldDetails, HoldScreen};
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::list_screen::{ListScreen, draw_list};
+use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -214,9 +214,6 @@ fn detail(screen: &HoldScreen, common: &Common, canvas: &mut Canvas, area: Rect)
         (None, Some(row)) => held_title(&row.fact, screen.diff(row.fact.id)),
         (None, None) => String::new(),
     };
-    let (head, rest) = layout::split(area, 1);
-    let hidden = screen.lines.len().saturating_sub(screen.queue.scroll + usize::from(rest.height));
-    let remark = if hidden > 0 { common.lines_below(hidden) } else { String::new() };
-    canvas.heading(head, &display_safe(&title), &remark, common.is_in_second_pane());
-    canvas.lines(rest, &screen.text_lines(common, area), screen.queue.scroll);
+    let (title, lines) = (display_safe(&title), screen.text_lines(common, area));
+    draw_text(common, canvas, area, &title, "", &lines, screen.queue.scroll);
 }

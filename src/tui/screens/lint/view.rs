@@ -3,9 +3,9 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{LintScreen, checked, parts};
-use crate::common::{Common, Pane};
+use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::list_screen::draw_list;
+use crate::screens::list_screen::{draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -74,25 +74,18 @@ pub(super) fn draw(
         checked::draw(screen, common, canvas, layout);
         return None;
     }
-    let mut cursor = draw_list(screen, ScreenId::Lint, common, canvas, layout);
+    let cursor = draw_list(screen, ScreenId::Lint, common, canvas, layout);
     let (_, detail) = parts(screen, common, layout);
     let (lines, manual) = pane_lines(screen, common, detail);
     let (detail, beside) = panes(screen, common, detail);
-    let (title, rest) = layout::split(detail, 1);
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();
-    let hidden = lines.len().saturating_sub(screen.list.scroll + usize::from(rest.height));
-    let remark = match hidden {
-        0 if screen.shows_manual => "x the finding".to_owned(),
-        0 => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
-        n => common.lines_below(n),
+    let remark = match screen.shows_manual {
+        true => "x the finding".to_owned(),
+        false => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
     };
-    canvas.heading(title, name, &remark, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.list.scroll);
+    let text = draw_text(common, canvas, detail, name, &remark, &lines, screen.list.scroll);
     draw_manual(screen, canvas, beside, &manual);
-    if common.pane == Pane::Second || common.is_full_screen {
-        cursor = Some(Position { x: detail.x, y: detail.y });
-    }
-    cursor
+    text.or(cursor)
 }
 
 /// The areas of the finding and of the manual beside it.

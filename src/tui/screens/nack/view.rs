@@ -3,9 +3,9 @@
 use ratatui::layout::{Position, Rect};
 
 use super::{NackScreen, parts, side_by_side};
-use crate::common::{Common, Pane};
+use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::list_screen::draw_list;
+use crate::screens::list_screen::{draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -77,28 +77,21 @@ pub(super) fn draw(
         screen.accepted.draw(common, canvas, layout);
         return None;
     }
-    let mut cursor = draw_list(screen, ScreenId::Nack, common, canvas, layout);
+    let cursor = draw_list(screen, ScreenId::Nack, common, canvas, layout);
     let (_, card) = parts(screen, common, layout);
-    let (title, rest) = layout::split(card, 1);
     let lines = card_lines(screen, common, card);
     let name = screen.group().map(|group| {
         let node = common.client_name(group.node.as_deref(), group.stream);
         let version = nack_card::refused_version(group);
         format!("{node} {} {version}", type_label(group.type_url.as_str()))
     });
-    let hidden = lines.len().saturating_sub(screen.groups.scroll + usize::from(rest.height));
-    let remark = match (hidden, screen.group().and_then(NackGroup::last)) {
-        (n, _) if n > 0 => common.lines_below(n),
-        (_, Some(nack)) if nack.implied => "no error_detail".to_owned(),
-        (_, Some(nack)) => report::nack_code(nack),
-        (_, None) => String::new(),
+    let remark = match screen.group().and_then(NackGroup::last) {
+        Some(nack) if nack.implied => "no error_detail".to_owned(),
+        Some(nack) => report::nack_code(nack),
+        None => String::new(),
     };
-    canvas.heading(title, &name.unwrap_or_default(), &remark, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.groups.scroll);
-    if common.pane == Pane::Second || common.is_full_screen {
-        cursor = Some(Position { x: card.x, y: card.y });
-    }
-    cursor
+    let (name, scroll) = (name.unwrap_or_default(), screen.groups.scroll);
+    draw_text(common, canvas, card, &name, &remark, &lines, scroll).or(cursor)
 }
 
 /// The lines about the selected group, in an area with a title. Bodies are unfolded if all lines fit

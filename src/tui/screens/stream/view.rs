@@ -4,6 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
+use crate::screens::list_screen::draw_text;
 use crate::screens::shared::list_table::ListTable;
 use crate::screens::shared::{lifetimes, message_rows, traffic};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -147,24 +148,19 @@ pub(super) fn draw(
         has_focus: !common.is_in_second_pane(),
     };
     let cursor = table.draw(common, canvas, areas.types);
-    let (title, rest) = layout::split(areas.detail, 1);
-    let label =
-        screen.types.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
-    let hidden = lines.len().saturating_sub(screen.types.scroll + usize::from(rest.height));
-    let below = format!("{} below, Tab j", plural(hidden as u64, "line"));
+    let label = match screen.fact().and_then(|fact| fact.node.as_ref()) {
+        Some(node) if screen.is_node_open => format!("node {}", node.id),
+        _ => match &screen.types.selected {
+            Some(type_url) => type_label(type_url.as_str()),
+            None => "no type asked for yet".to_owned(),
+        },
+    };
     let opens = match screen.state().map(|state| state.open_nack.is_some()) {
-        _ if hidden > 0 => &below,
         _ if screen.is_node_open => "z closes the node",
         Some(true) => "Enter opens the NACK",
         _ => "Enter opens its messages",
     };
-    let label = match screen.fact().and_then(|fact| fact.node.as_ref()) {
-        Some(node) if screen.is_node_open => format!("node {}", node.id),
-        _ => label,
-    };
-    let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
-    canvas.heading(title, &label, opens, common.is_in_second_pane());
-    canvas.lines(rest, &lines, screen.types.scroll);
+    draw_text(common, canvas, areas.detail, &label, opens, &lines, screen.types.scroll);
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");
     canvas.lines(rest, &history::lines(&screen.chain, common, usize::from(rest.width)), 0);
