@@ -125,6 +125,20 @@ impl ScreenId {
         self.info().command
     }
 
+    /// Whether the rows can be sorted by severity, by name and by time.
+    pub fn is_sortable(self) -> bool {
+        matches!(self, ScreenId::Overview | ScreenId::Subscriptions | ScreenId::Lint)
+    }
+
+    /// Whether the rows can be sorted by a column. Messages stay in the order of time.
+    pub fn is_sortable_by_column(self) -> bool {
+        !matches!(self, ScreenId::Timeline | ScreenId::Hold)
+    }
+
+    pub fn has_resizable_panes(self) -> bool {
+        !matches!(self, ScreenId::Overview | ScreenId::Stream | ScreenId::Graph)
+    }
+
     /// The kinds of rows that a filter is compared with: a row matches if one of them does.
     ///
     /// Empty if the screen compares words only, or has no list.

@@ -62,10 +62,6 @@ pub trait Screen {
         None
     }
 
-    fn is_sortable(&self) -> bool {
-        false
-    }
-
     /// The screen as a list above a text about the selected row, if the screen is one.
     fn as_list(&self) -> Option<&dyn ListScreen> {
         None
@@ -81,11 +77,6 @@ pub trait Screen {
         self.as_list().map(list_screen::titles).unwrap_or_default()
     }
 
-    /// The list can be sorted by its columns.
-    fn is_sortable_by_column(&self) -> bool {
-        true
-    }
-
     /// The list with all its rows, for a copy.
     fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
         Some(list_screen::table(self.as_list()?, common))
@@ -99,10 +90,6 @@ pub trait Screen {
 
     /// Unfolds the text, because a search goes through all of it.
     fn unfold_text(&mut self) {}
-
-    fn has_resizable_panes(&self) -> bool {
-        true
-    }
 
     /// Rows of a page.
     fn page(&self, common: &Common) -> isize {

@@ -249,7 +249,7 @@ fn sort(model: &mut Model, by: Sort) {
 }
 
 fn resize(model: &mut Model, by: i16) {
-    if !model.active().has_resizable_panes() || model.common.is_full_screen {
+    if !model.screen.has_resizable_panes() || model.common.is_full_screen {
         model.say("the panes of this screen take what they need");
         return;
     }

@@ -198,10 +198,6 @@ impl Screen for GraphScreen {
         self.rebuild();
     }
 
-    fn has_resizable_panes(&self) -> bool {
-        false
-    }
-
     fn messages(&self, data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
         Some(self.selected_messages(data))
     }

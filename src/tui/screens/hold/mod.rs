@@ -216,10 +216,6 @@ impl Screen for HoldScreen {
         Some(self)
     }
 
-    fn is_sortable_by_column(&self) -> bool {
-        false
-    }
-
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
         Some(self.selected()?.fact.type_url.clone())
     }

@@ -271,10 +271,6 @@ impl Screen for LintScreen {
         self.total
     }
 
-    fn is_sortable(&self) -> bool {
-        true
-    }
-
     fn as_list(&self) -> Option<&dyn ListScreen> {
         Some(self)
     }

@@ -317,10 +317,6 @@ impl Screen for OverviewScreen {
         self.refused = None;
     }
 
-    fn is_sortable(&self) -> bool {
-        true
-    }
-
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
         let areas = self.areas(common, layout);
         if areas.nodes.contains(at) && !common.is_full_screen {
@@ -360,10 +356,6 @@ impl Screen for OverviewScreen {
         let rows = self.table.rows.iter().take(MAX_COPIED_ROWS);
         let rows = rows.map(|row| texts(&cells::overview_row(common, row))).collect();
         Some(TextTable { titles, rows })
-    }
-
-    fn has_resizable_panes(&self) -> bool {
-        false
     }
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {

@@ -391,10 +391,6 @@ impl Screen for StreamScreen {
         Some(TextTable { titles: self.columns(common), rows })
     }
 
-    fn has_resizable_panes(&self) -> bool {
-        false
-    }
-
     fn has_text_focus(&self, common: &Common) -> bool {
         common.is_in_second_pane() && !self.lists_streams
     }

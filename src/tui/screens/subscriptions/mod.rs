@@ -230,10 +230,6 @@ impl Screen for SubscriptionsScreen {
         self.has_more_to_search()
     }
 
-    fn is_sortable(&self) -> bool {
-        true
-    }
-
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
         let areas = areas(self, common, layout);
         if areas.types.contains(at) {

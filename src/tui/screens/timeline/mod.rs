@@ -196,10 +196,6 @@ impl Screen for TimelineScreen {
         view::titles(common).into_iter().filter(|title| !title.is_empty()).map(str::to_owned).collect()
     }
 
-    fn is_sortable_by_column(&self) -> bool {
-        false
-    }
-
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
         let rows = (0..self.index.len()).take(MAX_COPIED_ROWS).filter_map(|at| self.index.get(at));
         let mut before = None;

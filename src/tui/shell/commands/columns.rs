@@ -20,18 +20,21 @@ pub(crate) struct SortEntry {
 
 /// The orders of the list on the screen.
 pub(crate) fn sort_entries(model: &Model) -> Vec<SortEntry> {
-    let (screen, current) = (model.active(), model.common.sorts.get(model.screen));
-    let fixed: &[Sort] = match (screen.is_sortable(), screen.columns(&model.common).is_empty()) {
-        (true, _) => &[Sort::Worst, Sort::Name, Sort::Newest],
-        (false, false) if screen.is_sortable_by_column() => &[Sort::Worst],
-        (false, _) => return Vec::new(),
+    let current = model.common.sorts.get(model.screen);
+    let (screen, titles) = (model.screen, model.active().columns(&model.common));
+    let fixed: &[Sort] = if screen.is_sortable() {
+        &[Sort::Worst, Sort::Name, Sort::Newest]
+    } else if screen.is_sortable_by_column() && !titles.is_empty() {
+        &[Sort::Worst]
+    } else {
+        return Vec::new();
     };
     let fixed = fixed.iter().map(|sort| SortEntry {
         words: if screen.is_sortable() { sort.words() } else { "the order of the screen".to_owned() },
         sort: sort.clone(),
         is_current: *sort == current,
     });
-    let columns = screen.columns(&model.common).into_iter().map(|title| {
+    let columns = titles.into_iter().map(|title| {
         let now = current.column().filter(|by| *by.title == title);
         let by = ColumnSort {
             title: title.as_str().into(),
