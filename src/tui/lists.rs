@@ -162,10 +162,10 @@ impl CellValue {
             // An empty cell comes last in either direction.
             (CellValue::Missing, _) => return Ordering::Greater,
             (_, CellValue::Missing) => return Ordering::Less,
-            (CellValue::Number(one), CellValue::Number(other)) => one.total_cmp(other),
+            (CellValue::Number(left), CellValue::Number(right)) => left.total_cmp(right),
             (CellValue::Number(_), CellValue::Text(_)) => Ordering::Less,
             (CellValue::Text(_), CellValue::Number(_)) => Ordering::Greater,
-            (CellValue::Text(one), CellValue::Text(other)) => one.cmp(other),
+            (CellValue::Text(left), CellValue::Text(right)) => left.cmp(right),
         };
         if is_descending { order.reverse() } else { order }
     }
@@ -199,7 +199,7 @@ fn number(word: &str) -> Option<f64> {
 pub(crate) fn sort_rows<T>(rows: &mut Vec<T>, is_descending: bool, cell: impl Fn(&T) -> String) {
     let mut keyed: Vec<(CellValue, T)> =
         rows.drain(..).map(|row| (CellValue::parse(&cell(&row)), row)).collect();
-    keyed.sort_by(|one, other| one.0.compare(&other.0, is_descending));
+    keyed.sort_by(|(left, _), (right, _)| left.compare(right, is_descending));
     rows.extend(keyed.into_iter().map(|(_, row)| row));
 }
 

@@ -7,13 +7,13 @@ use serde_json::Value;
 use xdscope_engine::constraints::BrokenConstraints;
 use xdscope_engine::filter::ContentLookup;
 use xdscope_engine::nack::{self, NackReport};
-use xdscope_engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
+use xdscope_engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact};
 use xdscope_engine::structured::{StructuredFact, StructuredNames};
 use xdscope_present::{explanation, node};
 use xdscope_schema::Schema;
 use xdscope_schema::links::{self, Link};
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 use super::format::{AppliedFilter, BodyFormat};
 

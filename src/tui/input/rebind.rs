@@ -105,14 +105,15 @@ impl Keymap {
         }
         match conflict(&table) {
             None => Ok(Keymap(table.into())),
-            Some((one, other)) => {
-                let at = changed.iter().rposition(|command| [one.command, other.command].contains(command));
+            Some((first, second)) => {
+                let at =
+                    changed.iter().rposition(|command| [first.command, second.command].contains(command));
                 let why = format!(
                     "{} is bound twice ({}): to {} and to {}",
-                    one.key,
-                    one.context.title(),
-                    one.command.name(),
-                    other.command.name()
+                    first.key,
+                    first.context.title(),
+                    first.command.name(),
+                    second.command.name()
                 );
                 Err((at.unwrap_or(0), why))
             }
@@ -178,11 +179,12 @@ fn conflict(table: &[Binding]) -> Option<(Binding, Binding)> {
             || b.context == Context::Always
             || (a.context.is_screen() && below.contains(&b.context))
     };
-    table.iter().enumerate().find_map(|(i, one)| {
+    table.iter().enumerate().find_map(|(i, first)| {
         let mut others = table.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
-        let other = others
-            .find(|other| other.key == one.key && other.command != one.command && together(one, other))?;
-        Some((*one, *other))
+        let other = others.find(|other| {
+            other.key == first.key && other.command != first.command && together(first, other)
+        })?;
+        Some((*first, *other))
     })
 }
 

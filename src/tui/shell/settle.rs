@@ -63,7 +63,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
         is_at_end: model.common.info.bar.as_ref().is_some_and(|bar| bar.at_end),
         is_file,
         last_push: model.common.activity.last_push(),
-        slow_answer_ms: data.store().ack_ms(open).map(|(_, slow)| slow),
+        slow_answer_ms: data.store().ack_ms(open.into_iter()).map(|(_, slow)| slow),
     }
 }
 

@@ -21,7 +21,7 @@ const MARGIN: u16 = 2;
 
 /// How a text is cut to a narrow cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub enum Cut {
     Name,
     Head,
     /// Both ends, for sentences that end with a reason.
@@ -30,7 +30,7 @@ pub(crate) enum Cut {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub struct Column {
     pub title: &'static str,
     /// The width that the column keeps when columns shrink.
     pub min: usize,

@@ -8,8 +8,8 @@ use crate::data::Data;
 use crate::screens::screen::ResourcePlace;
 use crate::widgets::list::scroll;
 use xdscope_engine::diff::{
-    Comparison, LineDiff, LineTag, Op, Options, ResourceVersion, Verdict, compare, contents_around,
-    extend_versions, fold_unchanged,
+    Comparison, LineDiff, LineTag, Op, Options, Verdict, compare, contents_around, extend_versions,
+    fold_unchanged,
 };
 use xdscope_engine::store::{ResourceState, Store};
 use xdscope_schema::{Schema, to_yaml};
@@ -223,7 +223,9 @@ fn compared(data: &dyn Data, old: Option<BlobId>, new: Option<BlobId>, strict_or
         let short = |line: &str| line.chars().take(MAX_LINE_CHARS).collect::<String>();
         let mut lines: Vec<String> = text.lines().take(MAX_VALUE_LINES).map(short).collect();
         let more = text.lines().count().saturating_sub(MAX_VALUE_LINES);
-        lines.extend((more > 0).then(|| format!("… {more} more lines, below")));
+        if more > 0 {
+            lines.push(format!("… {more} more lines, below"));
+        }
         lines
     };
     let values = comparison.changes.iter().map(|change| [text(&change.from), text(&change.to)]).collect();
@@ -244,7 +246,9 @@ fn rows(compared: &Compared, has_columns: bool, shows_all_lines: bool) -> Vec<Di
             out.extend((0..to.len()).map(|line| DiffRow::Value { change, new: true, line }));
         }
     }
-    out.extend((!is_same).then_some(DiffRow::Blank));
+    if !is_same {
+        out.push(DiffRow::Blank);
+    }
     let (unified, pairs) = (compared.lines.rows(), compared.lines.pairs());
     let len = if has_columns { pairs.len() } else { unified.len() };
     let changed = |at: usize| {

@@ -5,8 +5,6 @@ mod state;
 mod tests;
 mod view;
 
-use std::sync::Arc;
-
 use ratatui::layout::{Position, Rect};
 
 use crate::common::{Common, Scope};
@@ -18,7 +16,7 @@ use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::list::List;
 use crate::widgets::text::plain_row;
 use xdscope_engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
-use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
+use xdscope_wire::event::{Kind, Seq};
 use xdscope_wire::text::plural;
 
 pub(crate) use state::GraphScreen;

@@ -7,8 +7,6 @@ mod side_by_side;
 mod tests;
 mod view;
 
-use std::sync::Arc;
-
 use ratatui::layout::{Position, Rect};
 
 use crate::common::{Common, Scope};

@@ -7,7 +7,7 @@ use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::widgets::layout::{self, Layout};
+use crate::widgets::layout::Layout;
 use crate::widgets::table::{Column, Cut, column};
 use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::NackFact;

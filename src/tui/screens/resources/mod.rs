@@ -11,8 +11,6 @@ mod tree;
 mod tree_view;
 mod view;
 
-use std::sync::Arc;
-
 use ratatui::layout::Position;
 
 use crate::common::{Common, Scope};
@@ -23,7 +21,7 @@ use crate::screens::screen::{CommandLine, Comparable, Outcome, ResourcePlace, Sc
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use xdscope_present::text;
-use xdscope_wire::event::{Seq, StreamId, TypeUrl};
+use xdscope_wire::event::Seq;
 use xdscope_wire::text::display_safe;
 
 use detail::ResourceDetail;

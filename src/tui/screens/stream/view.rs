@@ -17,7 +17,6 @@ use xdscope_engine::store::{StateFact, TypeState};
 use xdscope_present::applied::applied_summary;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::pad;
-use xdscope_wire::event::TypeUrl;
 use xdscope_wire::text::{count, plural, type_label};
 
 use super::detail::millis;

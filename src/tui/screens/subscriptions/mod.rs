@@ -119,7 +119,8 @@ impl SubscriptionsScreen {
         if let Some(name) = self.wanted_name.take() {
             self.name = Some(name);
         }
-        if let Some(name) = self.name.clone().filter(|name| self.names.get(self.at) != Some(name))
+        if let Some(name) = self.name.clone()
+            && self.names.get(self.at) != Some(&name)
             && let Some(at) = (0..self.len()).find(|at| self.names.get(*at) == Some(&name))
         {
             self.at = at;

@@ -112,7 +112,9 @@ fn parse(word: &str) -> Result<ClientAction, SubscriptionError> {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
     };
-    if let Some((type_url, _)) = input.starts_with("xdstp:").then(|| parse_subscription(input)).flatten() {
+    if input.starts_with("xdstp:")
+        && let Some((type_url, _)) = parse_subscription(input)
+    {
         return Ok(subscription(type_url, input.to_owned(), wanted));
     }
     let rest = input.strip_prefix(TYPE_PREFIX).unwrap_or(input);

@@ -316,9 +316,9 @@ impl NameSearch {
         let rank = place.rank(class, &place.name());
         let is_known = self.found.iter().any(|(_, known)| match (known, &place) {
             (
-                Place::Resource { type_url: one, name: a, .. },
-                Place::Resource { type_url: other, name: b, .. },
-            ) => one == other && a == b,
+                Place::Resource { type_url: known_type, name: known_name, .. },
+                Place::Resource { type_url, name, .. },
+            ) => known_type == type_url && known_name == name,
             (known, place) => known == place,
         });
         if is_known {
