@@ -54,6 +54,15 @@ impl Layout {
         size.saturating_add_signed(self.shift).clamp(least.min(size), most.max(size.min(all)))
     }
 
+    /// Divides the body into a list of `rows` rows with titles, which gets at most one of `share`
+    /// parts, and what is below a gap.
+    pub fn list_above(&self, rows: usize, share: u16) -> (Rect, Rect) {
+        let height = self.body.height;
+        let list = u16::try_from(rows + 1).unwrap_or(u16::MAX).min(height / share).max(2);
+        let (list, rest) = split(self.body, height - self.shifted(height - list, height, 3));
+        (list, split(rest, u16::from(!self.low)).1)
+    }
+
     /// Adds the replay bar, in place of the rule above the notice, or in the last row of the body.
     pub fn with_bar(self) -> Layout {
         let Some(notice) = self.notice else {

@@ -188,20 +188,9 @@ impl Screen for DiffScreen {
 impl DiffScreen {
     /// The areas of the push's summary and of the changes. Without a push the first one is empty.
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
-        areas(layout, self.push.as_ref().map(|push| push.entries.len()), common.is_full_screen)
+        match &self.push {
+            Some(push) if !common.is_full_screen => layout.list_above(push.entries.len().max(1), 3),
+            _ => layout::split(layout.body, 0),
+        }
     }
-}
-
-/// Divides the body for the summary of a push with `entries` entries, and the changes.
-fn areas(layout: &Layout, entries: Option<usize>, is_full_screen: bool) -> (Rect, Rect) {
-    let body = layout.body;
-    let Some(entries) = entries else { return layout::split(body, 0) };
-    if is_full_screen {
-        return layout::split(body, 0);
-    }
-    let want = u16::try_from(entries.max(1) + 1).unwrap_or(u16::MAX);
-    let first = want.min(body.height / 3).max(2);
-    let height = body.height - layout.shifted(body.height - first, body.height, 3);
-    let (summary, rest) = layout::split(body, height);
-    (summary, layout::split(rest, u16::from(!layout.low)).1)
 }

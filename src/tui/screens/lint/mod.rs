@@ -185,7 +185,10 @@ impl ListScreen for LintScreen {
     }
 
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
-        parts(self, common, layout)
+        if common.is_full_screen {
+            return layout::split(layout.body, 0);
+        }
+        layout.list_above(self.list.rows.len(), 2)
     }
 
     fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
@@ -237,7 +240,7 @@ impl Screen for LintScreen {
             false => CheckedScope::default(),
         };
         let findings = data.findings();
-        let (list, detail) = parts(self, common, layout);
+        let (list, detail) = self.areas(common, layout);
         self.list.settle(list);
         self.window = self.list.window(list).filter_map(|at| self.of_group(data, *at)).collect();
         self.finding = self.list.selected.and_then(|at| self.of_group(data, at));
@@ -294,7 +297,7 @@ impl Screen for LintScreen {
         if self.list.rows.is_empty() {
             return Content::new(checked::lines());
         }
-        let (finding, manual) = view::pane_lines(self, common, parts(self, common, largest).1);
+        let (finding, manual) = view::pane_lines(self, common, self.areas(common, largest).1);
         Content::stacked(self.list.rows.len() + 1, 2, 1 + finding.len().max(manual.len()))
     }
 
@@ -351,15 +354,4 @@ fn matches(data: &dyn Data, marks: &ClientMarks, applied: &AppliedFilter, findin
         || data
             .state(finding.stream, &finding.type_url)
             .is_some_and(|state| data.state_matches(applied, &state))
-}
-
-/// The areas of list and detail.
-fn parts(screen: &LintScreen, common: &Common, layout: &Layout) -> (Rect, Rect) {
-    if common.is_full_screen {
-        return layout::split(layout.body, 0);
-    }
-    let rows = u16::try_from(screen.list.rows.len() + 1).unwrap_or(u16::MAX);
-    let (body, first) = (layout.body, rows.min(layout.body.height / 2).max(2));
-    let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
-    (list, layout::split(rest, u16::from(!layout.low)).1)
 }

@@ -2,10 +2,10 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{LintScreen, checked, parts};
+use super::{LintScreen, checked};
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::list_screen::{draw_list, draw_text};
+use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
@@ -75,7 +75,7 @@ pub(super) fn draw(
         return None;
     }
     let cursor = draw_list(screen, ScreenId::Lint, common, canvas, layout);
-    let (_, detail) = parts(screen, common, layout);
+    let (_, detail) = screen.areas(common, layout);
     let (lines, manual) = pane_lines(screen, common, detail);
     let (detail, beside) = panes(screen, common, detail);
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();

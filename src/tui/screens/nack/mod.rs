@@ -156,7 +156,10 @@ impl ListScreen for NackScreen {
     }
 
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
-        parts(self, common, layout)
+        if common.is_full_screen {
+            return layout::split(layout.body, 0);
+        }
+        layout.list_above(self.groups.rows.len(), 3)
     }
 
     fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
@@ -217,7 +220,7 @@ impl Screen for NackScreen {
         }
         self.load_card(data);
         self.load_warming(data);
-        let (list, card) = parts(self, common, layout);
+        let (list, card) = self.areas(common, layout);
         self.groups.settle(list);
         self.groups.settle_text(view::card_lines(self, common, card).len(), card);
     }
@@ -283,7 +286,7 @@ impl Screen for NackScreen {
         if !self.has_refusal() {
             return Content::new(self.accepted.lines());
         }
-        let (_, card) = parts(self, common, largest);
+        let (_, card) = self.areas(common, largest);
         let lines = view::card_lines(self, common, card);
         Content::stacked(self.groups.rows.len() + 1, 3, 1 + lines.len())
     }
@@ -314,17 +317,4 @@ impl Screen for NackScreen {
         filters.extend(common.scope.stream.map(|stream| format!("stream:{}", stream.0)));
         CommandLine::of_messages(format!("xdscope log {source} --body"), filters)
     }
-}
-
-/// The areas of list and card.
-fn parts(screen: &NackScreen, common: &Common, layout: &Layout) -> (Rect, Rect) {
-    let body = layout.body;
-    if common.is_full_screen {
-        return layout::split(body, 0);
-    }
-    let rows = u16::try_from(screen.groups.rows.len() + 1).unwrap_or(u16::MAX);
-    let gap = u16::from(!layout.low);
-    let first = rows.min(body.height / 3).max(2);
-    let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
-    (list, layout::split(rest, gap).1)
 }

@@ -2,10 +2,10 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{NackScreen, parts, side_by_side};
+use super::{NackScreen, side_by_side};
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::screens::list_screen::{draw_list, draw_text};
+use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::Layout;
 use crate::widgets::table::{Column, Cut, column};
@@ -78,7 +78,7 @@ pub(super) fn draw(
         return None;
     }
     let cursor = draw_list(screen, ScreenId::Nack, common, canvas, layout);
-    let (_, card) = parts(screen, common, layout);
+    let (_, card) = screen.areas(common, layout);
     let lines = card_lines(screen, common, card);
     let name = screen.group().map(|group| {
         let node = common.client_name(group.node.as_deref(), group.stream);
