@@ -47,7 +47,7 @@ fn enter_shows_findings_of_other_scopes() {
     let shown = drawn_text(&model);
     assert!(shown.contains(" in others: Enter shows all"), "{shown}");
     type_keys(&mut model, &source.data(), "<enter>");
-    assert!(model.screens.lint.list.rows.len() > 0 && model.common.scope == Default::default());
+    assert!(!model.screens.lint.list.rows.is_empty() && model.common.scope == Default::default());
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn explains_hides_and_shows_rules() {
     assert_eq!(one_hidden.screens.lint.list.rows.len(), all);
     type_keys(&mut one_hidden, &source.data(), "U");
     assert!(drawn_text(&one_hidden).contains("no rule is hidden"));
-    while model.screens.lint.list.rows.len() > 0 {
+    while !model.screens.lint.list.rows.is_empty() {
         type_keys(&mut model, &source.data(), "H");
     }
     assert!(drawn_text(&model).contains("U shows all again"));

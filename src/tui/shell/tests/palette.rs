@@ -32,7 +32,7 @@ fn goes_to_what_has_the_name() {
     assert_eq!((model.screen, selected_resource(&model)), (ScreenId::Resources, (Kind::Eds, None)));
     let model = after(":route-unknown-cluster<enter>");
     assert_eq!((model.screen, filter(&model)), (ScreenId::Lint, Some("rule:route-unknown-cluster")));
-    assert!(model.screens.lint.list.rows.len() > 0);
+    assert!(!model.screens.lint.list.rows.is_empty());
     let model = after(":stale<enter>");
     assert_eq!((model.screen, filter(&model)), (ScreenId::Overview, Some("state:stale")));
     let model = after(":cds/reviews<enter>");
