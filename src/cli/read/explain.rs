@@ -226,7 +226,9 @@ fn problem_json(word: &str) -> String {
 fn class_meaning(class: RequestClass) -> &'static str {
     match class {
         RequestClass::Initial => "the first request for the type on the stream",
-        RequestClass::UnknownNonce => "a request whose nonce the server never issued for the type on the stream",
+        RequestClass::UnknownNonce => {
+            "a request whose nonce the server never issued for the type on the stream"
+        }
         RequestClass::BeforeFirstResponse => {
             "a request without a nonce, sent before the client had a response for the type"
         }
