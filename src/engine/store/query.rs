@@ -162,8 +162,8 @@ impl Store {
         }
     }
 
-    /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources are over
-    /// (docs/protocol.md#g-02).
+    /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources
+    /// are over (docs/protocol.md#g-02).
     fn with_expired(&self, track: &Track, current: CurrentState, at: Time) -> CurrentState {
         // Visits all names: only for a state that it replaces.
         if current.state != TypeState::Synced {

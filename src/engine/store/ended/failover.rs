@@ -69,8 +69,8 @@ impl<'a> ClientServers<'a> {
         self.servers.get(&StreamKey::of(stream).of_any_endpoint()).is_some_and(|(_, is_several)| *is_several)
     }
 
-    /// Whether another server, or another method, answers the client of a closed stream, on a stream
-    /// that opened after `since` and goes on with what the closed one was for.
+    /// Whether another server, or another method, answers the client of a closed stream, on a
+    /// stream that opened after `since` and goes on with what the closed one was for.
     pub(crate) fn has_replaced(&self, catalog: &Catalog, closed: &Stream, since: Time) -> bool {
         let mut others = self.others(closed).filter(|other| other.is_answered());
         others.any(|other| replaces(catalog, other, (closed, since)))
@@ -91,8 +91,8 @@ impl<'a> ClientServers<'a> {
     }
 }
 
-/// Whether a stream to another server, or of another method, opened after `since`, replaces a closed
-/// one. A client whose server does not implement delta falls back to SotW.
+/// Whether a stream to another server, or of another method, opened after `since`, replaces a
+/// closed one. A client whose server does not implement delta falls back to SotW.
 ///
 /// The client may need less than before, but it asks again for what it lacked at the end of the
 /// closed stream, and for a part of what it asked for there. Streams for different resources, such

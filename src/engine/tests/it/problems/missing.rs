@@ -8,8 +8,8 @@ use xdscope_schema::Schema;
 
 const FOLDERS: [&str; 6] = ["lint", "rows", "scripts", "tui", "cli", "views"];
 
-/// A script whose server removes the alternative of a name after the time limit: the rules judge the
-/// name only once.
+/// A script whose server removes the alternative of a name after the time limit: the rules
+/// judge the name only once.
 const UNSERVED: &str = "S-44.xds";
 
 /// Returns the states of open streams that no problem or finding explains, and the problems without
