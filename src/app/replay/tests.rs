@@ -457,7 +457,7 @@ fn leaves_only_a_live_source_with_f() {
     typed(&feed, &mut model, "f");
     let bar = feed.info().bar.expect("a recording keeps its bar");
     assert!(bar.at_end && !bar.playing);
-    assert!(model.screens.timeline.is_following);
+    assert!(model.screens.timeline.is_following());
 }
 
 /// The first `percent` of the tour as a file, in a feed.

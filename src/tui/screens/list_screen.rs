@@ -57,8 +57,8 @@ pub(crate) fn draw_list(
     table.draw(common, canvas, area)
 }
 
-/// Draws the text about a row, with a title and a remark on its right, or how to read on. Returns the
-/// position of the text if the text has the focus.
+/// Draws the text about a row, with a title and a remark on its right, or how to read on. Returns
+/// the position of the text if the text has the focus.
 pub(crate) fn draw_text(
     common: &Common,
     canvas: &mut Canvas,

@@ -94,8 +94,8 @@ pub(super) fn draw(
     draw_text(common, canvas, card, &name, &remark, &lines, scroll).or(cursor)
 }
 
-/// The lines about the selected group, in an area with a title. Bodies are unfolded if all lines fit
-/// then; if the area is too low for all lines, the bodies come first.
+/// The lines about the selected group, in an area with a title. Bodies are unfolded if all lines
+/// fit then; if the area is too low for all lines, the bodies come first.
 pub(super) fn card_lines(screen: &NackScreen, common: &Common, area: Rect) -> Vec<StyledLine> {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let (Some(group), Some(last)) = (screen.group(), screen.group().and_then(NackGroup::last)) else {
