@@ -70,7 +70,7 @@ pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::batches::WarmingCause;
 pub(crate) use warming::needed::MissingNeed;
 pub use warming::needed::NeededResource;
-pub(crate) use warming::needs::{OtherNeed, ResourceKey, can_warm, is_needed};
+pub(crate) use warming::needs::{OtherNeed, ResourceKey, can_warm, is_needed, passes_needs_on};
 pub(crate) use warming::{WarmingName, WarmingView};
 
 use std::sync::Arc;

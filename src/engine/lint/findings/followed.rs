@@ -38,6 +38,8 @@ pub(crate) enum LastingState {
     /// Clusters and listeners in force refer to the names of the type, and the client does not
     /// request them.
     Unsubscribed(Kind),
+    /// The server has removed the names of the type, and resources of the client refer to them.
+    RemovedInUse(Kind),
     /// The client has requested nothing on a new stream.
     UnrequestedStream,
     /// No response has mentioned the names.
@@ -97,6 +99,11 @@ impl LastingState {
     /// Whether the state is about what a message contains, and outlasts its stream.
     pub(crate) fn is_of_contents(&self) -> bool {
         matches!(self, LastingState::Content { .. } | LastingState::Names { .. })
+    }
+
+    /// Whether the state is about names that resources of the client refer to.
+    pub(super) fn is_of_references(&self) -> bool {
+        matches!(self, LastingState::Unsubscribed(_) | LastingState::RemovedInUse(_))
     }
 
     /// Whether the state is not about names.

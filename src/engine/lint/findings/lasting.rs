@@ -11,12 +11,13 @@ use super::followed::{Followed, FollowedFindings};
 use super::past_events::PastEvents;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::{RequestContext, ResponseContext};
+use crate::lint::memory::references::ReferenceGraphs;
 use crate::lint::rule::{CorrectMessage, Ending, Rule, Severity};
 use crate::session::{
     ClaimOutcome, DroppedStreams, MessageKind, RequestOutcome, SymSet, Track, can_warm, is_needed, key,
-    mark_key,
+    mark_key, passes_needs_on,
 };
-use crate::store::ClientNeeds;
+use crate::store::{ClientNeeds, Store};
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 
@@ -24,6 +25,8 @@ use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 const MAX_INTERRUPTED: usize = 64;
 /// Names of a finding that are looked up after each message.
 const MAX_SCANNED_NAMES: usize = 64;
+/// Time within which the references to a removed resource may go after it.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 /// Most correct messages that end a finding about messages that broke a rule.
 const MAX_CORRECT: u64 = 10;
 
@@ -125,6 +128,14 @@ pub(crate) struct Lasting {
 }
 
 impl RuleContext<'_> {
+    /// Returns the names of the client for which a state lasts, as findings say.
+    pub(crate) fn names_in_state(&self, is_state: impl Fn(&LastingState) -> bool) -> SymSet {
+        let client = self.client();
+        let followed = self.source_state.lasting.followed.of(self.stream_index, &client);
+        let followed = followed.filter(|followed| is_state(&followed.state));
+        followed.flat_map(|followed| followed.names.iter().copied()).collect()
+    }
+
     /// Returns the finding about the wait for a name that began on an earlier stream of the client,
     /// and lasted until the end of that stream.
     pub(crate) fn interrupted(&self, rule: &'static Rule, name: Sym, since: Time) -> Option<usize> {
@@ -323,6 +334,7 @@ impl RuleContext<'_> {
         let is_needed = |of: &str, needs: &SymSet| {
             client.as_deref() == Some(of) && (is_whole || mentioned.iter().any(|name| needs.contains(name)))
         };
+        let graphs = &self.source_state.graphs;
         let followed = &mut self.source_state.lasting.followed;
         let over = followed.take_over(place.0, Some(&own), |followed| {
             if let LastingState::Warming(needs) = &mut followed.state {
@@ -344,12 +356,9 @@ impl RuleContext<'_> {
             } else if let LastingState::NotResubscribed(type_url) = &followed.state {
                 let is_requested = own == followed.client && track.traffic.requests > 0;
                 followed.names.retain(|_| !(is_requested && track.type_url == *type_url));
-            } else if let LastingState::Unsubscribed(kind) = followed.state {
-                let is_named = || mentioned.iter().any(|name| followed.names.contains(name));
-                let is_mentioned = track.kind == Some(kind) && is_named();
-                let is_user = can_warm(track.kind) || track.kind == Some(Kind::Rds);
-                if own == followed.client && (is_mentioned || is_user) {
-                    followed.names = ClientNeeds::still_owed(store, followed.place.0, kind, &followed.names);
+            } else if followed.state.is_of_references() {
+                if own == followed.client {
+                    followed.settle_references((store, graphs), track, mentioned);
                 }
             } else if matches!(followed.state, LastingState::UnrequestedStream) {
                 let is_requested = followed.place.0 == place.0 && requests > 0;
@@ -377,18 +386,26 @@ impl RuleContext<'_> {
             }
             followed.names.is_empty()
         });
-        for over in over {
-            let note = match (over.is_given_up, over.has_come) {
-                _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
-                _ if matches!(over.state, LastingState::NotResubscribed(_)) => "subscribed after {}",
-                _ if matches!(over.state, LastingState::UnrequestedStream) => "requested after {}",
-                _ if matches!(over.state, LastingState::LeftBehind) => "subscribed or removed after {}",
-                (true, _) => "the client gave up after {}",
-                _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
-                (false, true) => "came after {}",
-                (false, false) => "answered after {}",
-            };
-            self.end_lasting(&over, note);
+        over.iter().for_each(|over| self.end_settled(over));
+    }
+
+    /// Ends a finding whose state is over after a message.
+    fn end_settled(&mut self, over: &Followed) {
+        let note = match (over.is_given_up, over.has_come) {
+            _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
+            _ if matches!(over.state, LastingState::NotResubscribed(_)) => "subscribed after {}",
+            _ if matches!(over.state, LastingState::UnrequestedStream) => "requested after {}",
+            _ if matches!(over.state, LastingState::LeftBehind) => "subscribed or removed after {}",
+            (true, _) => "the client gave up after {}",
+            _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
+            (false, true) => "came after {}",
+            (false, false) => "answered after {}",
+        };
+        self.end_lasting(over, note);
+        // A parent that goes right after its resource takes the reference with it.
+        let is_brief = self.at.since(over.since) <= FOLLOWS_WITHIN;
+        if matches!(over.state, LastingState::RemovedInUse(_)) && is_brief {
+            self.findings.soften(over.finding, "");
         }
     }
 
@@ -402,6 +419,33 @@ impl RuleContext<'_> {
 }
 
 impl Followed {
+    /// Removes the names to which resources of the client refer no more, or that are mended, after
+    /// a message of the client about `mentioned`.
+    fn settle_references(
+        &mut self,
+        (store, graphs): (&Store, &ReferenceGraphs),
+        track: &Track,
+        mentioned: &[Sym],
+    ) {
+        let Some(stream) = store.engine().streams().get(self.place.0) else { return self.names.clear() };
+        match self.state {
+            LastingState::Unsubscribed(kind) => {
+                let is_named = || mentioned.iter().any(|name| self.names.contains(name));
+                let is_mentioned = track.kind == Some(kind) && is_named();
+                if is_mentioned || can_warm(track.kind) || passes_needs_on(track.kind) {
+                    self.names = ClientNeeds::still_owed(store, self.place.0, kind, &self.names);
+                }
+            }
+            LastingState::RemovedInUse(kind) => {
+                let (catalog, own) = (store.catalog(), stream.tracks.get(self.place.1));
+                let is_removed = |name| own.is_some_and(|own| own.is_removed_and_requested(catalog, name));
+                let is_used = |name| graphs.is_used(catalog, &self.client, (kind, name)) == Some(true);
+                self.names.retain(|name| is_removed(*name) && is_used(*name));
+            }
+            _ => {}
+        }
+    }
+
     /// Removes the names whose state has ended with a message about `mentioned`.
     fn settle(&mut self, catalog: &Catalog, track: &Track, mentioned: &[Sym], at: Time) {
         let is_over = |name: Sym| match self.state {

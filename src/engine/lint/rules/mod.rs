@@ -74,6 +74,7 @@ mod reconnect_version_surprise;
 mod regular_stream_age;
 mod relay_leak;
 mod relay_version_rewritten;
+mod removed_in_use;
 mod request_name_empty;
 mod request_repeat;
 mod resource_name_empty;
@@ -149,7 +150,7 @@ use super::rule::Rule;
 use crate::lint::rule::check::Check;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 143] = [
+pub(super) static ALL: [(&Rule, &[Check]); 144] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -224,6 +225,7 @@ pub(super) static ALL: [(&Rule, &[Check]); 143] = [
     (&regular_stream_age::RULE, regular_stream_age::CHECKS),
     (&relay_leak::RULE, relay_leak::CHECKS),
     (&relay_version_rewritten::RULE, relay_version_rewritten::CHECKS),
+    (&removed_in_use::RULE, removed_in_use::CHECKS),
     (&request_name_empty::RULE, request_name_empty::CHECKS),
     (&request_repeat::RULE, request_repeat::CHECKS),
     (&resource_name_empty::RULE, resource_name_empty::CHECKS),

@@ -13,10 +13,10 @@ use crate::lint::memory::references::ReferenceGraphs;
 use crate::lint::memory::state::PendingTarget;
 use crate::nack::{StatedFaults, without_random_words};
 use crate::session::{Hollow, Track};
-use xdscope_wire::Message;
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 use xdscope_wire::text::shown_name;
+use xdscope_wire::Message;
 
 /// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {
@@ -191,11 +191,7 @@ pub(super) fn report_unknown_clusters(
     if names.is_empty() {
         return;
     }
-    let (noun, nouns) = match track.kind {
-        Some(Kind::Lds) => ("listener", "listeners"),
-        Some(Kind::Vhds) => ("virtual host", "virtual hosts"),
-        _ => ("route", "routes"),
-    };
+    let (noun, nouns) = user_nouns(track.kind);
     let (users, clusters) = (listed(ctx, noun, nouns, &users), listed_clusters(ctx, &names));
     let verb = if users.starts_with(nouns) { "point" } else { "points" };
     let text = format!("{users} {verb} to {clusters}, which the client does not have");
@@ -206,6 +202,18 @@ pub(super) fn report_unknown_clusters(
     let draft = FindingDraft { guess: !is_certain, ..draft }.caused_by(cause.as_ref());
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
+}
+
+/// Returns the noun for resources of a type that refer to others, and its plural.
+pub(super) fn user_nouns(kind: Option<Kind>) -> (&'static str, &'static str) {
+    match kind {
+        Some(Kind::Cds) => ("cluster", "clusters"),
+        Some(Kind::Lds) => ("listener", "listeners"),
+        Some(Kind::Srds) => ("scope", "scopes"),
+        Some(Kind::Vhds) => ("virtual host", "virtual hosts"),
+        Some(Kind::Rds) => ("route", "routes"),
+        _ => ("resource", "resources"),
+    }
 }
 
 /// Returns `cluster a`, or `clusters a, b, c and 2 more`.

@@ -4,6 +4,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::needs::Needs;
+use crate::session::content::resource_set::Presence;
 use crate::session::content::responses::Status;
 use crate::session::track::Track;
 use crate::session::warming::batches::MAX_NAMES;
@@ -69,6 +70,13 @@ impl Track {
             // Forgotten, so it was settled before the oldest one that is remembered.
             None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
         }
+    }
+
+    /// Whether the server has removed a resource that the client had, and goes on to request.
+    pub(crate) fn is_removed_and_requested(&self, catalog: &Catalog, name: Sym) -> bool {
+        let slot = self.sent.get(catalog, self.canonical(catalog, name));
+        let slot = slot.filter(|slot| slot.state == Presence::Removed);
+        slot.is_some_and(|slot| self.covers(catalog, name, Some(&slot)))
     }
 
     /// Whether a request was the newest ACK or NACK.

@@ -1,5 +1,6 @@
 //! Names that the resources of a client refer to, and the client does not request.
 
+mod referring;
 mod unseen;
 pub(in crate::store) mod unsubscribed;
 

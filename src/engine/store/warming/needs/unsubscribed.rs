@@ -244,7 +244,7 @@ impl ClientNeeds<'_> {
     }
 
     /// Returns the stream and the other open streams of its node.
-    fn open_streams(&self) -> Vec<&Stream> {
+    pub(super) fn open_streams(&self) -> Vec<&Stream> {
         std::iter::once(self.stream).chain(self.store.engine.open_of_node(self.stream)).collect()
     }
 
