@@ -193,6 +193,9 @@ impl Open {
     /// Metadata key of a dump with all clusters of its client: the names of those that are no
     /// resources of the dump, as a JSON list. Static clusters are such clusters.
     pub const OTHER_CLUSTERS: &str = "xdscope-other-clusters";
+    /// Metadata key of a dump: the references of resources in use to resources that the client
+    /// lacks, as a JSON list of lists.
+    pub const MISSING_REFERENCES: &str = "xdscope-missing-references";
     /// Method of a connection that never had a stream. The [`End`] says why.
     pub const NOTHING: &str = "(connection)";
 

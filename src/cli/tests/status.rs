@@ -125,6 +125,48 @@ fn route_of_a_dump_to_an_absent_cluster_is_a_problem() {
     assert!(tree.contains("CDS xds  static") && tree.contains("CDS gone  dangling: not in CDS"), "{tree}");
 }
 
+/// A config dump with listeners in use without routes, and a static one to a missing cluster.
+const ABSENT_ROUTES_DUMP: &str = "tests/fixtures/cli/absent_routes_dump.json";
+
+#[test]
+fn listeners_of_a_dump_without_routes_or_clusters_are_problems() {
+    let status = run(&["status", ABSENT_ROUTES_DUMP]);
+    assert_eq!((status.exit, status.out.lines().next()), (Exit::No, Some("2 problems")), "{}", status.out);
+    let texts = [
+        "server: listener public is in use without RDS shop; static listener edge is in use without RDS site: \
+         its requests get 404",
+        "client and server: static listener raw points to cluster ledger, which the client does not have",
+    ];
+    assert!(texts.iter().all(|text| status.out.contains(text)), "{}", status.out);
+    assert!(!status.out.contains("RDS ops") && !status.out.contains("RDS later"), "{}", status.out);
+    let tree = run(&["get", ABSENT_ROUTES_DUMP, "-o", "tree"]).out;
+    assert!(tree.contains("RDS shop  dangling: not in RDS") && tree.contains("RDS ops  present"), "{tree}");
+}
+
+/// A dump may have no routes, those whose names match, or chosen fields.
+#[test]
+fn dump_that_may_lack_routes_says_nothing_of_listeners() {
+    let text = std::fs::read_to_string(ABSENT_ROUTES_DUMP).unwrap();
+    let dump: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let without = |name: &str| {
+        let mut dump = dump.clone();
+        let configs = dump["configs"].as_array_mut().unwrap();
+        configs.retain(|config| !config["@type"].as_str().unwrap().ends_with(name));
+        dump
+    };
+    let mut selected = dump.clone();
+    for config in selected["configs"].as_array_mut().unwrap() {
+        config.as_object_mut().unwrap().remove("static_clusters");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config_dump.json");
+    for dump in [without("RoutesConfigDump"), without("ClustersConfigDump"), selected] {
+        std::fs::write(&file, dump.to_string()).unwrap();
+        let status = run(&["status", file.to_str().unwrap()]);
+        assert!(!status.out.contains("without RDS"), "{dump}: {}", status.out);
+    }
+}
+
 /// The clusters of routes are static, warm, are fetched on demand, or are chosen by requests.
 #[test]
 fn healthy_routes_of_a_dump_are_no_problem() {

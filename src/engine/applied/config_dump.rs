@@ -131,11 +131,10 @@ pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
 /// resources that are not in its session, may lack any cluster.
 fn other_clusters(dump: &Value, client: &DumpClient) -> Option<Vec<String>> {
     let section = clusters_section(dump)?;
-    let all: HashSet<&str> = clusters_of(section).filter_map(|cluster| cluster["name"].as_str()).collect();
     let lists = ["static_listeners", "ecds_filters"];
     let mut unread =
         configs(dump).flat_map(|config| lists.into_iter().flat_map(move |name| list(field(config, name))));
-    if !has_all_clusters(dump, section, &all) || unread.any(fetches_clusters) {
+    if !has_all(dump) || unread.any(fetches_clusters) {
         return None;
     }
     let is_resource = |entry: &&DumpEntry| {
@@ -144,15 +143,21 @@ fn other_clusters(dump: &Value, client: &DumpClient) -> Option<Vec<String>> {
     };
     let resources: HashSet<&str> =
         client.entries.iter().filter(is_resource).map(|entry| &*entry.name).collect();
-    let mut others: Vec<String> = all.difference(&resources).map(|name| (*name).to_owned()).collect();
+    let mut others: Vec<String> =
+        cluster_names(section).difference(&resources).map(|name| (*name).to_owned()).collect();
     others.sort_unstable();
     Some(others)
 }
 
-/// Whether the section has all clusters of the client: those of the bootstrap, which
+fn cluster_names(section: &Value) -> HashSet<&str> {
+    clusters_of(section).filter_map(|cluster| cluster["name"].as_str()).collect()
+}
+
+/// Whether the dump has all resources of the client: the clusters of the bootstrap, which
 /// `/config_dump?name_regex=...` leaves out. Without a bootstrap the fields were chosen
-/// (`/config_dump?mask=...`), unless the version or both lists are among them.
-fn has_all_clusters(dump: &Value, section: &Value, names: &HashSet<&str>) -> bool {
+/// (`/config_dump?mask=...`), unless the version or both lists of clusters are among them.
+pub(super) fn has_all(dump: &Value) -> bool {
+    let Some(section) = clusters_section(dump) else { return false };
     let bootstrap = configs(dump).map(|config| field(config, "bootstrap")).find(|of| of.is_object());
     let Some(bootstrap) = bootstrap else {
         let has = |name: &str| !field(section, name).is_null();
@@ -160,6 +165,7 @@ fn has_all_clusters(dump: &Value, section: &Value, names: &HashSet<&str>) -> boo
     };
     let clusters = list(field(field(bootstrap, "static_resources"), "clusters")).iter();
     let mut stated = clusters.filter_map(|cluster| cluster["name"].as_str());
+    let names = cluster_names(section);
     stated.all(|name| names.contains(name))
 }
 
@@ -181,7 +187,7 @@ fn fetches_clusters(item: &Value) -> bool {
     false
 }
 
-fn configs(dump: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn configs(dump: &Value) -> impl Iterator<Item = &Value> {
     list(&dump["configs"]).iter()
 }
 
@@ -197,7 +203,7 @@ fn clusters_of(section: &Value) -> impl Iterator<Item = &Value> {
     lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"))
 }
 
-fn kind_of(entry: &DumpEntry) -> Option<Kind> {
+pub(super) fn kind_of(entry: &DumpEntry) -> Option<Kind> {
     Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use xdscope_schema::EncodeError;
-use xdscope_wire::event::{Code, TypeUrl};
+use xdscope_wire::event::{Code, Kind, TypeUrl};
 
 /// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,23 @@ pub struct DumpClient {
     /// The names of the client's other clusters: static ones, and those with an invalid content.
     /// `None` if the dump may lack clusters, or if the client fetches clusters on demand.
     pub other_clusters: Option<Vec<String>>,
+    /// The references of resources in use to resources that the client lacks.
+    pub missing: Vec<MissingReference>,
+}
+
+/// A reference of a resource in use to a resource that the client of a dump lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingReference {
+    /// Type of the resource in use: listener or scope.
+    pub user_kind: Kind,
+    /// Name of the resource in use.
+    pub user: String,
+    /// Whether the resource in use is in the bootstrap of the client.
+    pub is_static: bool,
+    /// Type of the missing resource: routes, or a cluster of a static listener.
+    pub kind: Kind,
+    /// Name of the missing resource.
+    pub name: String,
 }
 
 /// A resource of a client.

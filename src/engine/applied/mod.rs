@@ -13,6 +13,7 @@ mod client_streams;
 mod config_dump;
 mod csds;
 mod dump;
+mod missing;
 mod reader;
 mod session;
 #[cfg(test)]
@@ -28,9 +29,9 @@ use reader::DumpReader;
 pub use applied_diff::{AppliedDiff, AppliedState};
 pub use dump::{
     Dump, DumpClient, DumpContent, DumpEntry, DumpNotice, DumpOrigin, DumpRefusal, DumpResourceError,
-    DumpedResource,
+    DumpedResource, MissingReference,
 };
-pub(crate) use session::other_clusters;
+pub(crate) use session::{missing_references, other_clusters};
 
 /// A file that is not a dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +73,11 @@ pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpErr
     let origin = detect(&value).ok_or(DumpError::NotADump)?;
     let mut reader = DumpReader { schema, notices: Vec::new() };
     let clients = match origin {
-        DumpOrigin::ConfigDump => vec![config_dump::client(&value, &mut reader)],
+        DumpOrigin::ConfigDump => {
+            let mut client = config_dump::client(&value, &mut reader);
+            client.missing = missing::in_dump(&value, &client, schema);
+            vec![client]
+        }
         DumpOrigin::Csds => csds::clients(&value, &mut reader),
     };
     Ok(Dump { origin, clients, notices: reader.notices })

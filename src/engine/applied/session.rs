@@ -7,14 +7,14 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
 use xdscope_wire::event::{Code, Kind, Method, StreamId, Time, TypeUrl};
 use xdscope_wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
-use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, MissingReference};
 use super::reader::UNKNOWN;
 use crate::nack::StatedFaults;
 
@@ -72,6 +72,9 @@ impl SessionWriter<'_> {
         if let Some(clusters) = &client.other_clusters {
             // Names of resources stay as they are, too.
             open.metadata.push((Open::OTHER_CLUSTERS.into(), Value::from(clusters.clone()).to_string()));
+        }
+        if !client.missing.is_empty() {
+            open.metadata.push((Open::MISSING_REFERENCES.into(), to_metadata(&client.missing)));
         }
         self.out.push(Frame {
             at: Time::ZERO,
@@ -173,6 +176,26 @@ impl SessionWriter<'_> {
 /// dump. `None` if the dump may lack clusters, and for other streams.
 pub(crate) fn other_clusters(open: &Open) -> Option<HashSet<String>> {
     serde_json::from_str(open.fact(Open::OTHER_CLUSTERS)?).ok()
+}
+
+/// Returns the references as the metadata of a stream.
+fn to_metadata(missing: &[MissingReference]) -> String {
+    let row = |of: &MissingReference| {
+        json!([of.user_kind.label(), of.user, of.is_static, of.kind.label(), of.name])
+    };
+    Value::from(missing.iter().map(row).collect::<Vec<_>>()).to_string()
+}
+
+/// Returns the references of the dump of a stream to resources that its client lacks. Empty for
+/// other streams.
+pub(crate) fn missing_references(open: &Open) -> Vec<MissingReference> {
+    let rows: Option<Vec<(String, String, bool, String, String)>> =
+        open.fact(Open::MISSING_REFERENCES).and_then(|text| serde_json::from_str(text).ok());
+    let kind = |label: &str| Kind::all().find(|kind| kind.label() == label);
+    let reference = |(user_kind, user, is_static, of, name): (String, String, bool, String, String)| {
+        Some(MissingReference { user_kind: kind(&user_kind)?, user, is_static, kind: kind(&of)?, name })
+    };
+    rows.unwrap_or_default().into_iter().filter_map(reference).collect()
 }
 
 /// Returns the place of a type: clusters first, then what leads to routes.

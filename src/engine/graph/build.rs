@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::applied::other_clusters;
+use crate::applied::{missing_references, other_clusters};
 use crate::store::{Store, StreamsSnapshot, Wildcard};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, StreamId, Variant};
@@ -59,7 +59,9 @@ impl GraphBuilder {
         let dumped = streams.iter().find_map(|stream| store.engine().stream(*stream));
         let other_clusters = dumped.and_then(|stream| other_clusters(&stream.open));
         let facts = Graph { warming, has_unseen_clusters, is_dump, unseen, servers, ..Graph::default() };
-        let graph = Graph { other_clusters, ..facts };
+        let missing = dumped.map(|stream| missing_references(&stream.open)).unwrap_or_default();
+        let missing = missing.into_iter().map(|missing| (missing.kind, missing.name.into())).collect();
+        let graph = Graph { other_clusters, missing, ..facts };
         GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 

@@ -200,6 +200,8 @@ pub struct Graph {
     is_dump: bool,
     /// The clusters of the client that are not among the resources of its dump, if all are known.
     other_clusters: Option<HashSet<String>>,
+    /// The resources that resources in use of a dump refer to, and that the client lacks.
+    missing: HashSet<(Kind, Arc<str>)>,
     /// Types of which the client may have resources that were not recorded.
     unseen: HashSet<Kind>,
     /// Nodes to which an update without a verdict refers: they are no orphans.

@@ -260,6 +260,9 @@ impl Graph {
         } else if let Some(others) = others {
             let is_static = others.contains(&*node.name);
             node.state = if is_static { NodeState::Static } else { NodeState::Dangling };
+        } else if node.state == NodeState::NotDumped && self.missing.contains(&(node.kind, node.name.clone()))
+        {
+            node.state = NodeState::Dangling;
         } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {

@@ -2,9 +2,9 @@
 //!
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
 //! client has refused is missing too, also to inline routes of a listener; a route that the client
-//! refuses takes no traffic. Clusters in the bootstrap of the client are visible in a config dump
-//! only. With the filter `on_demand` and a source of clusters, Envoy lets a request wait for its
-//! cluster. The order of separate streams is uncertain: there the finding is info.
+//! refuses takes no traffic. Clusters and listeners in the bootstrap of the client are visible in a
+//! config dump only. With the filter `on_demand` and a source of clusters, Envoy lets a request
+//! wait for its cluster. The order of separate streams is uncertain: there the finding is info.
 //!
 //! Example:
 //! ```text
@@ -24,7 +24,8 @@ pub(super) static RULE: Rule =
         .about(Subject::MissingCluster)
         .worded(Sentence::WithNames);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
+pub(super) static CHECKS: &[Check] =
+    &[Check::Open(check_dump), Check::Response(check), Check::Request(verdict)];
 
 use crate::lint::memory::references::ROUTE_KINDS;
 use crate::session::MessageKind;
@@ -32,6 +33,15 @@ use xdscope_wire::event::{Kind, Seq, Sym};
 
 /// Routes that wait for a verdict.
 const MAX_UNACCEPTED: usize = 64;
+
+/// Reports clusters of static listeners that a dump lacks.
+fn check_dump(ctx: &mut RuleContext<'_>) {
+    let missing = super::support::missing_in_dump(&ctx.stream.open, Kind::Cds, ("points to", "cluster"));
+    let Some(text) = missing else { return };
+    let text = format!("{text}, which the client does not have");
+    // Either the bootstrap or the server could have the cluster.
+    ctx.report(&RULE, FindingDraft::new(Blame::Both, text, &[]));
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind)) {

@@ -7,6 +7,7 @@ use super::super::context::RuleContext;
 use super::super::exchange::{RequestContext, ResponseContext};
 use super::super::rule::{Rule, Severity};
 use super::super::structured::ListEntry;
+use crate::applied::{MissingReference, missing_references};
 use crate::lint::findings::finding::{Blame, FindingDraft};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::references::ReferenceGraphs;
@@ -16,7 +17,7 @@ use crate::session::{Hollow, Track};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 use xdscope_wire::text::shown_name;
-use xdscope_wire::Message;
+use xdscope_wire::{Message, Open};
 
 /// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {
@@ -202,6 +203,22 @@ pub(super) fn report_unknown_clusters(
     let draft = FindingDraft { guess: !is_certain, ..draft }.caused_by(cause.as_ref());
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
+}
+
+/// Returns a sentence about the first references of a dump to missing resources of a type. `None`
+/// without any. `verb` stands between the two, and `noun` before the missing resource.
+pub(super) fn missing_in_dump(open: &Open, kind: Kind, (verb, noun): (&str, &str)) -> Option<String> {
+    let missing = missing_references(open).into_iter().filter(|missing| missing.kind == kind);
+    let clause = |missing: MissingReference| {
+        let origin = if missing.is_static { "static " } else { "" };
+        let (user, _) = user_nouns(Some(missing.user_kind));
+        let (name, missing) = (shown_name(&missing.user), shown_name(&missing.name));
+        format!("{origin}{user} {name} {verb} {noun} {missing}")
+    };
+    let clauses: Vec<String> = missing.map(clause).collect();
+    let more = and_more(clauses.len().saturating_sub(MAX_SHOWN_NAMES));
+    let shown = clauses.iter().take(MAX_SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join("; ");
+    (!clauses.is_empty()).then(|| format!("{shown}{more}"))
 }
 
 /// Returns the noun for resources of a type that refer to others, and its plural.

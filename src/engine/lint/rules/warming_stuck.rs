@@ -13,7 +13,8 @@
 //! Without such secrets the finding is info: all listeners may be in the bootstrap. A client that
 //! follows references and never requests the endpoints of a cluster on its ADS stream waits for
 //! nothing. The order of separate streams is uncertain: there the finding is info, although the
-//! missing resource is a problem.
+//! missing resource is a problem. A config dump that has all resources of its client shows which
+//! listeners are in use without routes.
 //!
 //! Example:
 //! ```text
@@ -37,8 +38,11 @@ pub(super) static RULE: Rule =
         .ends(Ending::State)
         .about(Subject::Warming);
 
-pub(super) static CHECKS: &[Check] =
-    &[Check::Alarm(Alarm::Warming, check), Check::Alarm(Alarm::Listeners, check_listeners)];
+pub(super) static CHECKS: &[Check] = &[
+    Check::Open(check_dump),
+    Check::Alarm(Alarm::Warming, check),
+    Check::Alarm(Alarm::Listeners, check_listeners),
+];
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,6 +61,14 @@ use xdscope_wire::text::shown_name;
 const LISTENERS_MISSING: Duration = Duration::from_secs(120);
 /// Resources of other servers that a text lists.
 const MAX_LISTED_NEEDS: usize = 3;
+
+/// Reports what a dump shows in use without its routes: the wait for these has ended.
+fn check_dump(ctx: &mut RuleContext<'_>) {
+    let missing = super::support::missing_in_dump(&ctx.stream.open, Kind::Rds, ("is in use without", "RDS"));
+    let Some(text) = missing else { return };
+    let text = format!("{text}: its requests get 404");
+    ctx.report(&RULE, FindingDraft { cause: Some("dump"), ..FindingDraft::new(Blame::Server, text, &[]) });
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);

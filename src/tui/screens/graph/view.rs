@@ -320,6 +320,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Dangling, Kind::Cds) => {
             "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
         }
+        (NodeState::Dangling, Kind::Rds) => "the listener is in use without routes: requests get 404",
         (NodeState::Dangling, _) => {
             "the client receives all resources of this type, and this one is not among them"
         }
