@@ -28,6 +28,8 @@ pub(super) enum Alarm {
     Settled,
     /// A client has had the time to request names again that its resources in force need.
     Unsubscribed,
+    /// A client of gRPC has had the time to request the clusters of its routes.
+    Clusters,
     /// Routes from an earlier stream have had the time to change.
     Routes,
     /// A resource that nothing may refer to.

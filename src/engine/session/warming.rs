@@ -453,9 +453,10 @@ impl WarmingView<'_> {
             _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
             _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
-            // Envoy keeps secrets and routes that were removed.
             Presence::Absent(_) => false,
-            Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
+            // Envoy keeps secrets and routes that were removed. A listener shares the routes of
+            // others, unless these have given the routes up.
+            Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
         };

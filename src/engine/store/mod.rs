@@ -46,7 +46,7 @@ pub use rows::row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{PendingRequest, StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
-pub(crate) use warming::{ClientNeeds, UnsubscribedNames, UnsubscribedNeed};
+pub(crate) use warming::{ClientNeeds, UnrequestedCluster, UnsubscribedNames, UnsubscribedNeed};
 pub use warming::{WarmingFact, WarmingUser};
 
 use std::collections::HashSet;

@@ -18,6 +18,7 @@ use xdscope_wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 use super::{Store, TypeState};
 
 pub(crate) use needs::ClientNeeds;
+pub(crate) use needs::routed::UnrequestedCluster;
 pub(crate) use needs::unsubscribed::{UnsubscribedNames, UnsubscribedNeed};
 
 /// A cluster or listener that warms, on an open stream. The server owes what it waits for, unless

@@ -6,6 +6,7 @@
 
 mod names;
 mod on_demand;
+mod routed;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod walk;
 
 pub use names::{FoundReference, ReferenceFinder, RouteSource};
 pub use on_demand::fetches_clusters;
+pub use routed::{RoutedClusters, clusters_of_api_listener, clusters_of_routes, is_api_listener};
 pub use source::{AuthorityLookup, OtherSource, SourceKind};
 pub use walk::inner_message;
 

@@ -40,6 +40,8 @@ pub(crate) enum LastingState {
     Unsubscribed(Kind),
     /// The server has removed the names of the type, and resources of the client refer to them.
     RemovedInUse(Kind),
+    /// Routes in force point to the clusters, and the client has never requested them.
+    UnrequestedClusters,
     /// The client has requested nothing on a new stream.
     UnrequestedStream,
     /// No response has mentioned the names.
@@ -103,7 +105,10 @@ impl LastingState {
 
     /// Whether the state is about names that resources of the client refer to.
     pub(super) fn is_of_references(&self) -> bool {
-        matches!(self, LastingState::Unsubscribed(_) | LastingState::RemovedInUse(_))
+        matches!(
+            self,
+            LastingState::Unsubscribed(_) | LastingState::RemovedInUse(_) | LastingState::UnrequestedClusters
+        )
     }
 
     /// Whether the state is not about names.

@@ -442,6 +442,10 @@ impl Followed {
                 let is_used = |name| graphs.is_used(catalog, &self.client, (kind, name)) == Some(true);
                 self.names.retain(|name| is_removed(*name) && is_used(*name));
             }
+            LastingState::UnrequestedClusters => {
+                let missing = ClientNeeds::of(store, stream).unrequested_clusters();
+                self.names.retain(|name| missing.iter().any(|missing| missing.cluster == *name));
+            }
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ mod bootstrap_not_v3;
 mod bootstrap_xds_cluster;
 mod bootstrap_xds_cluster_order;
 mod break_before_make;
+mod cluster_not_requested;
 mod collection_form;
 mod config_source_other;
 mod delta_alias_collision;
@@ -150,7 +151,7 @@ use super::rule::Rule;
 use crate::lint::rule::check::Check;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 144] = [
+pub(super) static ALL: [(&Rule, &[Check]); 145] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -159,6 +160,7 @@ pub(super) static ALL: [(&Rule, &[Check]); 144] = [
     (&bootstrap_xds_cluster::RULE, bootstrap_xds_cluster::CHECKS),
     (&bootstrap_xds_cluster_order::RULE, bootstrap_xds_cluster_order::CHECKS),
     (&break_before_make::RULE, break_before_make::CHECKS),
+    (&cluster_not_requested::RULE, cluster_not_requested::CHECKS),
     (&collection_form::RULE, collection_form::CHECKS),
     (&config_source_other::RULE, config_source_other::CHECKS),
     (&delta_alias_collision::RULE, delta_alias_collision::CHECKS),

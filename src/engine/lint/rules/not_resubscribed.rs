@@ -1,11 +1,11 @@
 //! A client does not request a name or a type again that it needs.
 //!
 //! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
-//! updated. The finding is a warning if a cluster or a listener that the client uses refers to the
-//! name, or, for a client of gRPC, the routes of its channels, also if the client has given the
-//! name up in the middle of a stream, or, with the wildcard, clusters of its routes; if the
-//! client had a wildcard for listeners or clusters, and does not request the type at all; and if
-//! the client requests nothing on a new stream: the client gets no updates, and the server owes
+//! updated. The finding is a warning if a cluster, a listener or a scope that the client uses
+//! refers to the name, or, for a client of gRPC, the routes of its channels, also if the client has
+//! given the name up in the middle of a stream, or, with the wildcard, clusters of its routes; if
+//! the client had a wildcard for listeners or clusters, and does not request the type at all; and
+//! if the client requests nothing on a new stream: the client gets no updates, and the server owes
 //! nothing. A name to which no cluster, listener or route refers any more is left out. Otherwise
 //! the finding is info: what the name is needed for is unknown, or the client has started anew
 //! and may request listeners later. A client that ended the stream by itself is exempt, and so is
@@ -45,7 +45,7 @@ pub(super) static CHECKS: &[Check] = &[
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::support::{and_more, listed, listed_names, type_label};
+use super::support::{and_more, listed, listed_names, type_label, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::session::{SETTLE_TIME, Stream, Track, Wildcard};
 use crate::store::{ClientNeeds, UnsubscribedNames, UnsubscribedNeed};
@@ -218,13 +218,8 @@ fn in_use_texts(
     names: &[Sym],
     (user, users): (Option<Kind>, &[Sym]),
 ) -> (String, String) {
-    let (noun, nouns) = match kind {
-        Kind::Eds => ("cluster", "clusters"),
-        Kind::Rds => ("listener", "listeners"),
-        Kind::Cds if user == Some(Kind::Lds) => ("listener", "listeners"),
-        Kind::Cds => ("route", "routes"),
-        _ => ("resource", "resources"),
-    };
+    // Clusters and listeners refer to secrets and filters.
+    let (noun, nouns) = user_nouns(user.filter(|_| !matches!(kind, Kind::Sds | Kind::Ecds)));
     let verb = if users.len() == 1 { "uses" } else { "use" };
     let pronoun = if names.len() == 1 { "it" } else { "them" };
     let users = listed(ctx, noun, nouns, users);

@@ -1,6 +1,7 @@
 //! Names that the resources of a client refer to, and the client does not request.
 
 mod referring;
+pub(in crate::store) mod routed;
 mod unseen;
 pub(in crate::store) mod unsubscribed;
 

@@ -140,8 +140,8 @@ impl ClientNeeds<'_> {
         has_routes && routes.all(is_older) && of_kind(Kind::Lds).all(keeps_channels)
     }
 
-    /// Returns those of the names that clusters, listeners and routes in force on a stream refer
-    /// to. A resource that several of them use occurs several times.
+    /// Returns those of the names that clusters, listeners, scopes and routes in force on a stream
+    /// refer to. A resource that several of them use occurs several times.
     ///
     /// Clusters and listeners that warm wait for what they refer to: they are left out.
     pub(crate) fn unsubscribed(&self, names: &UnsubscribedNames) -> Vec<UnsubscribedNeed> {
@@ -150,16 +150,25 @@ impl ClientNeeds<'_> {
             return found;
         }
         let has_clusters = names.keys().any(|(kind, _)| *kind == Kind::Cds);
-        let is_user = |kind: &Kind| can_warm(Some(*kind)) || (*kind == Kind::Rds && has_clusters);
+        let has_scope_routes = self.has_scope_routes_on_ads();
+        let is_user = |kind: &Kind| match kind {
+            Kind::Rds => has_clusters,
+            Kind::Srds => has_scope_routes,
+            kind => can_warm(Some(*kind)),
+        };
         for track in stream.known_tracks() {
             let Some(kind) = track.kind.filter(is_user) else { continue };
             let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
             let warming: SymSet = warming.collect();
             for (name, slot) in track.sent.slots(&self.store.catalog) {
-                if warming.contains(&name) || !self.is_used_as_sent(track, name, &slot) {
+                // Clients differ in what they do with scopes that a SotW response leaves out.
+                let is_left_out = kind == Kind::Srds
+                    && track.subscription.last_names.is_some()
+                    && track.responses.newest() != Some(slot.order);
+                if warming.contains(&name) || is_left_out || !self.is_used_as_sent(track, name, &slot) {
                     continue;
                 }
-                let needs = self.keys_used(&slot, has_clusters && kind != Kind::Cds);
+                let needs = self.keys_used(kind, &slot, has_clusters);
                 for key in needs {
                     let Some(given_up) = names.get(&(key.kind, key.name)) else { continue };
                     // A client without versions may have restarted: its resources warm anew. Other
@@ -186,10 +195,23 @@ impl ClientNeeds<'_> {
         known.is_none_or(|known| known.blob != slot.blob)
     }
 
-    /// Returns what a resource waits for on its own stream, under the names of messages, and the
-    /// clusters to which it routes.
-    fn keys_used(&self, slot: &ResourceEntry, reads_routes: bool) -> Vec<ResourceKey> {
-        let (needs, _) = self.store.engine.needs().on_ads(&self.store.catalog, slot.blob);
+    /// Whether a listener of the stream gets the routes of its scopes from the stream.
+    fn has_scope_routes_on_ads(&self) -> bool {
+        let listeners = self.stream.known_tracks().filter(|track| track.kind == Some(Kind::Lds));
+        let mut slots = listeners.flat_map(|track| track.sent.slots(&self.store.catalog));
+        slots.any(|(_, slot)| {
+            slot.is_present() && self.store.engine.needs().on_ads(&self.store.catalog, slot.blob).1
+        })
+    }
+
+    /// Returns what a resource of a type waits for on its own stream, under the names of messages,
+    /// and the clusters to which it routes. A listener states the source of the routes of scopes.
+    fn keys_used(&self, kind: Kind, slot: &ResourceEntry, has_clusters: bool) -> Vec<ResourceKey> {
+        let needs = match kind {
+            Kind::Srds => self.store.engine.needs().of(&self.store.catalog, slot.blob),
+            _ => self.store.engine.needs().on_ads(&self.store.catalog, slot.blob).0,
+        };
+        let reads_routes = has_clusters && matches!(kind, Kind::Lds | Kind::Rds);
         let known = |name: Sym| named(&self.store.catalog, self.store.catalog.text(name)).unwrap_or(name);
         let mut keys: Vec<_> =
             needs.iter().map(|key| ResourceKey { name: known(key.name), ..*key }).collect();
