@@ -142,7 +142,7 @@ mod tests {
         let store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
         let shared = Arc::new(LiveState::new(Analysis::new(store, lint::Options::default())));
         let mut sink = FrameSink::new(catalog, None, journal.clone(), shared, usize::MAX);
-        let open = FramePayload::Open(Box::new(Open::default()));
+        let open = FramePayload::Open(Box::default());
         for (at, what) in (0..).zip([open].into_iter().chain(vec![FramePayload::Message(message); 10])) {
             sink.write(&Frame { at: Time(at), stream: StreamId(1), what });
             sink.hand_on();

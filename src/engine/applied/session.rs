@@ -178,10 +178,16 @@ pub(crate) fn other_clusters(open: &Open) -> Option<HashSet<String>> {
     serde_json::from_str(open.fact(Open::OTHER_CLUSTERS)?).ok()
 }
 
+/// A reference in the metadata of a stream.
+///
+/// Type of the user, its name, whether the bootstrap has the user, type of the target, its name.
+type ReferenceRow = (String, String, bool, String, String);
+
 /// Returns the references as the metadata of a stream.
 fn to_metadata(missing: &[MissingReference]) -> String {
-    let row = |of: &MissingReference| {
-        json!([of.user_kind.label(), of.user, of.is_static, of.kind.label(), of.name])
+    let row = |missing: &MissingReference| {
+        let MissingReference { user_kind, user, is_static, kind, name } = missing;
+        json!([user_kind.label(), user, is_static, kind.label(), name])
     };
     Value::from(missing.iter().map(row).collect::<Vec<_>>()).to_string()
 }
@@ -189,13 +195,13 @@ fn to_metadata(missing: &[MissingReference]) -> String {
 /// Returns the references of the dump of a stream to resources that its client lacks. Empty for
 /// other streams.
 pub(crate) fn missing_references(open: &Open) -> Vec<MissingReference> {
-    let rows: Option<Vec<(String, String, bool, String, String)>> =
-        open.fact(Open::MISSING_REFERENCES).and_then(|text| serde_json::from_str(text).ok());
+    let Some(text) = open.fact(Open::MISSING_REFERENCES) else { return Vec::new() };
+    let rows: Vec<ReferenceRow> = serde_json::from_str(text).unwrap_or_default();
     let kind = |label: &str| Kind::all().find(|kind| kind.label() == label);
-    let reference = |(user_kind, user, is_static, of, name): (String, String, bool, String, String)| {
-        Some(MissingReference { user_kind: kind(&user_kind)?, user, is_static, kind: kind(&of)?, name })
+    let reference = |(user_kind, user, is_static, target, name): ReferenceRow| {
+        Some(MissingReference { user_kind: kind(&user_kind)?, user, is_static, kind: kind(&target)?, name })
     };
-    rows.unwrap_or_default().into_iter().filter_map(reference).collect()
+    rows.into_iter().filter_map(reference).collect()
 }
 
 /// Returns the place of a type: clusters first, then what leads to routes.

@@ -253,6 +253,9 @@ impl Graph {
         let is_unasked = node.state == NodeState::NotAsked;
         let is_undumped = node.state == NodeState::NotDumped && node.kind == Kind::Cds;
         let others = self.other_clusters.as_ref().filter(|_| is_undumped && !is_fetched);
+        let is_missing =
+            node.state == NodeState::NotDumped && self.missing.contains(&(node.kind, node.name.clone()));
+        let is_absent = is_gone || (is_unasked && !is_fetched);
         let other_source = node.other_source.as_ref().filter(|_| is_unasked).map(|source| source.kind);
         if let Some(source) = other_source {
             let is_file = source == SourceKind::Path;
@@ -260,10 +263,7 @@ impl Graph {
         } else if let Some(others) = others {
             let is_static = others.contains(&*node.name);
             node.state = if is_static { NodeState::Static } else { NodeState::Dangling };
-        } else if node.state == NodeState::NotDumped && self.missing.contains(&(node.kind, node.name.clone()))
-        {
-            node.state = NodeState::Dangling;
-        } else if is_used && wild.contains(&node.kind) && (is_gone || (is_unasked && !is_fetched)) {
+        } else if is_missing || is_used && wild.contains(&node.kind) && is_absent {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);

@@ -329,8 +329,7 @@ impl Ended {
     fn assert_shows(&self, feed: &ReplayFeed, live: &Said) {
         let (info, mut said) = (feed.info(), None);
         feed.read(&mut |data| {
-            let (store, _) = data.source().expect("a store");
-            said = Some(Said::of(&info, store, data.findings(), &self.schema));
+            said = Some(Said::of(&info, data.store(), data.findings(), &self.schema));
         });
         let replayed = said.expect("facts");
         assert_same_lines("the facts", live.facts.lines(), replayed.facts.lines());

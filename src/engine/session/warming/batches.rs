@@ -49,6 +49,8 @@ impl WarmingBatch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WarmingBatches {
     pub(crate) batches: VecDeque<WarmingBatch>,
+    /// How often the batches have each name.
+    counts: SymMap<u32>,
     /// The contents that the client uses while updates of them warm.
     earlier: SymMap<BlobId>,
     /// When names have warmed last.
@@ -79,14 +81,37 @@ impl WarmingBatches {
     /// Notes the content that the client uses until the update of a resource has warmed. A resource
     /// that warms already goes on with what it has, if anything.
     pub(crate) fn note_earlier(&mut self, name: Sym, in_force: BlobId) {
-        if !self.batches.iter().any(|batch| batch.names().contains(&name)) {
+        if !self.counts.contains_key(&name) {
             self.earlier.insert(name, in_force);
         }
     }
 
-    fn forget_earlier(&mut self) {
-        let batches = &self.batches;
-        self.earlier.retain(|name, _| batches.iter().any(|batch| batch.names().contains(name)));
+    /// Counts names that a batch has no longer. Forgets what clients use of a name in no batch.
+    fn count_dropped(&mut self, names: impl IntoIterator<Item = Sym>) {
+        for name in names {
+            if let Some(count) = self.counts.get_mut(&name) {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&name);
+                    self.earlier.remove(&name);
+                }
+            }
+        }
+    }
+
+    /// Drops the names that `is_over` accepts from the batches of some responses.
+    fn drop_names(&mut self, is_of: impl Fn(Seq) -> bool, is_over: impl Fn(Sym) -> bool) {
+        let mut dropped = Vec::new();
+        for batch in self.batches.iter_mut().filter(|batch| is_of(batch.seq)) {
+            let before = dropped.len();
+            dropped.extend(batch.names().iter().copied().filter(|name| is_over(*name)));
+            if dropped.len() > before {
+                let rest = batch.names().iter().copied().filter(|name| !is_over(*name)).collect();
+                (batch.names, batch.from) = (rest, 0);
+            }
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        self.count_dropped(dropped);
     }
 
     /// The response that started the newest batch.
@@ -112,26 +137,16 @@ impl WarmingBatches {
 
     /// Drops names from all batches.
     pub(crate) fn end_all(&mut self, names: &SymSet) {
-        for batch in &mut self.batches {
-            if batch.names().iter().any(|name| names.contains(name)) {
-                let rest = batch.names().iter().copied().filter(|name| !names.contains(name)).collect();
-                (batch.names, batch.from) = (rest, 0);
-            }
+        if names.iter().any(|name| self.counts.contains_key(name)) {
+            self.drop_names(|_| true, |name| names.contains(&name));
         }
-        self.batches.retain(|batch| !batch.names().is_empty());
-        self.forget_earlier();
     }
 
     /// Drops a name from the batches of some responses.
     pub(crate) fn end(&mut self, name: Sym, responses: &[Seq]) {
-        for batch in self.batches.iter_mut().filter(|batch| responses.contains(&batch.seq)) {
-            if batch.names().contains(&name) {
-                let names = batch.names().iter().copied().filter(|known| *known != name).collect();
-                (batch.names, batch.from) = (names, 0);
-            }
+        if self.counts.contains_key(&name) {
+            self.drop_names(|seq| responses.contains(&seq), |known| known == name);
         }
-        self.batches.retain(|batch| !batch.names().is_empty());
-        self.forget_earlier();
     }
 
     /// The client waits no longer for what the resources of the responses up to `last` need.
@@ -155,10 +170,15 @@ impl WarmingBatches {
     }
 
     pub(crate) fn push(&mut self, batch: WarmingBatch) {
+        for name in batch.names() {
+            *self.counts.entry(*name).or_default() += 1;
+        }
         self.batches.push_back(batch);
         let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();
         while self.batches.len() > 1 && (self.batches.len() > MAX_BATCHES || names > MAX_NAMES) {
-            names -= self.batches.pop_front().map_or(0, |batch| batch.names().len());
+            let Some(oldest) = self.batches.pop_front() else { return };
+            names -= oldest.names().len();
+            self.count_dropped(oldest.names().iter().copied());
         }
     }
 }
@@ -177,13 +197,55 @@ impl WarmingBatches {
         if progress.warmed.iter().any(|warmed| *warmed > 0) {
             self.settled = at;
         }
+        let mut dropped = Vec::new();
         for (batch, warmed) in self.batches.iter_mut().zip(&progress.warmed) {
+            dropped.extend(batch.names().iter().copied().take(*warmed));
             batch.from += warmed;
         }
+        self.count_dropped(dropped);
         self.batches.retain(|batch| !batch.names().is_empty());
         if progress.is_sweep {
             self.sweep_at = self.batches.len() * 2;
         }
-        self.forget_earlier();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Sym = Sym(1);
+    const B: Sym = Sym(2);
+
+    fn batch(seq: u64, names: &[Sym]) -> WarmingBatch {
+        let (at, cause) = (Time::ZERO, WarmingCause::Update);
+        WarmingBatch { seq: Seq(seq), at, cause, names: names.into(), from: 0, is_given_up: false }
+    }
+
+    #[test]
+    fn content_in_use_is_known_as_long_as_a_batch_has_the_name() {
+        let mut warming = WarmingBatches::default();
+        warming.note_earlier(A, BlobId(7));
+        warming.push(batch(1, &[A, B]));
+        warming.note_earlier(A, BlobId(8));
+        warming.push(batch(2, &[A]));
+        assert_eq!((warming.earlier(A), warming.earlier(B)), (Some(BlobId(7)), None));
+        warming.end(A, &[Seq(2)]);
+        assert_eq!((warming.earlier(A), warming.batches.len()), (Some(BlobId(7)), 1));
+        let progress = WarmingProgress { warmed: vec![1], is_sweep: false };
+        warming.settle(&progress, Time::ZERO);
+        assert_eq!((warming.earlier(A), warming.batches.len()), (None, 1));
+        warming.end_all(&SymSet::from_iter([B]));
+        assert!(warming.is_empty() && warming.counts.is_empty());
+    }
+
+    #[test]
+    fn forgotten_batches_leave_nothing_behind() {
+        let mut warming = WarmingBatches::default();
+        for n in 0..2 * MAX_BATCHES as u32 {
+            warming.note_earlier(Sym(n), BlobId(n));
+            warming.push(batch(n.into(), &[Sym(n)]));
+        }
+        assert_eq!((warming.counts.len(), warming.earlier.len()), (MAX_BATCHES, MAX_BATCHES));
     }
 }
