@@ -123,7 +123,7 @@ mod tests {
     use xdscope_engine::store::{Options, Store};
     use xdscope_sources::record::JournalReader;
     use xdscope_wire::event::{Clock, StreamId};
-    use xdscope_wire::{FramePayload, Message, MessageShape, Open};
+    use xdscope_wire::{FramePayload, Message, MessageShape};
 
     /// The number of messages that a frame stands for.
     fn messages(frame: &Frame) -> u64 {
