@@ -1,8 +1,7 @@
 //! A requested resource was not sent.
 //!
 //! Why: SotW cannot report that a resource does not exist, so clients give up after a timeout (15
-//! s). A missing resource and a faulty server look alike. On a new stream the server owes what it
-//! has sent before, unless the client states the version that was sent last.
+//! s). A missing resource and a faulty server look alike.
 //!
 //! Example:
 //! ```text
@@ -27,19 +26,18 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
 
-use crate::session::Presence;
-
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = ctx.current_track().filter(|_| !delta) else { return };
     let catalog = ctx.catalog();
-    // `new-name-not-resent` covers names of resources that the server has sent on the stream.
-    let was_sent = |name| {
-        let slot = track.sent.get(catalog, name);
-        slot.is_some_and(|slot| slot.blob.is_some() && slot.state != Presence::Kept)
+    let prior = ctx.previous_track(&track.type_url);
+    let never_sent = |name| {
+        let was_sent =
+            |track: &crate::session::Track| track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some());
+        !was_sent(track) && !prior.is_some_and(was_sent)
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
-    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && !was_sent(overdue.name));
+    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && never_sent(overdue.name));
     let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
     ctx.report_overdue(&RULE, (&text, None), overdue);
 }

@@ -27,16 +27,9 @@ use xdscope_wire::{
 };
 
 pub(super) fn scripts() -> Vec<PathBuf> {
-    scripts_in(&["lint", "rows", "scripts", "tui", "cli"])
-}
-
-/// Returns the scripts in folders of the fixtures.
-pub(super) fn scripts_in(folders: &[&str]) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-    let files = folders
-        .iter()
-        .map(|folder| root.join(folder))
-        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let folders = ["lint", "rows", "scripts", "tui", "cli"].map(|folder| root.join(folder));
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "xds"));
     files.sort();

@@ -1,4 +1,3 @@
-mod missing;
 mod undecodable;
 mod xdscope;
 
