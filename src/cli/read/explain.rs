@@ -124,9 +124,9 @@ fn unknown_word(word: &str, error: ExplainError) -> CliError {
         let states = states.chain(report::RESOURCE_STATES.iter().map(|(state, _)| state.word()));
         let kinds = MessageKind::ALL.into_iter().map(MessageKind::word);
         let words = states.chain(kinds).chain(lint::rules().map(|rule| rule.id));
-        near = suggest::near(&word.to_ascii_lowercase(), words).into_iter().map(str::to_owned).collect();
         let messages = Kind::all().filter_map(|kind| kind.message(ApiVersion::V3)?.rsplit('.').next());
-        near.extend(suggest::near(word, messages).into_iter().map(str::to_owned));
+        near = suggest::near(word, messages).into_iter().map(str::to_owned).collect();
+        near.extend(suggest::near(&word.to_ascii_lowercase(), words).into_iter().map(str::to_owned));
         near.dedup();
     }
     let next: Vec<String> = near.iter().map(|word| format!("xdscope explain {word}")).collect();

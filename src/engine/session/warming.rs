@@ -454,8 +454,7 @@ impl WarmingView<'_> {
             _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             Presence::Absent(_) => false,
-            // Envoy keeps secrets and routes that were removed. A listener shares the routes of
-            // others, unless these have given the routes up.
+            // Envoy keeps what is removed. A listener shares the routes that others have not given up.
             Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
@@ -516,11 +515,11 @@ impl WarmingView<'_> {
         let is_owed = request.is_some_and(|request| request.is_owed());
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
-        let is_elsewhere = self.is_elsewhere(covering);
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
         let timeout = need.timeout.filter(|_| has_timeout(request, is_absent && !is_restated));
         let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, is_elsewhere, ..need })
+        let need = MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need };
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, ..need })
     }
 
     /// Returns the response that says that endpoints or a secret do not exist, if the client acts

@@ -163,8 +163,8 @@ impl JournalReader {
         self.reader.go_on(records);
     }
 
-    /// Returns the messages in front of the next frames that the writer could not hand on, since the
-    /// last call. The session file numbers them.
+    /// Returns the messages in front of the next frames that the writer could not hand on, since
+    /// the last call. The session file numbers them.
     pub fn take_skipped(&mut self) -> u64 {
         self.reader.take_skipped()
     }

@@ -23,7 +23,7 @@ pub trait Data {
     fn bodies(&self) -> &dyn BodyRenderer;
     /// The findings of the rules, oldest first.
     fn findings(&self) -> &[Finding];
-    /// What the clients have applied, if the source comes with dumps of them.
+    /// The resources that the clients have applied, if the source comes with dumps of them.
     fn applied_state(&self) -> Option<&AppliedState>;
 
     fn schema(&self) -> &Schema {

@@ -25,8 +25,6 @@ use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 const MAX_INTERRUPTED: usize = 64;
 /// Names of a finding that are looked up after each message.
 const MAX_SCANNED_NAMES: usize = 64;
-/// Time within which the references to a removed resource may go after it.
-const FOLLOWS_WITHIN: Duration = Duration::from_secs(1);
 /// Most correct messages that end a finding about messages that broke a rule.
 const MAX_CORRECT: u64 = 10;
 
@@ -258,10 +256,10 @@ impl RuleContext<'_> {
             names.extend(&outcome.added);
             // A refused cluster does not warm, nor one whose update was skipped and taken back.
             names.extend((request.is_nack() || !outcome.skipped.is_empty()).then_some(Sym::EMPTY));
-            // A cluster whose endpoints were waited for goes on with those that the client has.
-            let is_ack_of_clusters =
-                outcome.kind == MessageKind::Ack && request.track.kind == Some(Kind::Cds);
-            names.extend(is_ack_of_clusters.then_some(Sym::EMPTY));
+            // A cluster whose endpoints were waited for goes on with those that the client has, and
+            // what an ACK puts in force may refer to other resources.
+            let refers = matches!(request.track.kind, Some(Kind::Cds | Kind::Lds | Kind::Rds | Kind::Srds));
+            names.extend((outcome.kind == MessageKind::Ack && refers).then_some(Sym::EMPTY));
             // The first request for scopes may name none.
             names.extend(outcome.first.then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);
@@ -402,11 +400,6 @@ impl RuleContext<'_> {
             (false, false) => "answered after {}",
         };
         self.end_lasting(over, note);
-        // A parent that goes right after its resource takes the reference with it.
-        let is_brief = self.at.since(over.since) <= FOLLOWS_WITHIN;
-        if matches!(over.state, LastingState::RemovedInUse(_)) && is_brief {
-            self.findings.soften(over.finding, "");
-        }
     }
 
     fn end_lasting(&mut self, over: &Followed, note: &str) {

@@ -5,8 +5,8 @@
 //! it goes on with what it has, without updates. One that starts anew has nothing to begin with:
 //! its clusters have no endpoints, and its listeners no routes. What another client does is
 //! unknown. Only a delta server can remove such resources: one that a SotW response leaves out
-//! stays. If the reference goes within a second, the finding is info. A removed cluster that routes
-//! point to is `break-before-make`.
+//! stays. Traffic goes on, so the finding is info. A removed cluster that routes point to is
+//! `break-before-make`.
 //!
 //! Example:
 //! ```text
@@ -23,7 +23,7 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "removed-in-use", "P", include_str!("removed_in_use.rs"))
+    Rule::new(Severity::Info, "removed-in-use", "P", include_str!("removed_in_use.rs"))
         .ends(Ending::State)
         .worded(Sentence::WithNames);
 

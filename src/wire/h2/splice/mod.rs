@@ -231,7 +231,7 @@ impl Splicer {
             self.step(dir).map_err(|what| SpliceError { by: sender(dir), what })?;
             self.steps += 1;
             let is_long = self.steps >= MAX_STEPS || self.has_much_output(dir);
-            // What has passed at the end of the input must get to the output first.
+            // Bytes that pass at the end of the input must get to the output first.
             if is_long && self.has_input(dir) {
                 self.steps = 0;
                 self.events.push_back(SpliceEvent::Paused);

@@ -173,9 +173,7 @@ fn view_counts_messages_that_have_no_room() {
     let held = tap.gate();
     tap.push_recorded_after(&mut pair, 3, 6);
     drop(held);
-    wait_for_analysis("every message", || {
-        tap.see(|store| (store.messages() + store.gaps() > 7 * 2).then_some(()))
-    });
+    wait_for_analysis("every message", || tap.see(|store| (store.messages() > 7 * 2).then_some(())));
     let lost = tap.see(|store| store.gaps());
     assert!((1..12).contains(&lost), "{lost} messages did not fit");
     let version = pair.push(PUSH.0, PUSH.1);
@@ -183,7 +181,7 @@ fn view_counts_messages_that_have_no_room() {
     tap.wait_for_version(version);
     tap.see(|store| {
         assert_eq!(store.gaps(), lost, "later messages are whole");
-        assert_eq!(store.messages() + lost, 1 + 8 * 2, "each message is seen or counted");
+        assert_eq!(store.messages(), 1 + 8 * 2, "lost messages have numbers too");
         assert_eq!(store.states()[0].resources, u64::from(PUSH.0), "the state is known again");
     });
     drop(pair);

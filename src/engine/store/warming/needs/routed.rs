@@ -98,7 +98,7 @@ impl ClientNeeds<'_> {
     }
 }
 
-/// Whether the client of an aggregated stream may be one of gRPC, and all of its requests are known.
+/// Whether the client of an aggregated stream may be one of gRPC, and all its requests are known.
 fn is_like_grpc(stream: &Stream) -> bool {
     let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent.contains(OWN_AGENT));
     let is_known = stream.is_aggregated() && !stream.open.partial && stream.lost.is_none();
