@@ -79,6 +79,6 @@ fn order_of_clients_does_not_depend_on_memory() {
     let whole = rows(&store);
     assert_eq!(whole, [("often".to_owned(), 1497), ("once".to_owned(), 0)]);
     store.drop_old_facts(|_| {});
-    assert!(store.dropped_streams() > 1000, "{}", store.dropped_streams());
+    assert!(store.dropped_streams() > 100, "{}", store.dropped_streams());
     assert_eq!(rows(&store), whole);
 }
