@@ -454,7 +454,7 @@ impl WarmingView<'_> {
             _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             Presence::Absent(_) => false,
-            // Envoy keeps what is removed. A listener shares the routes that others have not given up.
+            // Envoy keeps what is removed, and shares routes that others have not given up.
             Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,

@@ -4,9 +4,9 @@
 //! each cluster of the routes. Calls to a cluster that it never requests fail. The client has 5 s
 //! for its request. Clusters of weight 0, and routes with matches that clients of gRPC do not know,
 //! are left out. Of several virtual hosts a client uses one: then the finding is about a client
-//! that requests none of their clusters. Other clients of listeners without an address (`api_listener`)
-//! may behave otherwise: there the finding is a guess. A cluster that the client has requested
-//! before, and requests no longer, is `not-resubscribed`.
+//! that requests none of their clusters. Other clients of listeners without an address
+//! (`api_listener`) may behave otherwise: there the finding is a guess. A cluster that the client
+//! has requested before, and requests no longer, is `not-resubscribed`.
 //!
 //! Example:
 //! ```text
