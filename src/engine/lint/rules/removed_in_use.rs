@@ -3,10 +3,10 @@
 //! Why: Endpoints, routes, secrets and filters belong to the clusters, listeners and scopes that
 //! refer to them, and go with those. An Envoy ignores the removal of endpoints, routes and secrets:
 //! it goes on with what it has, without updates. One that starts anew has nothing to begin with:
-//! its clusters have no endpoints, and its listeners no routes. What another client does is
-//! unknown. Only a delta server can remove such resources: one that a SotW response leaves out
-//! stays. Traffic goes on, so the finding is info. A removed cluster that routes point to is
-//! `break-before-make`.
+//! its clusters have no endpoints, and its listeners no routes. The effect on other clients is
+//! unknown. The finding is info, because traffic through an Envoy goes on. Only a delta server can
+//! remove such resources: a SotW response that leaves one out removes nothing. A removed cluster
+//! that routes point to is `break-before-make`.
 //!
 //! Example:
 //! ```text
