@@ -41,6 +41,13 @@ fn sink() -> (SocketAddr, JoinHandle<usize>) {
     (address, reader)
 }
 
+/// Returns a request for clusters. The output of a tap has the name of its node at once.
+fn request_of(node: &str) -> Vec<u8> {
+    let mut request = field(4, CLUSTER);
+    put_len_field(&mut request, 2, &field(1, node));
+    request
+}
+
 /// Sends `bytes` through a tap, then an ordinary request on a connection of its
 /// own. Returns the memory above that of the idle tap, and the output of `info -o jsonl`.
 fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
@@ -51,10 +58,10 @@ fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
     let (mut client, mut other) = (connect(), connect());
     let start = [PREFACE, &frame(4, 0, 0, &[])].concat();
     client.write_all(attack).expect("the tap reads");
-    let request = [field(4, CLUSTER), field(3, "after-the-attack")].concat();
+    let request = request_of("last-client");
     let last = [&start[..], &frame(1, 4, 1, &ads_headers(None)), &message(1, false, &request)].concat();
     other.write_all(&last).expect("the tap reads");
-    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("after-the-attack").then_some(()));
+    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("last-client").then_some(()));
     assert!(seen.is_some(), "the last request: {}", tap.log());
     let used = tap.peak_memory().saturating_sub(idle);
     drop((client, other));
@@ -71,10 +78,10 @@ fn tap_with_one_request() {
     let (server, _reader) = sink();
     let tap = Tap::start(folder.path(), server, &[]);
     let mut client = TcpStream::connect(tap.address()).expect("a connection");
-    let request = [field(4, CLUSTER), field(3, "after-the-start")].concat();
+    let request = request_of("only-client");
     let start = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &ads_headers(None))].concat();
     client.write_all(&[start, message(1, false, &request)].concat()).expect("the tap reads");
-    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("after-the-start").then_some(()));
+    let seen = wait_within(ANALYSIS_PATIENCE, || tap.log().contains("only-client").then_some(()));
     assert!(seen.is_some(), "the request: {}", tap.log());
     let used = tap.own_memory();
     assert!(used < MAX_IDLE, "{used} bytes");
