@@ -21,6 +21,7 @@ use super::{Context, ResponseOutcome, SharedSemantics, Specials};
 use crate::session::condition::Limits;
 use crate::session::content::compare::Compare;
 use crate::session::content::names::NameRuns;
+use crate::session::content::responses::KeptResponses;
 use crate::session::stream::index::StreamIndex;
 use crate::session::stream::node::NodeDigests;
 use crate::session::stream::not_kept::NotKeptPart;
@@ -48,7 +49,7 @@ pub(crate) struct Engine {
     /// Types of all streams.
     pub(super) tracks: usize,
     /// Responses that tracks keep.
-    pub(super) responses: usize,
+    pub(super) responses: KeptResponses,
     /// Memory of the metadata of all streams, in bytes.
     pub(super) metadata_bytes: usize,
     pub(super) runs: NameRuns,
@@ -466,12 +467,14 @@ impl Engine {
             timed: self.timed,
             has_ttl: self.streams.get(index).is_none_or(Stream::has_ttl),
             resource_timeout: self.resource_timeout,
+            is_crowded: self.responses.are_many(self.tracks),
             events: EventList::default(),
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
         let (from_file, track_index) = (stream.variant() == Some(Variant::File), track);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let changed_by = track.subscription.changed_by;
+        self.responses.remove(&track.responses);
         outcome.what = match &message.body {
             MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
             MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
@@ -483,6 +486,7 @@ impl Engine {
             },
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
+        self.responses.add(&track.responses);
         let mut events = std::mem::take(&mut ctx.events);
         if let SessionEvent::Request(request) = &mut outcome.what {
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
@@ -506,8 +510,6 @@ impl Engine {
         (message, response): (&Message, &mut ResponseOutcome),
         (seq, at): (Seq, Time),
     ) {
-        let track = self.streams.get(place.0).and_then(|stream| stream.tracks.get(place.1));
-        self.responses += usize::from(track.is_some_and(|track| track.responses.has_grown()));
         self.note_alternatives(catalog, place, response);
         let sent = message.resources().map_or(&[][..], |list| list.blobs());
         response.needed_again = self.needed_again(catalog, place, sent);

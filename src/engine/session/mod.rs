@@ -108,6 +108,8 @@ pub(crate) struct Context<'a> {
     has_ttl: bool,
     /// Time after which a requested resource counts as missing.
     resource_timeout: Option<Duration>,
+    /// Whether the responses that all tracks keep are many.
+    is_crowded: bool,
     /// The events of the message.
     events: EventList,
 }

@@ -59,8 +59,40 @@ pub(crate) struct Body {
 ///
 /// Each takes 200 to 400 bytes, and open streams keep theirs whatever `--memory` says.
 const MAX_SETTLED: usize = 64;
-/// Unanswered responses that are kept: a client that never answers must not exhaust the memory.
-const MAX_PENDING: usize = 1 << 16;
+/// Unanswered responses of a track that are kept while those of all tracks are many: clients that
+/// never answer must not exhaust the memory.
+const MAX_CROWDED_PENDING: usize = 8;
+/// Unanswered responses of all tracks that are not many yet, each of 1 to 2 kB with its content.
+const MAX_ALL_PENDING: usize = 1 << 14;
+/// Responses of all tracks that are not many yet, beyond [`MAX_SETTLED`] of each track.
+const MAX_ALL_SETTLED: usize = 1 << 16;
+
+/// The responses that the tracks of a source keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeptResponses {
+    pub(crate) count: usize,
+    /// Those without a verdict.
+    pub(crate) pending: usize,
+}
+
+impl KeptResponses {
+    /// Adds those of a track.
+    pub(crate) fn add(&mut self, responses: &Responses) {
+        self.count += responses.items.len();
+        self.pending += responses.pending.len();
+    }
+
+    /// Removes those of a track.
+    pub(crate) fn remove(&mut self, responses: &Responses) {
+        self.count = self.count.saturating_sub(responses.items.len());
+        self.pending = self.pending.saturating_sub(responses.pending.len());
+    }
+
+    /// Whether they are so many that tracks keep few without a verdict.
+    pub(crate) fn are_many(&self, tracks: usize) -> bool {
+        self.pending > MAX_ALL_PENDING || self.count > MAX_ALL_SETTLED + tracks * MAX_SETTLED
+    }
+}
 
 /// The responses with one nonce, oldest first. Most nonces have one.
 #[derive(Clone, Debug)]
@@ -98,8 +130,9 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Adds a response, and returns whether its nonce is new on the track.
-    pub(crate) fn push(&mut self, response: Response) -> bool {
+    /// Adds a response, and returns whether its nonce is new on the track. `is_crowded`: the
+    /// responses of all tracks are many.
+    pub(crate) fn push(&mut self, response: Response, is_crowded: bool) -> bool {
         let order = self.next();
         let mut is_new = true;
         let orders = self.by_nonce.entry(response.nonce.clone());
@@ -111,7 +144,7 @@ impl Responses {
             .or_insert(Orders::One(order));
         self.items.push_back(response);
         self.pending.insert(order);
-        while self.items.len() > MAX_PENDING
+        while (is_crowded && self.has_many())
             || (self.items.len() > MAX_SETTLED
                 && self.items.front().is_some_and(|old| old.status != Status::Pending))
         {
@@ -128,9 +161,9 @@ impl Responses {
         self.items.len()
     }
 
-    /// Whether the newest response took no place of an older one.
-    pub(crate) fn has_grown(&self) -> bool {
-        self.first == Order::default()
+    /// Whether more responses are kept than one of many tracks keeps.
+    fn has_many(&self) -> bool {
+        self.pending.len() > MAX_CROWDED_PENDING || self.items.len() > MAX_SETTLED + MAX_CROWDED_PENDING
     }
 
     /// Marks the contents and names as used.

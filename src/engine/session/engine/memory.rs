@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::StreamId;
 
-use crate::session::content::responses::RESPONSE_BYTES;
+use crate::session::content::responses::{KeptResponses, RESPONSE_BYTES};
 use crate::session::engine::Engine;
 use crate::session::shared::Shared;
 use crate::session::stream::Stream;
@@ -41,7 +41,7 @@ impl Engine {
     pub(crate) fn memory(&self) -> usize {
         self.streams().iter().len() * STREAM_BYTES
             + self.tracks * TRACK_BYTES
-            + self.responses * RESPONSE_BYTES
+            + self.responses.count * RESPONSE_BYTES
             + self.metadata_bytes
     }
 
@@ -104,8 +104,10 @@ impl Engine {
         });
         self.metadata_bytes = self.streams().iter().map(|stream| stream.open.memory()).sum();
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
+        let mut responses = KeptResponses::default();
         let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);
-        self.responses = tracks.map(|track| track.responses.len()).sum();
+        tracks.for_each(|track| responses.add(&track.responses));
+        self.responses = responses;
         let nodes = self.streams().iter().filter_map(|stream| stream.node_id.clone()).collect();
         DroppedStreams { kept, nodes, sessions, count }
     }

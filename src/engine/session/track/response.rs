@@ -162,7 +162,7 @@ impl Track {
             full: scope == ResponseScope::Full,
             removed: change.removed.iter().copied().chain(others).collect(),
         };
-        self.responses.push(Response {
+        let response = Response {
             seq: ctx.seq,
             at: ctx.at,
             nonce: push.nonce.clone(),
@@ -170,7 +170,8 @@ impl Track {
             status: Status::Pending,
             settled_by: None,
             body: Some(body),
-        })
+        };
+        self.responses.push(response, ctx.is_crowded)
     }
 
     /// Updates the resources by what a response sends, removes and reports as missing.

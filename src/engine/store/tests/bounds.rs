@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::store::{Options, RowNote, Store};
+use crate::store::{Options, RowNote, Store, TypeState};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use xdscope_wire::pb::put_len_field;
@@ -238,4 +238,30 @@ fn shows_reason_for_undecodable_message() {
     assert!(matches!(row.note.as_deref(), Some(RowNote::Undecodable(_))));
     assert_eq!(row.type_url, cds());
     assert_eq!(hand.store.states()[0].pushes, 0);
+}
+
+/// A client that never answers leaves a bounded number of responses, and its answer to the newest one
+/// counts.
+#[test]
+fn few_of_many_unanswered_responses_stay() {
+    const RESPONSES: usize = 20_000;
+    let mut hand = Hand::new(Options::default());
+    hand.request("", "");
+    for i in 0..RESPONSES {
+        let text = i.to_string();
+        hand.response(&text, &text, std::iter::once(cluster("a", &text)));
+    }
+    let pending = |store: &Store| {
+        let streams = store.engine().open_streams();
+        streams
+            .flat_map(|stream| &stream.tracks)
+            .map(|track| track.responses.pending().count())
+            .sum::<usize>()
+    };
+    assert!((1..=8).contains(&pending(&hand.store)), "{}", pending(&hand.store));
+    let newest = (RESPONSES - 1).to_string();
+    hand.request(&newest, &newest);
+    assert_eq!(pending(&hand.store), 0);
+    let states = hand.store.states();
+    assert_eq!(states.first().map(|state| state.state), Some(TypeState::Synced));
 }
