@@ -57,8 +57,8 @@ pub fn wide(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
     shown(info, data, keys, (200, 60))
 }
 
-/// Returns one screen of a file at its end, with all rules, in a large terminal.
-pub fn of_file(path: &Path, keys: &str) -> Result<String, String> {
+/// Returns the screens of a file at its end, with all rules, in a large terminal.
+pub fn of_file<'a>(path: &Path, keys: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, String> {
     let spec = Spec { seed: 7, ..Spec::new(path) };
     let source = xdscope_sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
     let (schema, loaded) = (source.schema, source.loaded);
@@ -68,7 +68,7 @@ pub fn of_file(path: &Path, keys: &str) -> Result<String, String> {
     store.advance(loaded.end);
     let bodies = Decoded(schema);
     let data = StoreData { findings: store.findings(), store: &store, bodies: &bodies, applied: None };
-    Ok(wide(&Info::default(), &data, keys).join("\n"))
+    Ok(keys.into_iter().map(|keys| wide(&Info::default(), &data, keys).join("\n")).collect())
 }
 
 fn shown(info: &Info, data: &dyn Data, keys: &str, (width, rows): (u16, u16)) -> Vec<String> {

@@ -39,7 +39,7 @@ impl Seen {
     fn of(recording: &Recording) -> Seen {
         let output = recording.run("status", &[]);
         let status = String::from_utf8(output.stdout).expect("text");
-        let overview = screens::of_file(&recording.file, "1").expect("a screen");
+        let overview = screens::of_file(&recording.file, ["1"]).expect("a screen").concat();
         let findings = recording.objects("lint", &[]);
         let findings = findings.into_iter().filter(|finding| finding["object"] == "finding").collect();
         Seen { status, code: output.status.code(), overview, findings }

@@ -22,9 +22,14 @@ impl Fixture {
         Some(Fixture { path: path.display().to_string() })
     }
 
+    /// The screens, each after its keys.
+    pub fn screens<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, String> {
+        screens::of_file(Path::new(&self.path), keys)
+    }
+
     /// The screen after `keys`.
     pub fn screen(&self, keys: &str) -> Result<String, String> {
-        screens::of_file(Path::new(&self.path), keys)
+        Ok(self.screens([keys])?.concat())
     }
 }
 
