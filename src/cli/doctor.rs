@@ -29,7 +29,8 @@ pub(super) fn run(
     if args.format == Format::Text {
         write(&report, io)?;
     } else {
-        let mut objects = Objects::new(&mut *io.stdout, args.format == Format::Json);
+        let out = &mut *io.stdout;
+        let mut objects = if args.format == Format::Json { Objects::array(out) } else { Objects::lines(out) };
         objects.put(&doctor(&report))?;
         objects.finish()?;
     }

@@ -219,7 +219,7 @@ fn write_jsonl(
     options: store::Options,
 ) -> Result<(Folded<()>, Written), CliError> {
     let schema = passes.schema().clone();
-    let objects = RefCell::new((Objects::new(out, false), Ok(())));
+    let objects = RefCell::new((Objects::lines(out), Ok(())));
     let mut messages = 0;
     let show = |store: &Store, rows: Range<usize>| {
         let (objects, result) = &mut *objects.borrow_mut();

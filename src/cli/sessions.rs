@@ -18,7 +18,7 @@ use xdscope_wire::text::{display_safe, plural, size};
 use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};
 use crate::cli::command::suggest;
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::terminal::io::Io;
 
@@ -157,8 +157,10 @@ fn list(args: &SessionsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         Format::Name => {
             shown.iter().try_for_each(|session| writeln!(out, "{}", display_safe(&session.name)))?;
         }
-        Format::Json | Format::Jsonl => {
-            let mut objects = Objects::new(out, args.format == Format::Json);
+        format if format.is_of_objects() => {
+            let headers = !args.no_headers;
+            let looks = ObjectLooks { style, headers, terminal: io.stdout_is_terminal };
+            let mut objects = Objects::new(out, format, looks);
             shown.iter().try_for_each(|session| objects.put(&SessionRow::of(session).json()))?;
             objects.finish()?;
         }

@@ -1,5 +1,6 @@
 //! Tests of verbs, from arguments to output, in an environment of the test.
 
+mod columns;
 mod contract;
 mod descriptors;
 mod effect;

@@ -177,7 +177,7 @@ pub struct FaultFlags {
 pub struct ServeArgs {
     /// Recording, raw JSONL, script, or file or directory of resources; `-` is stdin, a bare name a
     /// kept session
-    #[arg(value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE", value_parser = source)]
     pub source: String,
     /// Address to listen on: host:port or unix:/path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18000")]

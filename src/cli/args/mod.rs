@@ -1,6 +1,7 @@
 //! Verbs and flags, as parsed.
 
 mod client;
+mod columns;
 mod flags;
 mod hold;
 mod live;
@@ -10,6 +11,7 @@ mod verbs;
 use clap::{Args, Parser, Subcommand};
 
 pub use client::*;
+pub use columns::CustomColumns;
 pub use flags::*;
 pub use hold::*;
 pub use live::*;

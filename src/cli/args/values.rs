@@ -1,10 +1,12 @@
 //! Values of flags, and their parsers.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
 
+use super::columns::CustomColumns;
 use crate::net::transport::Address;
 use xdscope_engine::lint;
 use xdscope_wire::text::{parse_bytes, parse_duration, without_credentials};
@@ -20,20 +22,63 @@ pub enum Format {
     Yaml,
     Name,
     Tree,
+    /// `custom-columns=SPEC`: JSON objects as rows.
+    #[value(skip)]
+    Columns(&'static CustomColumns),
 }
 
 impl Format {
+    /// Whether the verb prints its JSON objects, in some form.
+    pub(crate) fn is_of_objects(self) -> bool {
+        matches!(self, Format::Json | Format::Jsonl | Format::Yaml | Format::Columns(_))
+    }
+
     /// Whether the format is for people.
     pub(crate) fn is_text(self) -> bool {
         matches!(self, Format::Table | Format::Text | Format::Wide | Format::Tree)
     }
 }
 
-/// Parses a format, out of those that a verb has.
-pub(super) fn formats(known: &'static [Format]) -> impl clap::builder::TypedValueParser<Value = Format> {
-    use clap::builder::TypedValueParser as _;
-    let values = known.iter().filter_map(|format| format.to_possible_value()).collect::<Vec<PossibleValue>>();
-    clap::builder::PossibleValuesParser::new(values).try_map(|word| Format::from_str(&word, false))
+/// Parses a format, out of those that a verb has. A verb with tables and JSON has custom columns.
+pub(super) fn formats(known: &'static [Format]) -> FormatParser<Format> {
+    let has_columns = known.contains(&Format::Table) && known.contains(&Format::Jsonl);
+    FormatParser { known, columns: has_columns.then_some(Format::Columns) }
+}
+
+/// A parser of `-o`.
+#[derive(Clone)]
+pub(super) struct FormatParser<F: 'static> {
+    /// The formats that are words.
+    known: &'static [F],
+    /// The format of custom columns, if the verb has it.
+    columns: Option<fn(&'static CustomColumns) -> F>,
+}
+
+impl<F> FormatParser<F> {
+    pub(super) fn with_columns(known: &'static [F], columns: fn(&'static CustomColumns) -> F) -> Self {
+        FormatParser { known, columns: Some(columns) }
+    }
+}
+
+impl<F: ValueEnum + Send + Sync> TypedValueParser for FormatParser<F> {
+    type Value = F;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<F, clap::Error> {
+        let spec = value.to_str().and_then(|text| text.strip_prefix("custom-columns="));
+        if let (Some(spec), Some(columns)) = (spec, self.columns) {
+            let parser = StringValueParser::new().try_map(|spec| spec.parse::<CustomColumns>());
+            // The flags are read once, and live as long as the program.
+            return Ok(columns(Box::leak(Box::new(parser.parse_ref(command, arg, spec.as_ref())?))));
+        }
+        let values = self.known.iter().filter_map(F::to_possible_value).collect::<Vec<PossibleValue>>();
+        let parser = PossibleValuesParser::new(values).try_map(|word| F::from_str(&word, false));
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let columns = self.columns.map(|_| PossibleValue::new("custom-columns="));
+        Some(Box::new(self.known.iter().filter_map(F::to_possible_value).chain(columns)))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,9 +169,15 @@ impl std::str::FromStr for StreamPick {
 }
 
 /// Returns a server or a file as typed, without the credentials of a URL.
+///
+/// A file whose name looks like a flag becomes `./--name`, so that commands with it can be copied.
 pub(super) fn source(text: &str) -> Result<String, std::convert::Infallible> {
     let is_server = text.contains("://") || text.parse::<Address>().is_ok();
-    Ok(if is_server { without_credentials(text) } else { text.to_owned() })
+    Ok(match text {
+        _ if is_server => without_credentials(text),
+        _ if text.starts_with('-') && text != "-" => format!("./{text}"),
+        _ => text.to_owned(),
+    })
 }
 
 /// Parses `120x36`.

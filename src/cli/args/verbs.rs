@@ -206,12 +206,13 @@ pub struct DiffArgs {
 pub struct LintArgs {
     /// Recording, raw JSONL, script, file with a response, or bootstrap; `-` is stdin, a bare name
     /// a kept session
-    #[arg(value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE", value_parser = source)]
     #[arg(required_unless_present_any = ["list_rules", "bootstrap"])]
     pub source: Option<String>,
     /// text: findings with one cause on one line; wide: each on its own; json or jsonl; sarif,
     /// junit or github for tools that read them
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
+    #[arg(value_parser = FormatParser::with_columns(LintFormat::value_variants(), LintFormat::Columns))]
     pub format: LintFormat,
     /// Check only this rule, or the rules that match a glob such as 'delta-*'; repeatable
     #[arg(long, value_name = "RULE")]
@@ -260,6 +261,9 @@ pub enum LintFormat {
     Sarif,
     Junit,
     Github,
+    /// `custom-columns=SPEC`: JSON objects as rows.
+    #[value(skip)]
+    Columns(&'static CustomColumns),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -63,12 +63,17 @@ pub(crate) fn reason(verb: &Verb, id: &str, is_bootstrap: bool) -> Option<String
 
 /// Whether a verb prints a table with titles.
 fn has_titles(verb: &Verb) -> bool {
-    let is_table = |format: Format| matches!(format, Format::Table | Format::Text | Format::Wide);
+    let is_table =
+        |format: Format| matches!(format, Format::Table | Format::Text | Format::Wide | Format::Columns(_));
     match verb {
         Verb::Status(args) => is_table(args.format),
         Verb::Log(args) => is_table(args.format) && !args.ladder,
         Verb::Get(args) => args.format.is_none_or(is_table),
-        Verb::Lint(args) => matches!(args.format, LintFormat::Text | LintFormat::Wide) && !args.expect,
+        Verb::Lint(args) => {
+            let is_table =
+                matches!(args.format, LintFormat::Text | LintFormat::Wide | LintFormat::Columns(_));
+            is_table && !args.expect
+        }
         Verb::Diff(args) => args.format == Format::Table && !args.stat,
         Verb::Sessions(args) => is_table(args.format),
         _ => true,
@@ -100,7 +105,7 @@ fn has_states(verb: &Verb) -> bool {
 }
 
 fn is_for_programs(format: Format) -> bool {
-    matches!(format, Format::Json | Format::Jsonl | Format::Yaml | Format::Name)
+    format.is_of_objects() || format == Format::Name
 }
 
 fn prints_rows(args: &ReplayArgs) -> bool {
@@ -136,7 +141,10 @@ fn of_lint(args: &LintArgs, id: &str, is_bootstrap: bool) -> Option<String> {
             || ["source", "fail_on"].contains(&id)
             || is_one_of(ClientFlags::augment_args, id)
             || (id == "format"
-                && !matches!(args.format, LintFormat::Text | LintFormat::Json | LintFormat::Jsonl));
+                && matches!(
+                    args.format,
+                    LintFormat::Wide | LintFormat::Sarif | LintFormat::Junit | LintFormat::Github
+                ));
         return is_idle.then(|| "--list-rules prints a list, and reads no source".to_owned());
     }
     if args.expect {

@@ -1,5 +1,5 @@
 //! Output of JSON objects one by one: `json` is one array, `jsonl` one object per line, `yaml` one
-//! document each.
+//! document each, and custom columns are a row each.
 
 use std::io::{self, Write};
 
@@ -7,6 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::table::{Cell, Table};
+use crate::cli::args::{CustomColumns, Format};
+use crate::cli::terminal::io::Style;
 use xdscope_engine::store::{MessageFact, Store};
 use xdscope_present::bodies;
 use xdscope_schema::{FieldNames, Schema};
@@ -14,49 +17,100 @@ use xdscope_wire::event::Seq;
 use xdscope_wire::text::{display_safe, json_safe};
 
 /// A writer of objects.
-pub(crate) struct Objects<'a> {
-    out: &'a mut dyn Write,
-    array: bool,
-    /// `Some` writes YAML; true if the output is a terminal.
-    yaml: Option<bool>,
-    count: usize,
+pub(crate) struct Objects<'a>(Form<'a>);
+
+enum Form<'a> {
+    /// One array, with the number of elements so far.
+    Array(&'a mut dyn Write, usize),
+    Lines(&'a mut dyn Write),
+    Yaml(&'a mut dyn Write, YamlReader),
+    Rows(Table<'a>, &'static CustomColumns),
+}
+
+/// The reader of YAML.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum YamlReader {
+    /// A terminal obeys control characters.
+    Terminal,
+    Program,
+}
+
+/// The looks of objects that people read.
+#[derive(Clone, Copy)]
+pub(crate) struct ObjectLooks {
+    pub style: Style,
+    /// Whether a table has titles.
+    pub headers: bool,
+    /// Whether the output is a terminal.
+    pub terminal: bool,
 }
 
 impl<'a> Objects<'a> {
-    /// Writes one array, or one object per line.
-    pub(crate) fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
-        Objects { out, array, yaml: None, count: 0 }
+    /// Writes objects in the format of `-o`; formats without objects count as `jsonl`.
+    pub(crate) fn new(out: &'a mut dyn Write, format: Format, looks: ObjectLooks) -> Objects<'a> {
+        match format {
+            Format::Json => Objects::array(out),
+            Format::Yaml if looks.terminal => Objects(Form::Yaml(out, YamlReader::Terminal)),
+            Format::Yaml => Objects(Form::Yaml(out, YamlReader::Program)),
+            Format::Columns(columns) => Objects::rows(out, columns, looks),
+            _ => Objects::lines(out),
+        }
     }
 
-    /// Writes a YAML document for each object.
-    pub(crate) fn yaml(out: &'a mut dyn Write, terminal: bool) -> Objects<'a> {
-        Objects { yaml: Some(terminal), ..Objects::new(out, false) }
+    /// Writes one array.
+    pub(crate) fn array(out: &'a mut dyn Write) -> Objects<'a> {
+        Objects(Form::Array(out, 0))
+    }
+
+    /// Writes an object per line.
+    pub(crate) fn lines(out: &'a mut dyn Write) -> Objects<'a> {
+        Objects(Form::Lines(out))
+    }
+
+    /// Writes a row for each object that has any of the columns.
+    pub(crate) fn rows(
+        out: &'a mut dyn Write,
+        columns: &'static CustomColumns,
+        looks: ObjectLooks,
+    ) -> Objects<'a> {
+        Objects(Form::Rows(Table::new(out, looks.style, looks.headers, &columns.titles()), columns))
     }
 
     pub(crate) fn put(&mut self, object: &Value) -> io::Result<()> {
-        if let Some(terminal) = self.yaml {
-            writeln!(self.out, "---")?;
-            return write_yaml(self.out, object, "", terminal);
+        match &mut self.0 {
+            Form::Array(out, count) => {
+                let before = if *count == 0 { "[" } else { "," };
+                *count += 1;
+                write!(out, "{before}\n{}", line(object))
+            }
+            Form::Lines(out) => writeln!(out, "{}", line(object)),
+            Form::Yaml(out, reader) => {
+                writeln!(out, "---")?;
+                write_yaml(out, object, "", *reader == YamlReader::Terminal)
+            }
+            Form::Rows(table, columns) => match columns.cells(object) {
+                Some(cells) => table.row(cells.into_iter().map(Cell::new).collect()),
+                None => Ok(()),
+            },
         }
-        let before = match (self.array, self.count) {
-            (false, _) => "",
-            (true, 0) => "[\n",
-            (true, _) => ",\n",
-        };
-        self.count += 1;
-        let after = if self.array { "" } else { "\n" };
-        write!(self.out, "{before}{}{after}", line(object))
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        match &mut self.0 {
+            Form::Array(out, _) | Form::Lines(out) | Form::Yaml(out, _) => out.flush(),
+            Form::Rows(table, _) => {
+                table.flush()?;
+                table.out().flush()
+            }
+        }
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
-        match (self.array, self.count) {
-            (false, _) => Ok(()),
-            (true, 0) => writeln!(self.out, "[]"),
-            (true, _) => writeln!(self.out, "\n]"),
+        match self.0 {
+            Form::Array(out, 0) => writeln!(out, "[]"),
+            Form::Array(out, _) => writeln!(out, "\n]"),
+            Form::Lines(_) | Form::Yaml(..) => Ok(()),
+            Form::Rows(table, _) => table.finish(),
         }
     }
 }
@@ -104,9 +158,12 @@ mod tests {
     use serde_json::json;
     use xdscope_wire::text::must_escape;
 
-    fn written(array: bool, objects: &[Value]) -> String {
+    const LOOKS: ObjectLooks =
+        ObjectLooks { style: Style { color: false, ascii: false }, headers: true, terminal: false };
+
+    fn written(format: Format, objects: &[Value]) -> String {
         let mut out = Vec::new();
-        let mut list = Objects::new(&mut out, array);
+        let mut list = Objects::new(&mut out, format, LOOKS);
         objects.iter().for_each(|object| list.put(object).unwrap());
         list.finish().unwrap();
         String::from_utf8(out).unwrap()
@@ -114,10 +171,18 @@ mod tests {
 
     #[test]
     fn json_is_one_array_and_jsonl_one_object_a_line() {
-        assert_eq!(written(true, &[]), "[]\n");
-        assert_eq!(written(true, &[json!(1), json!(2)]), "[\n1,\n2\n]\n");
-        assert_eq!(written(false, &[]), "");
-        assert_eq!(written(false, &[json!({"a": 1}), json!(2)]), "{\"a\":1}\n2\n");
+        assert_eq!(written(Format::Json, &[]), "[]\n");
+        assert_eq!(written(Format::Json, &[json!(1), json!(2)]), "[\n1,\n2\n]\n");
+        assert_eq!(written(Format::Jsonl, &[]), "");
+        assert_eq!(written(Format::Jsonl, &[json!({"a": 1}), json!(2)]), "{\"a\":1}\n2\n");
+    }
+
+    #[test]
+    fn objects_without_a_column_have_no_row() {
+        let columns: CustomColumns = "NAME:.name,SIZE:.size".parse().unwrap();
+        let columns = Format::Columns(Box::leak(Box::new(columns)));
+        let objects = [json!({"name": "a\x1b[2J", "size": 12}), json!({"other": 1}), json!({"name": "b"})];
+        assert_eq!(written(columns, &objects), "NAME      SIZE\na\\x1b[2J  12\nb         <none>\n");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use super::tree;
 use crate::cli::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::{Objects, write_yaml};
+use crate::cli::output::json_out::{ObjectLooks, Objects, write_yaml};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words::resource_state;
 use crate::cli::source;
@@ -228,7 +228,10 @@ impl Get<'_> {
     /// Writes the selected resources in the format of `-o`. Returns their number.
     fn write(&self, style: Style, terminal: bool, out: &mut dyn Write) -> Result<usize, CliError> {
         match self.args.format {
-            Some(Format::Json | Format::Jsonl) => self.objects(out),
+            Some(format @ (Format::Json | Format::Jsonl | Format::Columns(_))) => {
+                let headers = self.has_headers();
+                self.objects(format, ObjectLooks { style, headers, terminal }, out)
+            }
             Some(Format::Yaml) => self.yaml(terminal, out),
             Some(Format::Name) => self.names(out),
             Some(Format::Tree) => tree::write(self, style, out),
@@ -341,8 +344,8 @@ impl Get<'_> {
         }
     }
 
-    fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {
-        let mut objects = Objects::new(out, self.args.format == Some(Format::Json));
+    fn objects(&self, format: Format, looks: ObjectLooks, out: &mut dyn Write) -> Result<usize, CliError> {
+        let mut objects = Objects::new(out, format, looks);
         let structured = self.structured_names();
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());

@@ -12,7 +12,7 @@ use xdscope_wire::text::{count, display_safe, plural, size};
 
 use crate::cli::args::{Format, Global, InfoArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::words;
 use crate::cli::source;
 use crate::cli::source::{offline, select};
@@ -32,12 +32,11 @@ pub(crate) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     source::say_dropped(&folded.facts.store, &args.source, global, io);
     let (form, file, schema) = (folded.format, folded.size, folded.schema);
     let InfoSink { store, gaps, kinds, .. } = folded.facts;
+    let style = io.style(global);
     let out = &mut *io.stdout;
     if args.format != Format::Text {
-        let mut objects = match args.format {
-            Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
-            form => Objects::new(out, form == Format::Json),
-        };
+        let (headers, terminal) = (false, io.stdout_is_terminal);
+        let mut objects = Objects::new(out, args.format, ObjectLooks { style, headers, terminal });
         for stream in store.streams() {
             objects.put(&json::stream_with_node(&stream, &store, &schema))?;
         }

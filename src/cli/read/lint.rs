@@ -20,7 +20,7 @@ use crate::app::process::open;
 use crate::cli::args::{Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::lint_out;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::source;
@@ -121,8 +121,8 @@ fn print(
             let rows: Vec<LintRow> = in_order.map(row).collect();
             table(&rows, store, &io.zone, style, !args.no_headers, out)?;
         }
-        LintFormat::Json | LintFormat::Jsonl => {
-            let mut objects = Objects::new(out, args.format == LintFormat::Json);
+        LintFormat::Json | LintFormat::Jsonl | LintFormat::Columns(_) => {
+            let mut objects = objects(args, style, out);
             for (finding, group) in findings.iter().zip(problems::group_numbers(&groups, findings.len())) {
                 objects.put(&json::finding(finding, Some(group), &store.clock()))?;
             }
@@ -202,12 +202,24 @@ fn wanted(args: &LintArgs, finding: &Finding) -> bool {
     is_selected(args, finding.rule.id) && finding.severity >= severity(args.severity)
 }
 
+/// Returns the writer of objects in the format of `-o`.
+fn objects<'a>(args: &LintArgs, style: Style, out: &'a mut dyn std::io::Write) -> Objects<'a> {
+    match args.format {
+        LintFormat::Json => Objects::array(out),
+        LintFormat::Columns(columns) => {
+            Objects::rows(out, columns, ObjectLooks { style, headers: !args.no_headers, terminal: false })
+        }
+        _ => Objects::lines(out),
+    }
+}
+
 /// Writes each rule with the first sentence of its manual.
 fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
     let rules = rules.filter(|rule| is_selected(args, rule.id));
-    if matches!(args.format, LintFormat::Json | LintFormat::Jsonl) {
-        let mut objects = Objects::new(&mut *io.stdout, args.format == LintFormat::Json);
+    let style = Style { color: false, ascii: false };
+    if matches!(args.format, LintFormat::Json | LintFormat::Jsonl | LintFormat::Columns(_)) {
+        let mut objects = objects(args, style, &mut *io.stdout);
         for rule in rules {
             let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
             objects.put(&serde_json::json!({
@@ -217,7 +229,6 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
         }
         return Ok(objects.finish()?);
     }
-    let style = Style { color: false, ascii: false };
     let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ABOUT"]);
     for rule in rules {
         table.row(vec![rule.severity.word().into(), rule.id.into(), rule.title().into()])?;

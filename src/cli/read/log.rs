@@ -26,7 +26,7 @@ use xdscope_wire::text::{latency, plural, size, time_of_day, type_label};
 use super::{ladder, refusals};
 use crate::cli::args::{Format, Global, LogArgs, TimeFormat};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::{Objects, add_body, add_intercepted, write_yaml};
+use crate::cli::output::json_out::{ObjectLooks, Objects, add_body, add_intercepted, write_yaml};
 use crate::cli::output::message_line::{GRPC_MAX_MESSAGE_BYTES, RowLayout};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words;
@@ -358,10 +358,12 @@ impl<'a> Log<'a> {
         }
         let RowOutput::Pending(out) = std::mem::replace(&mut self.form, RowOutput::Done) else { return };
         self.form = match self.args.format {
-            Format::Json | Format::Jsonl => {
-                RowOutput::Objects(Objects::new(out, self.args.format == Format::Json))
+            format if format.is_of_objects() => {
+                let (style, headers) = (self.style, !self.args.rows.no_headers);
+                let looks = ObjectLooks { style, headers, terminal: self.terminal };
+                RowOutput::Objects(Objects::new(out, format, looks))
             }
-            Format::Yaml | Format::Name => RowOutput::Lines(out),
+            Format::Name => RowOutput::Lines(out),
             Format::Wide => RowOutput::Table { table: self.table(out), before: None },
             _ => {
                 let (time, zone, style) = (self.args.time, self.zone.clone(), self.style);
@@ -423,10 +425,6 @@ impl<'a> Log<'a> {
         let printer = Printer { args: self.args, store, schema, zone: &self.zone, style: self.style };
         match &mut self.form {
             RowOutput::Objects(objects) => objects.put(&printer.object(fact))?,
-            RowOutput::Lines(out) if self.args.format == Format::Yaml => {
-                writeln!(out, "---")?;
-                write_yaml(*out, &printer.object(fact), "", self.terminal)?;
-            }
             RowOutput::Lines(out) => {
                 let Some(n) = fact.n else { return Ok(()) };
                 writeln!(out, "#{}", n.0)?;

@@ -8,7 +8,7 @@ use xdscope_schema::Schema;
 
 use crate::cli::args::{Format, GetArgs};
 use crate::cli::error::CliError;
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::source::select::Picked;
 use crate::cli::terminal::io::Style;
@@ -36,10 +36,11 @@ impl NodeRows<'_> {
         let streams: Vec<&StreamFact> =
             self.picked.streams.iter().filter(|stream| stream.node.is_some()).collect();
         match self.args.format {
-            Some(format @ (Format::Json | Format::Jsonl)) => {
-                self.objects(&streams, Objects::new(out, format == Format::Json))?;
+            Some(format) if format.is_of_objects() => {
+                let headers = !self.args.rows.no_headers;
+                let looks = ObjectLooks { style: self.style, headers, terminal };
+                self.objects(&streams, Objects::new(out, format, looks))?;
             }
-            Some(Format::Yaml) => self.objects(&streams, Objects::yaml(out, terminal))?,
             Some(Format::Name | Format::Tree) => {
                 return Err(CliError::usage("nodes are printed as -o table, wide, json, jsonl or yaml"));
             }

@@ -27,7 +27,7 @@ use super::wait;
 use crate::cli::args::SourceArgs;
 use crate::cli::args::{Format, Global, StatusArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words;
 use crate::cli::source;
@@ -246,7 +246,10 @@ impl<'a> Status<'a> {
             self.write_problems(style, out)?;
         }
         match args.format {
-            Format::Json | Format::Jsonl | Format::Yaml => self.objects(args.format, terminal, out)?,
+            format if format.is_of_objects() => {
+                let headers = headers && !self.is_update;
+                self.objects(format, ObjectLooks { style, headers, terminal }, out)?;
+            }
             Format::Wide => self.wide(style, headers, out)?,
             Format::Name => {
                 let rows = self.matrix.rows.iter();
@@ -301,12 +304,14 @@ impl<'a> Status<'a> {
         Ok(writeln!(out)?)
     }
 
-    fn objects(&self, format: Format, terminal: bool, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+    fn objects(
+        &self,
+        format: Format,
+        looks: ObjectLooks,
+        out: &mut dyn std::io::Write,
+    ) -> Result<(), CliError> {
         let clock = self.store.clock();
-        let mut objects = match format {
-            Format::Yaml => Objects::yaml(out, terminal),
-            format => Objects::new(out, format == Format::Json),
-        };
+        let mut objects = Objects::new(out, format, looks);
         for problem in &self.selected.problems {
             objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
         }

@@ -18,7 +18,7 @@ use xdscope_wire::text::{count, shown_name, type_label};
 
 use crate::cli::args::{Format, GetArgs};
 use crate::cli::error::CliError;
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words::resource_state;
 use crate::cli::source::target::GetTarget;
@@ -39,15 +39,16 @@ impl SubscriptionRows<'_> {
     /// Writes one row per stream and type, or with WHAT one row per name.
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<(), CliError> {
         match self.args.format {
-            Some(Format::Json | Format::Jsonl) => self.objects(out),
+            Some(format @ (Format::Json | Format::Jsonl | Format::Columns(_))) => self.objects(format, out),
             None | Some(Format::Table | Format::Wide) if self.args.what.is_empty() => self.types(out),
             None | Some(Format::Table | Format::Wide) => self.names(out),
             Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
         }
     }
 
-    fn objects(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let mut objects = Objects::new(out, self.args.format == Some(Format::Json));
+    fn objects(&self, format: Format, out: &mut dyn Write) -> Result<(), CliError> {
+        let (style, headers) = (self.style, !self.args.rows.no_headers);
+        let mut objects = Objects::new(out, format, ObjectLooks { style, headers, terminal: false });
         for state in self.states {
             let mut object = json::state(state, &self.store.clock());
             let answers = report::missing_answers_of(self.store, self.schema, state);

@@ -42,3 +42,9 @@ fn commands_in_hints_quote_paths() {
     }
     assert_eq!(xdscope_present::text::shell_word("cds/it's"), r"'cds/it'\''s'");
 }
+
+#[test]
+fn file_that_looks_like_a_flag_is_a_path() {
+    let output = run(&["status", "--", "--absent.xds"]);
+    assert!(output.err.contains("./--absent.xds") && !output.err.contains(" --absent"), "{}", output.err);
+}

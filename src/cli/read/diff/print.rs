@@ -1,6 +1,5 @@
 //! Differences as text, a table, or objects.
 
-use crate::cli::output::json_out::write_yaml;
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -16,7 +15,7 @@ use super::{Counts, Difference};
 use crate::cli::args::{DiffArgs, Format};
 use crate::cli::error::CliError;
 use crate::cli::output::json_out;
-use crate::cli::output::json_out::Objects;
+use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::terminal::io::Style;
 
@@ -39,18 +38,13 @@ impl Printer<'_> {
             return Ok(self.stat(counts, out)?);
         }
         match self.args.format {
-            Format::Json | Format::Jsonl => {
-                let mut objects = Objects::new(out, self.args.format == Format::Json);
+            format if format.is_of_objects() => {
+                let looks = ObjectLooks { style: self.style, headers: true, terminal: self.terminal };
+                let mut objects = Objects::new(out, format, looks);
                 for difference in found {
                     objects.put(&object(difference))?;
                 }
                 objects.finish()?;
-            }
-            Format::Yaml => {
-                for difference in found {
-                    writeln!(out, "---")?;
-                    write_yaml(out, &object(difference), "", self.terminal)?;
-                }
             }
             Format::Table if !found.is_empty() => self.table(found, out)?,
             Format::Table => {}
