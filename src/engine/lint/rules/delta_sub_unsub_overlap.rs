@@ -7,6 +7,8 @@
 //! > sub=[d] unsub=[d]
 //! ```
 //!
+//! A first request with `*` in both lists is a note: ztunnel says so that it asks for names one by one.
+//!
 //! Advice: Put the name into one of the lists.
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest`.
@@ -24,7 +26,15 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let leaves: crate::session::SymSet = body.unsubscribe.iter().copied().collect();
     let names: Vec<_> = body.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();
     if !names.is_empty() {
-        let text = "subscribed and unsubscribed in one request".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+        // ztunnel (`AdsClient::is_initial_request_on_demand`) begins a type on demand like this.
+        let is_on_demand = request.outcome.first && names.iter().all(|name| ctx.text(*name) == "*");
+        let (severity, text) = match is_on_demand {
+            true => {
+                (Some(Severity::Info), "subscribed and unsubscribed at first, to ask for names on demand")
+            }
+            false => (None, "subscribed and unsubscribed in one request"),
+        };
+        let text = text.to_owned();
+        ctx.report(&RULE, FindingDraft { text, severity, names: &names, ..FindingDraft::default() });
     }
 }
