@@ -111,7 +111,8 @@ struct Series<'a> {
 fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'_>) -> Option<ProblemFact> {
     let nack = *series.nacks.first()?;
     let (version, in_force) = refused_version(store, stream, track, nack);
-    let pending = track.responses.pending().next();
+    // A dump has no pushes: what warms in it is no answer to the refusal.
+    let pending = track.responses.pending().next().filter(|_| !stream.is_dump());
     let is_again = |of: &&Response| !of.version.is_empty() && *of.version.as_str() == *nack.version;
     let unanswered = pending.filter(is_again).map(|response| response.seq);
     let explained = series.nacks.iter().find(|of| !of.implied && of.is_same_content(nack)).unwrap_or(&nack);
