@@ -431,12 +431,13 @@ impl Engine {
         self.note_spellings(catalog, message);
         let node_before = self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
-        if matches!(message.body, MessageBody::Undecodable { .. }) {
+        let is_decoded = !matches!(message.body, MessageBody::Undecodable { .. });
+        if !is_decoded {
             stream.undecodable += 1;
             if stream.variant() != Some(Variant::File) {
                 stream.lose_messages(seq, at);
+                return;
             }
-            return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
         let known = stream.tracks.len();
@@ -445,6 +446,10 @@ impl Engine {
         if stream.tracks.len() > known {
             self.tracks += 1;
             self.index.update(index, stream);
+        }
+        if !is_decoded {
+            // The type of a file is that of its subscription.
+            return;
         }
         let Some(stream) = self.streams.get(index) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);

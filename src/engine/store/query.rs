@@ -158,8 +158,19 @@ impl Store {
             TypeState::Nack if stream.variant() == Some(Variant::File) => {
                 CurrentState { state: TypeState::Rejected, ..current }
             }
-            _ => current,
+            _ => match self.unreadable_since(stream, track) {
+                Some(since) => CurrentState { state: TypeState::Rejected, since },
+                None => current,
+            },
         }
+    }
+
+    /// Returns since when the content of a file cannot be read as a response.
+    fn unreadable_since(&self, stream: &Stream, track: &Track) -> Option<Time> {
+        let is_newest = |unreadable: &Seq| track.responses.last().is_none_or(|last| last.seq < *unreadable);
+        let unreadable = stream.unreadable.filter(|_| stream.variant() == Some(Variant::File))?;
+        let at = Some(unreadable).filter(is_newest).and_then(|n| self.history.get(self.history.row_of(n)?));
+        at.map(|row| row.at)
     }
 
     /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources
