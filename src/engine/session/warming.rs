@@ -205,8 +205,10 @@ impl WarmingView<'_> {
             NeedState::Unasked => is_over = false,
             NeedState::Missing(missed) => {
                 let timeout = stated_by.and_then(|blob| self.needs.timeout(self.catalog, Some(blob), need));
+                // Without a timeout the client waits on, whatever it has.
+                let is_cached = missed.is_cached && timeout.is_some();
                 let timeout = missed.timeout.and(timeout);
-                missing.push(MissingNeed { timeout, ..missed });
+                missing.push(MissingNeed { timeout, is_cached, ..missed });
             }
         };
         let mut add_route = |need: ResourceKey, is_refused: bool, stated_by: Option<BlobId>| {
