@@ -57,6 +57,9 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     if fact.has_malformed_name() {
         return (report::MALFORMED_NAME.to_owned(), Role::Bad);
     }
+    if let Some(error) = fact.error.as_ref().filter(|_| fact.state == ResourceState::Waiting) {
+        return (format!("not sent ({})", error.code), Role::Warn);
+    }
     if fact.is_missing() {
         return ("missing".to_owned(), Role::Warn);
     }

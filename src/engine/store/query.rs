@@ -13,9 +13,9 @@ use xdscope_wire::xdstp::named;
 
 use super::nonexistent::AbsentResources;
 use super::{
-    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact, ReconnectCounts,
-    ReconnectFact, RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact, ResourceState, StateFact,
-    Store, StreamFact, SummaryFact, TtlFact, TypeState,
+    AbsentBy, ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact,
+    ReconnectCounts, ReconnectFact, RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact,
+    ResourceState, StateFact, Store, StreamFact, SummaryFact, TtlFact, TypeState,
 };
 
 /// Names in the list of resources that a client left behind.
@@ -365,7 +365,8 @@ impl Store {
             // A glob without members is empty, and neither missing nor absent
             // (docs/protocol.md#k-20).
             let is_glob = || track.subscription.globs.contains(&self.catalog, name);
-            if ended && track.names(&self.catalog, name, Some(slot)) && !is_glob() {
+            let is_absent = ended && !track.is_withheld(name) && !is_glob();
+            if is_absent && track.names(&self.catalog, name, Some(slot)) {
                 absent.push(self.text(name));
                 if slot.blob.is_none() && slot.state != Presence::Removed {
                     missing.push(self.text(name));
@@ -489,8 +490,20 @@ impl Store {
         now: Time,
     ) -> ResourceFact {
         let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
+        // The server says why it does not send the resource, and not that it does not exist.
+        let (state, absent_by) = match absent_by {
+            Some(AbsentBy::Server) if track.is_withheld(name) => (ResourceState::Waiting, None),
+            _ => (state, absent_by),
+        };
+        let in_force = self.used_in_state(track, name, state);
+        let in_force = in_force.map(|entry| self.in_force_fact(&entry));
         let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
         let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));
+        // The server takes the client for one that has the refused content.
+        let content = match track.is_kept_although_refused(name, slot) {
+            true => in_force.as_ref().and_then(|known| known.content),
+            false => content,
+        };
         let blob = content.map(|id| self.catalog.blob(id));
         let version = match slot {
             Some(slot) => Some(slot.version),

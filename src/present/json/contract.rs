@@ -218,12 +218,7 @@ const RESOURCE_ERROR: &[Field] = &[
     field(Always, "code", Integer, "gRPC code"),
     field(Always, "message", Text, "message of the server"),
     field(Always, "at", Count, "number of the response"),
-    field(
-        Always,
-        "absent",
-        Bool,
-        "whether the resource counts as missing: by code 5 (NOT_FOUND), or by any code if the client has none",
-    ),
+    field(Always, "absent", Bool, "whether the resource does not exist: code 5 (NOT_FOUND)"),
 ];
 
 const RECLASSIFICATION: &[Field] = &[

@@ -188,7 +188,7 @@ fn resource_error(error: &ResourceErrorFact) -> Value {
     out.put("code", error.code.0);
     out.put("message", &*error.message);
     out.put("at", error.n.0);
-    out.put("absent", error.is_absent);
+    out.put("absent", error.code == ResourceErrorFact::NOT_FOUND);
     out.done()
 }
 

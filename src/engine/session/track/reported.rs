@@ -7,6 +7,11 @@ use super::parts::ReportedNames;
 use super::{ReportedError, Track};
 
 impl Track {
+    /// Whether the server has reported another error for a resource than that it does not exist.
+    pub(crate) fn is_withheld(&self, name: Sym) -> bool {
+        self.errors.get(&name).is_some_and(|error| !error.is_not_found())
+    }
+
     /// Returns the errors of resources that the client wants, oldest first, without those of
     /// resources that do not exist. A name that the client has requested again has no answer yet.
     pub(crate) fn reported_errors(&self, catalog: &Catalog) -> Vec<(Sym, &ReportedError)> {
