@@ -494,6 +494,7 @@ impl Engine {
         self.responses.add(&track.responses);
         let mut events = std::mem::take(&mut ctx.events);
         if let SessionEvent::Request(request) = &mut outcome.what {
+            stream.refuse_untyped(request, message, seq);
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
             let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);

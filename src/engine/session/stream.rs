@@ -15,11 +15,13 @@ use xdscope_wire::event::{
 use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
-use super::outcome::{GapFact, SessionEvent};
+use super::outcome::{GapFact, RequestOutcome, SessionEvent};
 use super::shared::Shared;
 use super::track::Track;
 use super::words::PlaneFact;
+use super::{MessageKind, RequestClass};
 use crate::nack::ClientKind;
+use crate::session::content::responses::Status;
 use crate::session::engine::visits;
 use keepalive::{Keepalive, Pings};
 use not_kept::{NotKept, NotKeptPart};
@@ -256,6 +258,21 @@ impl Stream {
     /// Whether the type of a message is stated, or implied by the method.
     pub(crate) fn states_type(&self, message: &Message) -> bool {
         !self.is_aggregated() || !message.type_url().is_empty()
+    }
+
+    /// Records the NACK of a response without a type URL, which the client has taken for one of the
+    /// type of its request.
+    pub(crate) fn refuse_untyped(&mut self, request: &mut RequestOutcome, message: &Message, seq: Seq) {
+        let is_unknown = matches!(request.class, Some(RequestClass::UnknownNonce | RequestClass::Initial));
+        let view = message.request().filter(|_| is_unknown && message.error_detail().is_some());
+        let untyped = self.find_mut(&TypeUrl::default());
+        if let Some((view, untyped)) = view.zip(untyped)
+            && let Some(order) = untyped.responses.find(view.response_nonce)
+        {
+            request.kind = MessageKind::Nack;
+            request.answers = untyped.responses.get(order).map(|response| response.seq);
+            untyped.responses.settle(order, Status::Nacked, seq);
+        }
     }
 
     /// Returns the type of a message: that of the method, else as stated, else by the earlier
