@@ -19,14 +19,14 @@ pub(crate) struct SentResource {
 }
 
 /// A reference to an entry inside a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntryReference {
     /// The resource that refers to the entry.
     pub(crate) of: SentResource,
     /// Hash of the canonical name of the list.
     pub(crate) list: u64,
-    /// Hash of the name of the entry.
-    pub(crate) entry: u64,
+    /// Name of the entry.
+    pub(crate) entry: Arc<str>,
 }
 
 /// The references of one client, and whether the list was sent without the entry.

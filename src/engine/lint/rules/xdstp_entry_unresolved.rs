@@ -25,7 +25,7 @@ pub(super) static CHECKS: &[Check] = &[
     Check::ClientFault(has_fault),
 ];
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::structured::{self, ListEntry};
 use crate::lint::findings::finding::Finding;
@@ -50,7 +50,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     ctx.source_state.entry_references.forget(&client, place, &names);
     let delivered = delivered_lists(ctx, response);
     let mut lists = entries_of(response, &delivered);
-    let mut own: Vec<Sym> = Vec::new();
+    let mut own: Vec<EntryReference> = Vec::new();
     let mut of_others: Vec<EntryReference> = Vec::new();
     for (reference, is_unresolved) in ctx.source_state.entry_references.of_client(&client) {
         if !lists.contains_key(&reference.list) {
@@ -58,24 +58,33 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         }
         *is_unresolved = lacks(&lists, reference);
         match *is_unresolved {
-            true if reference.of.place == place => own.push(reference.of.name),
-            true => of_others.push(*reference),
+            true if reference.of.place == place => own.push(reference.clone()),
+            true => of_others.push(reference.clone()),
             false => {}
         }
     }
     for (reference, list) in new_references(ctx, response, place) {
         lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response.track, &list));
         let is_unresolved = lacks(&lists, &reference);
-        own.extend(is_unresolved.then_some(reference.of.name));
+        own.extend(is_unresolved.then(|| reference.clone()));
         ctx.source_state.entry_references.insert(&client, reference, is_unresolved);
     }
-    own.sort_unstable();
-    own.dedup();
     if !own.is_empty() {
-        let text = "refers to an entry that the list does not have".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &own));
+        let mut names: Vec<Sym> = own.iter().map(|reference| reference.of.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let text = refers_to(&own);
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
     report_lists(ctx, &delivered, &of_others);
+}
+
+/// Returns `refers to an entry that the list does not have: nobody`.
+fn refers_to(references: &[EntryReference]) -> String {
+    let entries: BTreeSet<&str> = references.iter().map(|reference| &*reference.entry).collect();
+    let first = entries.first().map_or("", |entry| *entry);
+    let more = super::support::and_more(entries.len() - 1);
+    format!("refers to an entry that the list does not have: {}{more}", shown_name(first))
 }
 
 /// Reports lists without an entry to which resources of other types refer.
@@ -88,10 +97,7 @@ fn report_lists(ctx: &mut RuleContext<'_>, delivered: &HashMap<u64, Sym>, refere
     let track = ctx.store.engine().streams().get(stream).and_then(|stream| stream.tracks.get(track));
     let label = track.map_or("", |track| super::support::type_label(&track.type_url));
     let more = super::support::and_more(references.len() - 1);
-    let text = format!(
-        "{label} {}{more}: refers to an entry that the list does not have",
-        shown_name(ctx.text(first.of.name))
-    );
+    let text = format!("{label} {}{more}: {}", shown_name(ctx.text(first.of.name)), refers_to(references));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }
 
@@ -133,7 +139,7 @@ fn has_fault(ctx: &RuleContext<'_>, finding: &Finding) -> bool {
 /// Whether the client has the list of a reference, and the list lacks the entry.
 fn lacks(lists: &Lists, reference: &EntryReference) -> bool {
     let entries = lists.get(&reference.list).and_then(Option::as_ref);
-    entries.is_some_and(|entries| !entries.contains(&reference.entry))
+    entries.is_some_and(|entries| !entries.contains(&hash(&*reference.entry)))
 }
 
 /// Returns the hash of the canonical form of a structured name.
@@ -176,7 +182,7 @@ fn new_references(
     let mut found: Vec<NewReference> = Vec::new();
     let mut add = |name: Sym, list: String, entry: &str| {
         let of = SentResource { place, name };
-        found.push((EntryReference { of, list: hash(list.as_str()), entry: hash(entry) }, list));
+        found.push((EntryReference { of, list: hash(list.as_str()), entry: entry.into() }, list));
     };
     for (name, locator) in &response.scan.redirects {
         locator.entry().into_iter().for_each(|entry| add(*name, locator.target(), &entry));
