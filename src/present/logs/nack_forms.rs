@@ -63,6 +63,27 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         who: ENVOY,
+        title: "error adding listener: 'NAME' has duplicate address 'ADDRESS' as existing listener",
+        pattern: r"error adding listener:? '(?P<name>[^']*)' has duplicate address(?: '(?P<text>[^']*)')?",
+        kind: Some(Kind::Lds),
+        means: "Another listener has the same address already, so Envoy refuses this one. Send the listeners \
+                with addresses of their own, or remove the old one in the same response.",
+        look: &[
+            "xdscope get SESSION lds -o yaml      the addresses of the listeners",
+            "screen 6, NACK: the refused listener beside its last accepted version",
+        ],
+    },
+    Form {
+        who: ENVOY,
+        title: "Only unique names for routes are supported. Duplicate entry of route with name 'NAME'",
+        pattern: r"Only unique names for routes are supported\.(?: Duplicate entry of route with name '?(?P<text>[^'\s]+))?",
+        kind: Some(Kind::Rds),
+        means: "Two routes have one name where each name may occur once, so Envoy refuses the route \
+                configuration and keeps the previous one.",
+        look: REFUSED_LOOK,
+    },
+    Form {
+        who: ENVOY,
         title: "vhds: only 'DELTA_GRPC' is supported as an api_type",
         pattern: r"vhds: only '(?P<text>DELTA_GRPC)' is supported as an api_type",
         kind: Some(Kind::Vhds),
@@ -90,6 +111,15 @@ pub(super) const FORMS: &[Form] = &[
         kind: None,
         means: "The client refused resources of a response, and lists each with its place in the response. \
                 It uses the other resources, and keeps the earlier versions of the refused ones.",
+        look: REFUSED_LOOK,
+    },
+    Form {
+        who: CORE,
+        title: "field:FIELD error:TEXT",
+        pattern: r"^\W*field:(?P<text>\S+ errors?:.*?)\]?$",
+        kind: None,
+        means: "A field of a resource has a value that the client does not support or accept: the client \
+                refuses the resource, and keeps its earlier version.",
         look: REFUSED_LOOK,
     },
     Form {

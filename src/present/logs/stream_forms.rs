@@ -18,6 +18,15 @@ const PINGS_LOOK: &[&str] = &[
 /// Known texts about streams, connections, polls and requests.
 pub(super) const FORMS: &[Form] = &[
     Form {
+        who: GO,
+        title: "rpc error: code = CODE desc = TEXT",
+        pattern: r"^\W*rpc error: code = (?P<code>\w+) desc = (?P<text>.*)",
+        kind: None,
+        means: "A call of a Go program, such as the stream to the control plane, ended with this status. The \
+                client keeps its configuration and reconnects.",
+        look: ENDED_LOOK,
+    },
+    Form {
         who: ENVOY,
         title: "REST update for PATH rejected: TEXT",
         pattern: r"REST (?:config )?update for (?P<url>\S+) rejected: (?P<text>.*)",

@@ -190,6 +190,24 @@ const LINES: &[(&str, &str, &[&str])] = &[
         &["resource pay", "details: no lb_policy"],
     ),
     ("cp:1 ADS stream ended. code=13 details= Received RST_STREAM with code 2", "grpc-js", &["status 13"]),
+    (
+        "field:lb_policy error:LB policy not supported",
+        "gRPC C-core",
+        &["details: lb_policy error:LB policy not supported"],
+    ),
+    ("[field:lb_policy error:LB policy is not supported]", "gRPC C-core", &["LB policy is not supported"]),
+    (
+        "Only unique names for routes are supported. Duplicate entry of route with name 'r1'",
+        ENVOY,
+        &["type rds", "details: r1"],
+    ),
+    (
+        "error adding listener: 'in' has duplicate address '0.0.0.0:80' as existing listener",
+        ENVOY,
+        &["type lds", "resource in", "details: 0.0.0.0:80"],
+    ),
+    ("error adding listener: '0.0.0.0:80' has duplicate address", ENVOY, &["type lds"]),
+    ("rpc error: code = Unavailable desc = transport is closing", "grpc-go", &["status 14", "is closing"]),
 ];
 
 const ENVOY: &str = "Envoy";
