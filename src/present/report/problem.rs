@@ -57,7 +57,16 @@ pub const MARKS: [(&str, &str); 2] = [
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
-    problem_kind_word(fact.kind, fact.urgency)
+    // The request is in error, and the wait for an answer is its consequence.
+    let is_in_error =
+        |owed: &OwedResources| owed.broken.first().is_some_and(|broken| broken.severity == Severity::Error);
+    let kind = match &fact.problem {
+        Problem::Owed(owed) if fact.urgency == Urgency::Error && is_in_error(owed) => {
+            ProblemKind::Rule(Severity::Error)
+        }
+        _ => fact.kind,
+    };
+    problem_kind_word(kind, fact.urgency)
 }
 
 /// Returns the word and the role of a kind of problem.

@@ -108,7 +108,10 @@ pub fn type_label(type_url: &str) -> String {
         Some((kind, ApiVersion::V3)) => kind.label().to_owned(),
         Some((kind, ApiVersion::V2)) => format!("{} v2", kind.label()),
         None if type_url.is_empty() => "-".to_owned(),
-        None => display_safe(type_url.rsplit(['.', '/']).next().unwrap_or(type_url)).into_owned(),
+        None => {
+            let last = type_url.rsplit(['.', '/']).next().filter(|last| !last.is_empty());
+            display_safe(last.unwrap_or(type_url)).into_owned()
+        }
     }
 }
 
