@@ -35,6 +35,9 @@ pub const PROBLEM_WORDS: [(&str, &str); 8] = [
     ("over", "a rule was broken, and the consequence has ended"),
 ];
 
+/// The words for a refusal on a stream that has closed since.
+const BEFORE_CLOSE: &str = " before the stream closed";
+
 /// Resources that the sentence about a refused extension configuration lists.
 const MAX_USERS: usize = 3;
 
@@ -150,9 +153,14 @@ impl Clauses {
     /// problem began, unless the details say so.
     pub(super) fn with_reason(self, fact: &ProblemFact, since: &str) -> String {
         let Clauses { main, details } = self;
-        let since = if details.contains(" since ") { "" } else { since };
+        let is_dated = details.contains(" since ") || main.ends_with(BEFORE_CLOSE);
+        let since = if is_dated { "" } else { since };
         match (fact.reason(), details.strip_prefix(", ")) {
             (Some(reason), Some(details)) => format!("{main}{since}: {reason}; {details}"),
+            // The words of the client end before those of the sentence.
+            (Some(reason), None) if details.starts_with(' ') => {
+                format!("{main}{since}: {reason};{details}")
+            }
             (Some(reason), None) => format!("{main}{since}: {reason}{details}"),
             (None, _) => format!("{main}{since}{details}"),
         }
@@ -310,6 +318,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if refused.implied && !refused.is_explained {
         main.push_str(" by version alone");
     }
+    if fact.closed.is_some() && refused.times == 1 {
+        main.push_str(BEFORE_CLOSE);
+    }
     let mut text = String::new();
     if refused.times > 1 {
         let since = time_of_day(refused.first, clock);
@@ -325,8 +336,8 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if refused.implied && refused.is_explained {
         text.push_str(", the last by version alone");
     }
-    if fact.closed.is_some() {
-        text.push_str(" before the stream closed");
+    if fact.closed.is_some() && refused.times > 1 {
+        text.push_str(BEFORE_CLOSE);
     }
     match refused.unanswered {
         Some(n) => text.push_str(&format!("; pushed again, not answered yet (#{})", n.0)),

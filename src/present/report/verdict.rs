@@ -74,13 +74,20 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
-        let text = match no_problem_yet(problems, clock, (now, "the recording ends")) {
-            Some(text) if census.is_at_end => format!("{text}: {}", headline(first, clock, "")),
-            Some(_) => format!("no problem; {}, still in time", headline(first, clock, "")),
-            None => format!("no problem; {}", headline(first, clock, "")),
+        let full = headline(first, clock, "");
+        let brief = about_client(first, &clauses(first, clock).main);
+        // Who waits for what stands before words that a narrow terminal cuts.
+        let (text, shorter) = match no_problem_yet(problems, clock, (now, "the recording ends")) {
+            Some(text) if census.is_at_end => (
+                format!("{full}; {text}"),
+                vec![format!("{brief}; {text}"), format!("{brief}; no problem yet")],
+            ),
+            Some(_) => (format!("no problem; {full}, still in time"), vec![format!("no problem; {brief}")]),
+            None => (format!("no problem; {full}"), vec![format!("no problem; {brief}")]),
         };
         let more = pending().count() - 1;
-        return VerdictLine { problem: Some(at), more, ..VerdictLine::new(text, Role::Pending) };
+        let line = VerdictLine::new(text, Role::Pending);
+        return VerdictLine { problem: Some(at), more, shorter, ..line };
     }
     if let Some(text) = diverged_types(census.diverged) {
         return VerdictLine::new(text, Role::Warn);
