@@ -48,8 +48,10 @@ pub(crate) fn resource_state(fact: &ResourceFact) -> (String, Role) {
 
 fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     let word = if fact.is_ignored() { "ignored" } else { fact.state.word() };
+    let again = fact.owed_again.as_ref().map(|owed| format!(", {}", report::owed_again(owed)));
+    let again = again.unwrap_or_default();
     if let Some(refused) = report::RefusedState::of(fact) {
-        return (refused.text(), refused.role);
+        return (format!("{}{again}", refused.text()), refused.role);
     }
     if let Some(sent) = report::sent_after_refusal(fact) {
         return (sent, Role::Pending);
@@ -76,8 +78,6 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     let owed = if fact.unclassified.is_some() { ", pending reclassification" } else { "" };
-    let again = fact.owed_again.as_ref().map(|owed| format!(", {}", report::owed_again(owed)));
-    let again = again.unwrap_or_default();
     let removal = fact.is_removal_unanswered.then(|| format!(", {}", report::NOT_ANSWERED));
     let removal = removal.unwrap_or_default();
     let closed = if fact.is_stream_down { format!(", {}", report::CLOSED) } else { String::new() };

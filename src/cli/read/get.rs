@@ -386,7 +386,8 @@ impl Get<'_> {
                 return Ok(());
             }
             let label = json::type_word(&fact.type_url);
-            let version = fact.standing().map_or("-", |version| version);
+            let kept = fact.kept_in_place_of_refused();
+            let version = kept.or(fact.standing()).map_or("-", |version| version);
             let node = fact.node.as_deref().unwrap_or("-");
             let warming = if self.graphs.warming(fact).is_some() { ", warming" } else { "" };
             let state = format!("{}{warming}", resource_state(fact).0);

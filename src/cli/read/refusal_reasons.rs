@@ -67,7 +67,8 @@ impl<'a> RefusalReasons<'a> {
     fn text_of(&self, fact: &ResourceFact, nack: Seq) -> Option<&'a str> {
         let is_own = |state: &&StateFact| (state.stream, &state.type_url) == (fact.stream, &fact.type_url);
         let nacks = &self.states.iter().find(is_own)?.nacks;
-        let refusal = nacks.iter().find(|of| of.n == nack)?;
+        let earlier = || self.store.nack(fact.stream, &fact.type_url, nack);
+        let refusal = nacks.iter().find(|of| of.n == nack).or_else(earlier)?;
         let mut texts = nacks.iter().rev().filter(|of| of.is_same_content(refusal)).map(|of| &*of.message);
         Some(&*refusal.message)
             .filter(|text| !text.trim().is_empty())

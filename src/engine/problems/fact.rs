@@ -369,6 +369,8 @@ pub struct RefusedResources {
     pub is_named: bool,
     /// The response with the refused content.
     pub response: Seq,
+    /// Whether the NACK came on an earlier stream of the client.
+    pub is_earlier: bool,
     /// Contents that the client still refuses: runs of NACKs of one version.
     pub open: usize,
     /// The message of `error_detail`, unless it is empty.

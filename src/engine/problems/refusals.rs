@@ -85,7 +85,7 @@ impl Standing {
         let standing = track.standing_refusals(store.catalog()).into_iter();
         let mut standing: BTreeSet<Seq> = standing.map(|(refusal, _)| refusal.nack).collect();
         standing.extend(newest);
-        let nacks: Vec<&NackFact> = track.verdicts.nacks.iter().collect();
+        let nacks: Vec<&NackFact> = all_nacks(track).collect();
         let runs = nacks.chunk_by(|a, b| a.is_repeat_of(b));
         let standing = runs.filter(|run| run.iter().any(|nack| standing.contains(&nack.n)));
         Standing { runs: standing.filter_map(|run| run.last().map(|nack| nack.n)).collect() }
@@ -95,6 +95,12 @@ impl Standing {
     fn runs_among(&self, nacks: &[&NackFact]) -> usize {
         nacks.iter().filter(|nack| self.runs.contains(&nack.n)).count()
     }
+}
+
+/// Returns the NACKs of a type, and those of earlier streams that the client goes on with, oldest
+/// first.
+fn all_nacks(track: &Track) -> impl Iterator<Item = &NackFact> {
+    track.carried.refusals.nacks().iter().chain(&track.verdicts.nacks)
 }
 
 /// NACKs for one reason.
@@ -247,8 +253,13 @@ fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(Pushed
 /// Returns the problems of refused resources whose content no later response has corrected,
 /// although the client has accepted a later response (docs/protocol.md#f-34): one for each reason.
 pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
-    let refusals = track.standing_refusals(store.catalog());
-    let nacks = track.verdicts.nacks.iter().filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
+    let mut refusals = track.standing_refusals(store.catalog());
+    if !store.ended().is_settled_by(stream, track) {
+        // The problem of the stream before tells the refusals that were open at its end.
+        let was_open = |name| track.refused_before(name).is_some_and(|of| of.was_open);
+        refusals.retain(|(_, name)| !was_open(*name));
+    }
+    let nacks = all_nacks(track).filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
     let standing = Standing::new(store, track, None);
     let is_unknown_client = stream.client_kind().is_none();
     let problem = |nacks: Vec<&NackFact>| {
@@ -259,6 +270,7 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
         let refused = RefusedResources {
             first: store.still_refused(stream, track, (name, &refusal), own.count()),
             response: refusal.response,
+            is_earlier: track.verdicts.nack(nack.n).is_none(),
             open: standing.runs_among(&nacks),
             message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
             faults: store.nack_faults(&nack.message, nack.refused),

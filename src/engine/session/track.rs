@@ -4,6 +4,7 @@ mod answered;
 pub(super) mod claims;
 mod completeness;
 pub(super) mod delta;
+mod earlier_refusals;
 pub(super) mod file;
 mod in_force;
 mod lifetime;
@@ -17,6 +18,7 @@ pub(super) mod state;
 mod ttl;
 mod verdict;
 
+pub(crate) use earlier_refusals::EarlierRefusals;
 pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
@@ -120,6 +122,7 @@ impl Track {
             + self.sent.own_len()
             + self.accepted.own_len()
             + self.refused.names().count()
+            + self.carried.refusals.names().count()
             + self.unrequested.len()
             + self.aliases.len()
             + self.ttl.len()

@@ -557,6 +557,13 @@ impl ResourceFact {
         self.refusal.as_ref().is_some_and(|refusal| !refusal.is_named && refusal.rest != RestUse::Used)
     }
 
+    /// Returns the version of the content, if the client keeps it although the server takes the
+    /// client for one that has a newer version, which the client has refused on an earlier stream.
+    pub fn kept_in_place_of_refused(&self) -> Option<&Arc<str>> {
+        let is_kept = self.state == ResourceState::Kept && self.refusal.is_some();
+        self.in_force.as_ref().filter(|_| is_kept).map(|known| &known.version)
+    }
+
     /// Returns the version to show: the newest one if it was refused or is not answered, else the
     /// accepted one, else the sent one.
     ///

@@ -299,7 +299,9 @@ impl Store {
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
             open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
-            is_settled_later: stream.closed.is_some() && self.ended().is_settled_later(stream, track),
+            is_settled_later: stream.closed.is_some()
+                && self.ended().is_settled_later(stream, track)
+                && !self.ended().is_refused_later(stream, track),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,
@@ -515,8 +517,6 @@ impl Store {
             true => (None, self.refusal_fact(stream, track, name).map(Box::new)),
             false => (self.refusal_fact(stream, track, name), None),
         };
-        let in_force = self.used_in_state(track, name, state);
-        let in_force = in_force.map(|entry| self.in_force_fact(&entry));
         let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
         let version = version.map(|version| self.text(version));
         // A version is accepted as a whole: content that the client has is sent anew with the next.
@@ -578,12 +578,13 @@ impl Store {
             is_removal,
             rest: refusal.rest,
             knows_in_force: stream.knows_in_force(track),
-            is_guess: track.verdicts.nack(refusal.nack).is_some_and(|nack| nack.may_refuse.is_some()),
+            is_guess: track.nack(refusal.nack).is_some_and(|nack| nack.may_refuse.is_some()),
             version: self.text(refusal.version),
             content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),
         };
         let removal = track.refused.removal(name).map(|refusal| fact(refusal, true));
-        removal.or_else(|| track.refused.get(name).map(|refusal| fact(refusal, false)))
+        let content = || track.refused.get(name).or(track.refused_before(name).map(|of| of.refusal));
+        removal.or_else(|| content().map(|refusal| fact(refusal, false)))
     }
 }
 

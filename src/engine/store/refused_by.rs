@@ -92,6 +92,11 @@ impl Store {
         firsts.map(|(nack, first)| (nack, self.refused_fact(stream, track, first))).collect()
     }
 
+    /// Returns a NACK of a type, also one of an earlier stream that the client goes on with.
+    pub fn nack(&self, stream: StreamId, type_url: &TypeUrl, n: Seq) -> Option<&NackFact> {
+        self.engine.stream(stream)?.find(type_url)?.nack(n)
+    }
+
     pub(crate) fn refused_of_track(&self, stream: &Stream, track: &Track, nack: Seq) -> Option<RefusedBy> {
         let first = firsts(track, |of| of == nack).remove(&nack)?;
         Some(self.refused_fact(stream, track, first))

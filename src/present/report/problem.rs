@@ -268,6 +268,9 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
         // No client refuses a file, and nobody names the resources of a wildcard.
         Problem::Refused(refused) if refused.is_file => log_of_type(),
         Problem::Owed(owed) if owed.names.is_empty() => log_of_type(),
+        Problem::StillRefused(refused) if refused.is_earlier => {
+            format!("xdscope log {source} --filter 'kind:nack' --body")
+        }
         Problem::Refused(_) | Problem::StillRefused(_) => {
             format!("xdscope log {source} {node} --filter 'kind:nack' --body")
         }

@@ -16,6 +16,7 @@ use crate::session::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
 use crate::session::interventions::divergence::Divergence;
 use crate::session::stream::Stream;
 use crate::session::subscription::NameRequest;
+use crate::session::track::EarlierRefusals;
 use crate::session::track::Track;
 use crate::session::track::prior::Prior;
 use xdscope_wire::xdstp::is_malformed;
@@ -86,9 +87,9 @@ impl Engine {
                 None => {
                     let other = self.at_other_server(stream, type_url, &stated);
                     // Refusals at one server say nothing about another one.
-                    other
-                        .map(|(before, found)| self.prior(catalog, before, found, &stated))
-                        .map(|prior| Prior { nacks: None, diverged: None, ..prior })
+                    other.map(|(before, found)| self.prior(catalog, before, found, &stated)).map(|prior| {
+                        Prior { nacks: None, diverged: None, refusals: EarlierRefusals::default(), ..prior }
+                    })
                 }
             };
         self.take_over((index, type_url), predecessor, at);
@@ -188,6 +189,7 @@ impl Engine {
             unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },
             refused: if is_delta { found.refused.names().collect() } else { SymSet::default() },
             refused_versions: if is_delta { found.refused_versions(catalog) } else { SymMap::default() },
+            refusals: found.refusals_at_end(catalog),
             accepted_version,
             newest_version: newest.filter(|of| !of.is_refused()).map(|of| of.version.clone()),
             has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_asked.is_none(),
@@ -253,7 +255,8 @@ impl Track {
         if version.is_empty() || self.version_in_force() == Some(version) {
             return false;
         }
-        let was_refused = self.carried.refused.is_some_and(|of| catalog.text(of) == version.as_str());
+        let was_refused = self.carried.refused.is_some_and(|of| catalog.text(of) == version.as_str())
+            || self.carried.refusals.has_version(version.as_str());
         match self.responses.newest_with_version(version.as_str()) {
             Some(newest) => newest.is_refused(),
             None => was_refused,
@@ -265,6 +268,9 @@ impl Track {
         let refusals = self.refused.names().filter_map(|name| Some((name, self.refused.get(name)?)));
         let mut versions: SymMap<Sym> =
             refusals.filter(|(_, of)| of.is_unused()).map(|(name, of)| (name, of.version)).collect();
+        for name in self.carried.refusals.names() {
+            versions.extend(self.refused_before(name).map(|of| (name, of.refusal.version)));
+        }
         if self.carried.has_refused_claims {
             let is_kept = |(_, slot): &(Sym, ResourceEntry)| slot.state == Presence::Kept;
             for (name, slot) in self.sent.slots(catalog).into_iter().filter(is_kept) {

@@ -396,6 +396,10 @@ impl Track {
         };
         self.bring(ctx, sent, accepted);
         self.bring_warming(ctx, &prior);
+        self.carried.refusals = prior.refusals.of_names(|name| {
+            let slot = prior.sent.get(ctx.catalog, name);
+            claims.contains_key(&name) && self.covers(ctx.catalog, name, slot.as_ref())
+        });
         for (name, version) in claims {
             let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
             let last = prior.sent.get(ctx.catalog, *name);
@@ -405,7 +409,9 @@ impl Track {
             }
             // The content of the claimed version, if an earlier stream had it.
             let known = has_accepted.into_iter().chain(last.filter(of_version));
-            let blob = known.filter_map(|slot| slot.blob).next();
+            let refused = self.carried.refusals.get(*name).map(|of| of.refusal);
+            let refused = refused.filter(|refused| refused.version == *version).and_then(|of| of.blob);
+            let blob = known.filter_map(|slot| slot.blob).next().or(refused);
             let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
             let is_refused = has_accepted.is_none() && prior.refused_versions.get(name) == Some(version);
@@ -428,7 +434,11 @@ impl Track {
             let is_newest = last.is_none_or(|last| match last.state {
                 Presence::Removed | Presence::Absent(_) => false,
                 Presence::Expired | Presence::Released => true,
-                _ => last.version == *version && !prior.owed.contains(name),
+                _ => match prior.claims.get(*name) {
+                    // The server may have sent the stated version on a stream before the last one.
+                    Some((earlier, ClaimOutcome::Owed)) => earlier.known == Some(*version),
+                    _ => last.version == *version && !prior.owed.contains(name),
+                },
             });
             if !is_newest {
                 self.carried.owes_newer = true;

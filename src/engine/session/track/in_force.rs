@@ -95,7 +95,8 @@ impl Track {
     /// Returns the refusals of names that the client wants, oldest first; of one NACK, those that
     /// it names come first.
     pub(crate) fn standing_refusals(&self, catalog: &Catalog) -> Vec<(Refusal, Sym)> {
-        if self.refused.named() + self.refused.unnamed() == 0 && !self.refused.has_removals() {
+        let is_any = self.refused.named() + self.refused.unnamed() > 0 || self.refused.has_removals();
+        if !is_any && self.carried.refusals.is_empty() {
             return Vec::new();
         }
         let is_wanted = |name: &Sym| self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref());
@@ -109,6 +110,8 @@ impl Track {
                 standing.push((refusal, name));
             }
         }
+        let earlier = self.refusals_before(catalog).map(|(of, name)| (of.refusal, name));
+        standing.extend(earlier.filter(|(refusal, _)| refusal.stands()));
         standing.sort_unstable_by_key(|(refusal, name)| (refusal.nack, !refusal.is_named, *name));
         standing
     }
@@ -116,18 +119,20 @@ impl Track {
     /// Whether the newest content of a resource differs from the one that the client has refused,
     /// and the client has not answered the newest one yet.
     pub(crate) fn is_refusal_superseded(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        let Some(slot) = slot.filter(|slot| self.responses.is_pending(slot.order)) else { return false };
+        let is_pending =
+            |slot: &&ResourceEntry| slot.state != Presence::Kept && self.responses.is_pending(slot.order);
+        let Some(slot) = slot.filter(is_pending) else { return false };
         let is_older = |refusal: Refusal| refusal.order < slot.order && refusal.blob != slot.blob;
         let removal = self.refused.removal(name).is_none_or(|of| slot.is_present() && of.order < slot.order);
         let content = self.refused.get(name).is_none_or(is_older);
-        let is_refused = self.refused.contains(name) || self.refused.removal(name).is_some();
-        is_refused && removal && content
+        let earlier = self.refused_before(name).is_none_or(|of| of.refusal.blob != slot.blob);
+        self.refuses(name) && removal && content && earlier
     }
 
     /// Whether a refused push keeps the newest content of a resource out of use, and no other
     /// version is in force.
     pub(crate) fn is_out_of_use(&self, catalog: &Catalog, name: Sym) -> bool {
-        self.refused.contains(name)
+        (self.refused.contains(name) || self.refused_before(name).is_some())
             && self.in_force(catalog, name).is_none()
             && !self.is_refusal_superseded(name, self.sent.get(catalog, name).as_ref())
     }
@@ -135,15 +140,16 @@ impl Track {
     /// Returns the number of resources whose newest content the client refuses, in NACKs that name
     /// them or name none.
     pub(crate) fn refused_newest(&self, catalog: &Catalog) -> usize {
+        let is_superseded =
+            |name: &Sym| self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref());
+        let earlier = self.refusals_before(catalog).filter(|(of, _)| of.refusal.is_named);
+        let earlier = earlier.filter(|(_, name)| !is_superseded(name)).count();
         let named = self.refused.named();
         if named == 0 || self.responses.pending().next().is_none() {
-            return named;
+            return named + earlier;
         }
-        let is_superseded = |name: &Sym| {
-            let is_named = self.refused.get(*name).is_some_and(|refusal| refusal.is_named);
-            is_named && self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref())
-        };
-        named - self.refused.names().filter(is_superseded).count()
+        let is_named = |name: &Sym| self.refused.get(*name).is_some_and(|refusal| refusal.is_named);
+        named + earlier - self.refused.names().filter(is_named).filter(is_superseded).count()
     }
 
     /// SotW: returns the names in responses that the client has refused since it accepted one, if
@@ -185,7 +191,8 @@ impl Track {
     /// Equals [`Track::present`] as long as nothing is refused, and each removal has a verdict.
     pub(crate) fn in_use(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let present = self.present(catalog, now, limits);
-        if self.refused.is_empty() && self.responses.pending().next().is_none() {
+        let is_refusing = !self.refused.is_empty() || !self.carried.refusals.is_empty();
+        if !is_refusing && self.responses.pending().next().is_none() {
             return present;
         }
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
@@ -207,7 +214,8 @@ impl Track {
             })
         };
         let is_unused = |name: &Sym| self.is_out_of_use(catalog, *name) && is_counted(name);
-        let unused = self.refused.names().filter(is_unused).count() as u64;
+        let earlier = self.refusals_before(catalog).map(|(_, name)| name);
+        let unused = self.refused.names().chain(earlier).filter(is_unused).count() as u64;
         // A glob collection whose members changed has no entry of its own any more, unless the
         // client waits for it.
         let is_listed =

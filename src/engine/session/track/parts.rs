@@ -9,6 +9,7 @@ use crate::session::structured::globs::Globs;
 use crate::session::subscription::SubscribedNames;
 use crate::session::subscription::released_names::ReleasedNames;
 use crate::session::track::claims::{ClaimOutcome, Claims, ReconnectCounts};
+use crate::session::track::earlier_refusals::EarlierRefusals;
 use xdscope_wire::content::UsedContent;
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
@@ -135,6 +136,8 @@ pub(crate) struct Carried {
     pub(crate) owes_newer: bool,
     /// SotW: the version that the client claims in its first request although it has refused it.
     pub(crate) refused: Option<Sym>,
+    /// What the client has refused before the stream, and still refuses.
+    pub(crate) refusals: EarlierRefusals,
     /// Delta: whether the client claims a version that it has refused.
     pub(crate) has_refused_claims: bool,
     /// The answer in the first request to a response that the stream does not have.
@@ -150,6 +153,7 @@ impl Carried {
     /// Marks the names and versions as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.claims.mark(used);
+        self.refusals.mark(used);
         used.run(&self.left);
         used.names(self.claimed_version.iter().chain(&self.outdated).chain(&self.refused));
     }

@@ -8,6 +8,7 @@ use crate::session::content::resource_set::ResourceSet;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::track::EarlierNacks;
 use crate::session::track::claims::Claims;
+use crate::session::track::earlier_refusals::EarlierRefusals;
 use crate::session::track::ttl::TimesToLive;
 use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
 
@@ -30,6 +31,8 @@ pub(crate) struct Prior {
     pub(crate) refused: SymSet,
     /// Delta: the versions of resources that the client had refused, and does not use.
     pub(crate) refused_versions: SymMap<Sym>,
+    /// The refusals of resources that the client had still refused.
+    pub(crate) refusals: EarlierRefusals,
     /// The version in force, unless newer messages of the stream may be missing.
     pub(crate) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.

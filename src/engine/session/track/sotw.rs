@@ -283,6 +283,12 @@ impl Track {
         let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
         let kept = self.kept_of(ctx, known, &prior);
         self.leave_behind(ctx, known, kept.count(), (claims, &prior));
+        if claims && !is_outdated {
+            self.carried.refusals = prior.refusals.of_names(|name| {
+                let slot = prior.sent.get(ctx.catalog, name);
+                self.covers(ctx.catalog, name, slot.as_ref())
+            });
+        }
         if claims {
             // A response with full state replaces all resources (docs/protocol.md#e-44).
             let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);

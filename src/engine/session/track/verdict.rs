@@ -285,6 +285,7 @@ impl Track {
                 kind: self.kind,
             };
             has_names = self.refused.add(ctx.catalog, &self.accepted, &response, refused);
+            self.carried.refusals.settle(ctx.catalog, &body, false);
             self.end_warming_in_force(ctx.catalog);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
@@ -309,15 +310,18 @@ impl Track {
     /// Ends refusals of names that the client has given up. `removed` are names that the request
     /// leaves out or unsubscribes; `is_wildcard_lost`: others may be given up too.
     pub(crate) fn give_up_refused(&mut self, catalog: &Catalog, removed: &[Sym], is_wildcard_lost: bool) {
-        if self.refused.is_empty() || (removed.is_empty() && !is_wildcard_lost) {
+        let is_any = !self.refused.is_empty() || !self.carried.refusals.is_empty();
+        if !is_any || (removed.is_empty() && !is_wildcard_lost) {
             return;
         }
         let mut names: Vec<Sym> =
             removed.iter().flat_map(|name| [*name, self.canonical(catalog, *name)]).collect();
         if is_wildcard_lost {
-            names.extend(self.refused.names().chain(self.refused.removed_names()));
+            let earlier = self.carried.refusals.names();
+            names.extend(self.refused.names().chain(self.refused.removed_names()).chain(earlier));
         }
         names.retain(|name| !self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref()));
+        names.iter().for_each(|name| self.carried.refusals.forget(*name));
         let forgotten = names.into_iter().filter(|name| self.refused.forget(*name)).count();
         if forgotten > 0 {
             self.verdicts.give_up_names(self.refused.newest_unused());
@@ -408,6 +412,7 @@ impl Track {
                 self.accepted.put(ctx.catalog, *name, slot);
             }
         }
+        self.carried.refusals.settle(ctx.catalog, body, true);
         if self.refused.is_empty() {
             return;
         }

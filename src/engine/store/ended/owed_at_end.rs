@@ -209,14 +209,29 @@ impl<'a> EndedStreams<'a> {
     /// Whether a later stream of the client has settled what the client refused on a closed one:
     /// with a verdict about the type, or because the server owes nothing of the type.
     pub(crate) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
-        let is_settled = |(later, of): (&Stream, &Track)| {
-            let state =
-                || of.state(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
-            of.traffic.requests > 0
-                && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
-        };
         track.lifetime.replaced.is_some()
-            && self.store.engine.later_tracks(stream, &track.type_url).any(is_settled)
+            && self
+                .store
+                .engine
+                .later_tracks(stream, &track.type_url)
+                .any(|(later, of)| self.is_settled_by(later, of))
+    }
+
+    /// Whether a stream settles what the client refused, or had not answered, on an earlier one.
+    pub(crate) fn is_settled_by(&self, later: &Stream, of: &Track) -> bool {
+        let state = || of.state(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
+        of.traffic.requests > 0
+            && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
+    }
+
+    /// Whether a later stream of the client goes on with a refusal of a closed one.
+    pub(crate) fn is_refused_later(&self, stream: &Stream, track: &Track) -> bool {
+        let goes_on = |of: &Track| {
+            let mut earlier = of.refusals_before(&self.store.catalog);
+            earlier.any(|(earlier, _)| track.verdicts.nack(earlier.refusal.nack).is_some())
+        };
+        let newest = self.store.engine.later_tracks(stream, &track.type_url).last();
+        newest.is_some_and(|(_, of)| goes_on(of))
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the

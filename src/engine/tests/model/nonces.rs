@@ -3,7 +3,7 @@
 use crate::session::RequestClass;
 
 use super::script::{Ask, Entry, Text};
-use super::track::{Known, RequestFacts, Response, Stamp, Status, Track, UnseenNack};
+use super::track::{EarlierRefusal, Known, RequestFacts, Response, Stamp, Status, Track, UnseenNack};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
@@ -231,6 +231,11 @@ impl Track {
         if let Some(about) = reading.about {
             self.responses[about].settled_by.get_or_insert(stamp.seq);
         }
+        if let (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(about)) =
+            (reading.verdict, reading.about)
+        {
+            self.settle_earlier_refusals(about, reading.verdict == Verdict::Ack);
+        }
         match (reading.verdict, reading.about) {
             (Verdict::Ack, Some(about)) => {
                 facts.answers = Some(self.responses[about].seq);
@@ -263,6 +268,18 @@ impl Track {
             (Verdict::Unseen, _) => self.settle_unseen(stamp, ask),
             _ => {}
         }
+    }
+
+    /// The verdict counts for what a response sends or removes.
+    fn settle_earlier_refusals(&mut self, about: usize, is_accepted: bool) {
+        let is_full = self.is_full_state();
+        let response = &self.responses[about];
+        let is_settled = |of: &EarlierRefusal| {
+            let name = of.content.name;
+            let is_sent = response.push.entries.iter().any(|entry| entry.name == name);
+            is_sent || response.removed.contains(&name) || (is_full && is_accepted)
+        };
+        self.earlier_refusals.retain(|of| !is_settled(of));
     }
 
     /// Applies the verdict on a response that was not recorded.

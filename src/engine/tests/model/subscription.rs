@@ -2,8 +2,8 @@
 
 use crate::session::Wildcard;
 
-use super::script::{Ask, Text, is_full_state};
-use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
+use super::script::{Ask, Entry, Text, is_full_state};
+use super::track::{EarlierRefusal, Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
 use super::views::unique;
 
 const STAR: Text = "*";
@@ -212,6 +212,9 @@ impl Track {
                         kept.iter_mut()
                             .for_each(|known| (known.version, known.content) = (ask.version, None));
                     }
+                    if !is_outdated {
+                        self.earlier_refusals = prior.refusals_at_end(|name| self.wants.covers(name));
+                    }
                     let is_empty = is_stated && prior.is_empty_at(ask.version);
                     if (!kept.is_empty() || is_empty || is_open) && !owes_all {
                         self.wildcard_owed = None;
@@ -260,7 +263,10 @@ impl Track {
         let newest = self.responses.iter().rev().find(|response| response.push.version == version);
         let is_refused = match newest {
             Some(newest) => matches!(newest.status, Status::Nacked { .. }),
-            None => self.refused_claim == Some(version),
+            None => {
+                let is_of_version = |of: &EarlierRefusal| of.response_version == version;
+                self.refused_claim == Some(version) || self.earlier_refusals.iter().any(is_of_version)
+            }
         };
         is_refused && self.version_in_force() != Some(version)
     }
@@ -297,6 +303,7 @@ impl Track {
     pub(super) fn give_up_refused(&mut self, removed: &[Text], is_wildcard_lost: bool) {
         let wants = self.wants.clone();
         let is_kept = |name: &Text| wants.covers(name) || !(is_wildcard_lost || removed.contains(name));
+        self.earlier_refusals.retain(|of| is_kept(&of.content.name));
         let mut forgotten = 0;
         for response in &mut self.responses {
             let names = response.refused.len() + response.refused_removals.len();
@@ -450,6 +457,12 @@ impl Track {
             self.had = prior.and_then(Track::last_version).unwrap_or_default();
         }
         let mut owed = Vec::new();
+        let is_claimed = |name: Text| ask.claims.iter().any(|(claimed, _)| *claimed == name);
+        let wants = self.wants.clone();
+        let refusals = prior.filter(|_| !ask.claims.is_empty());
+        let refusals =
+            refusals.map(|prior| prior.refusals_at_end(|name| is_claimed(name) && wants.covers(name)));
+        self.earlier_refusals = refusals.unwrap_or_default();
         for (name, version) in &ask.claims {
             if !self.wants.covers(name) {
                 continue;
@@ -461,7 +474,14 @@ impl Track {
             let accepted = prior.map(Track::accepted).unwrap_or_default();
             let of_version: Vec<Known> = accepted.iter().chain(&sent).filter(same).copied().collect();
             let has_content = of_version.iter().find(|known| known.content.is_some());
-            let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
+            let refusals = self.earlier_refusals.iter().map(|of| of.content);
+            let mut refused = refusals.filter(|of| of.name == *name && of.version == *version);
+            let known = has_content.or(of_version.first()).copied();
+            let bare = Known { content: refused.next().and_then(|of| of.content), ..bare };
+            let claimed = match known {
+                Some(known) => Known { content: known.content.or(bare.content), ..known },
+                None => bare,
+            };
             let before = accepted.iter().find(|known| known.name == *name);
             let is_accepted = before.is_some_and(|known| known.version == *version);
             let has_refused =
@@ -479,12 +499,17 @@ impl Track {
             let is_refused = prior.is_some_and(|prior| prior.refused().contains(name));
             let same_sent = sent.filter(|sent| sent.version == *version && !is_refused);
             self.put(Known { fate: Fate::Kept, ..same_sent.unwrap_or(claimed) });
-            let is_newest = last.is_none_or(|last| match last.fate {
-                Fate::Removed | Fate::DoesNotExist => false,
-                Fate::Released => true,
-                Fate::Sent | Fate::Kept | Fate::WantedAgain => last.version == *version,
+            // The server may have sent the stated version on a stream before the last one.
+            let owed_before = prior.and_then(|prior| prior.newest_of_owed_claim(name));
+            let is_newest = last.is_none_or(|last| match (last.fate, owed_before) {
+                (Fate::Removed | Fate::DoesNotExist, _) => false,
+                (Fate::Released, _) => true,
+                (Fate::Sent | Fate::Kept | Fate::WantedAgain, Some(newest)) => newest == Some(*version),
+                (Fate::Sent | Fate::Kept | Fate::WantedAgain, None) => last.version == *version,
             });
-            if !is_newest || prior.is_some_and(|prior| prior.owes_newer(name)) {
+            if !is_newest {
+                let newest = owed_before.unwrap_or(sent.map(|sent| sent.version));
+                self.newest_of_claims.push((*name, newest));
                 owed.push(*name);
             }
         }
@@ -513,11 +538,49 @@ impl Track {
             let entries = refused.next().map(|response| unique(&response.push)).unwrap_or_default();
             versions.extend(entries.iter().filter(|of| of.name == name).map(|of| (name, of.version)));
         }
+        let own = self.refused();
+        let earlier = self.earlier_refusals.iter().map(|of| of.content);
+        let earlier = earlier.filter(|of| !own.contains(&of.name));
+        versions.extend(earlier.map(|of| (of.name, of.version)));
         if self.has_refused_claims {
             let kept = self.known.iter().filter(|known| known.fate == Fate::Kept && !is_used(known));
             versions.extend(kept.map(|known| (known.name, known.version)));
         }
         versions
+    }
+
+    /// What the client refuses at the end of a stream, on the stream or before.
+    fn refusals_at_end(&self, is_wanted: impl Fn(Text) -> bool) -> Vec<EarlierRefusal> {
+        let own = self.refused();
+        let accepted = self.accepted();
+        let is_earlier = |of: &&EarlierRefusal| !own.contains(&of.content.name);
+        let mut all: Vec<EarlierRefusal> = self.earlier_refusals.iter().filter(is_earlier).copied().collect();
+        for name in own {
+            let is_refused =
+                |of: &&Response| matches!(of.status, Status::Nacked { .. }) && of.refused.contains(&name);
+            let Some(response) = self.responses.iter().rev().find(is_refused) else { continue };
+            let entries = unique(&response.push);
+            let entry = entries.iter().find(|entry| entry.name == name);
+            let has = |entry: &&Entry| {
+                let version = self.version_of(&response.push, entry);
+                accepted.iter().any(|known| known.name == name && known.version == version)
+            };
+            all.extend(entry.filter(|entry| !has(entry)).map(|entry| {
+                let version = self.version_of(&response.push, entry);
+                let content = Known { name, version, content: Some(entry.content), fate: Fate::Kept };
+                EarlierRefusal { content, response_version: response.push.version }
+            }));
+        }
+        all.retain(|of| is_wanted(of.content.name));
+        all
+    }
+
+    /// Delta: the newest version of a resource that the client has stated at another version, if
+    /// the server still owes that.
+    fn newest_of_owed_claim(&self, name: Text) -> Option<Option<Text>> {
+        let is_owed = self.find(name).is_some_and(|known| self.has_older(known));
+        let mut newest = self.newest_of_claims.iter().filter(|(of, _)| is_owed && *of == name);
+        newest.next().map(|(_, newest)| *newest)
     }
 
     /// Whether the client has the resource from an earlier stream, and not at the newest version.

@@ -97,6 +97,14 @@ pub(super) struct Wants {
     pub(super) names: Vec<Text>,
 }
 
+/// The content of a resource that the client has refused on an earlier stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarlierRefusal {
+    pub(super) content: Known,
+    /// SotW: the version of the refused response.
+    pub(super) response_version: Text,
+}
+
 /// One type on one stream.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
@@ -119,6 +127,10 @@ pub(super) struct Track {
     pub(super) stray: Option<Stray>,
     /// The resources that such a request states are not known to be those of the client.
     pub(super) is_unproved: bool,
+    /// What the client has refused before, and neither accepted nor refused again since.
+    pub(super) earlier_refusals: Vec<EarlierRefusal>,
+    /// Delta: the newest versions of the resources that the client states at another version.
+    pub(super) newest_of_claims: Vec<(Text, Option<Text>)>,
     /// The client refused something up to the end of the stream before.
     pub(super) refused_before: bool,
     pub(super) requests: usize,
@@ -217,6 +229,8 @@ impl Track {
             has_refused_claims: false,
             stray: None,
             is_unproved: false,
+            earlier_refusals: Vec::new(),
+            newest_of_claims: Vec::new(),
             refused_before: false,
             requests: 0,
             first_request: None,

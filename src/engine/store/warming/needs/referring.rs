@@ -40,7 +40,7 @@ impl ClientNeeds<'_> {
         if !track.covers(catalog, name, Some(slot)) {
             return None;
         }
-        match track.refused.contains(name) || track.refused.removal(name).is_some() {
+        match track.refuses(name) {
             true => track.in_force(catalog, name)?.blob,
             false => slot.blob.filter(|_| slot.is_present()),
         }

@@ -283,7 +283,7 @@ impl ClientNeeds<'_> {
     fn is_used_as_sent(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
         let is_expired = track.ttl.is_over(name, track.lifetime.ttl_clock(self.store.now));
         let in_force = track.in_force(&self.store.catalog, name);
-        let is_refused = track.refused.contains(name) || track.refused.removal(name).is_some();
+        let is_refused = track.refuses(name);
         slot.is_present()
             && !is_expired
             && !is_refused
