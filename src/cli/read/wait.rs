@@ -8,7 +8,7 @@ use crate::app::client::{Progress, Running};
 use crate::app::recording::recording_file;
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::filter::{Filter, RowKind};
-use xdscope_engine::problems::ProblemFact;
+use xdscope_engine::problems::{ProblemFact, Urgency};
 use xdscope_engine::store::{ResourceState, StateFact, TypeState};
 use xdscope_present::text::shell_word;
 use xdscope_sources::record::UNFINISHED;
@@ -75,14 +75,19 @@ impl Condition {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
         let node_of = |stream: StreamId| store.stream(stream).and_then(|fact| Some(fact.node?.id.clone()));
         let is_lasting = |problem: &&ProblemFact| problem.lasts && problem.is_wrong();
+        let problems = match self {
+            Condition::Synced => store.problems(),
+            _ => Vec::new(),
+        };
         // A node with a problem that `status` reports is not in sync, on whatever stream.
-        let troubled: BTreeSet<String> = match self {
-            Condition::Synced => {
-                let problems = store.problems();
-                let streams = problems.iter().filter(is_lasting).flat_map(ProblemFact::all_streams);
-                streams.map(|stream| node_of(stream).unwrap_or_default()).collect()
-            }
-            _ => BTreeSet::new(),
+        let streams = problems.iter().filter(is_lasting).flat_map(ProblemFact::all_streams);
+        let troubled: BTreeSet<String> = streams.map(|stream| node_of(stream).unwrap_or_default()).collect();
+        // A client whose requests are in error has nothing of a type that it has never accepted.
+        let is_in_error = |state: &StateFact| {
+            let errors = problems.iter().filter(|problem| problem.is_wrong());
+            let mut errors = errors.filter(|problem| problem.urgency == Urgency::Error);
+            state.last_state.unwrap_or(state.state) == TypeState::Idle
+                && errors.any(|of| of.stream == state.stream && of.type_url == state.type_url)
         };
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
@@ -100,7 +105,7 @@ impl Condition {
                 Condition::Synced => {
                     let is_settled = matches!(word, TypeState::Synced | TypeState::Idle);
                     // A fault may hold messages, or have altered resources.
-                    is_settled && state.malformed == 0 && state.diverged.is_none()
+                    is_settled && state.malformed == 0 && state.diverged.is_none() && !is_in_error(state)
                 }
                 Condition::Nack => matches!(word, TypeState::Nack | TypeState::Rejected),
                 Condition::State(filter) => filter.state(state, store),

@@ -105,3 +105,28 @@ fn lasting_findings_keep_wait_from_being_synced() {
     let malformed = "tests/fixtures/views/malformed-name.xds";
     assert_eq!(run(&["wait", malformed, "synced", "--timeout", "0s"]).exit, Exit::Never);
 }
+
+/// docs/protocol.md#e-11, docs/protocol.md#e-21
+#[test]
+fn client_that_has_accepted_nothing_is_not_in_sync() {
+    for fixture in ["stray-refusal.xds", "stray-refusal.no-nonce.xds", "stray-nonce.xds"] {
+        let path = &format!("tests/fixtures/views/{fixture}");
+        let waited = run(&["wait", path, "synced", "--timeout", "0s"]);
+        assert_eq!((run(&["status", path]).exit, waited.exit), (Exit::No, Exit::Never), "{fixture}");
+    }
+    for fixture in ["refused-name-after-reconnect.xds", "refused-name-after-reconnect.delta.xds"] {
+        let path = &format!("tests/fixtures/views/{fixture}");
+        assert_eq!(run(&["wait", path, "synced", "--timeout", "0s"]).exit, Exit::Never, "{fixture}");
+    }
+}
+
+/// docs/protocol.md#h-01: a dump has no pushes, and nothing in it waits for an answer.
+#[test]
+fn dump_has_no_unanswered_pushes() {
+    let path = "tests/fixtures/cli/refused-and-warming_dump.json";
+    for verb in ["status", "get"] {
+        let CallOutput { out, .. } = run(&[verb, path]);
+        assert!(!out.contains("pushed again") && !out.contains("not answered"), "{verb}: {out}");
+    }
+    assert!(run(&["status", path]).out.contains("client refused LDS l1 7; version 6 in force"));
+}
