@@ -158,4 +158,4 @@ impl Live {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

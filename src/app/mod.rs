@@ -9,6 +9,7 @@ mod feed_error;
 pub mod files;
 pub mod live;
 pub mod live_state;
+pub mod monitor;
 pub mod process;
 pub mod recording;
 pub mod replay;

@@ -25,6 +25,7 @@ use xdscope_wire::text::plural;
 use super::analysis_thread::Sink;
 use super::live::{Decoding, Live};
 use super::live_state::LiveState;
+use super::monitor::MonitoredRun;
 use crate::app::recording::journal::Journal;
 use crate::app::recording::recorder::Recorder;
 use crate::app::recording::recording_file::SessionFile;
@@ -461,6 +462,17 @@ impl Running {
         let copies = self.tap.copies.clone().filter(|_| self.is_relay)?;
         let journal = self.live.as_ref()?.journal();
         Some(TapMeter { counters: self.tap.counters.clone(), copies, journal })
+    }
+
+    /// Returns the sources of the figures of the run.
+    pub fn monitored(&self) -> MonitoredRun {
+        MonitoredRun {
+            shared: self.shared.clone(),
+            tap: self.tap.copies.as_ref().filter(|_| self.is_relay).map(|_| self.tap.counters.clone()),
+            spool: self.live.as_ref().and_then(|live| live.journal().spool()),
+            is_recorded: self.recording.is_some(),
+            is_forwarding: Arc::new(self.tap.is_running()),
+        }
     }
 
     /// Returns the memory that facts may take.

@@ -143,12 +143,9 @@ impl CliError {
         matches!(source, Some(SourceError::Empty { .. }))
     }
 
-    /// Renders the text for stderr, with line ends. It is empty for an error without a message.
-    pub fn render(&self) -> String {
-        if self.message.is_empty() {
-            return String::new();
-        }
-        let mut out = format!("xdscope: {}", safe(&self.message));
+    /// Returns what failed and why.
+    pub fn summary(&self) -> String {
+        let mut out = safe(&self.message);
         let mut cause = self.source.as_deref().map(|source| source as &dyn Error);
         while let Some(error) = cause {
             let text = safe(&error.to_string());
@@ -158,7 +155,15 @@ impl CliError {
             }
             cause = error.source();
         }
-        out.push('\n');
+        out
+    }
+
+    /// Renders the text for stderr, with line ends. It is empty for an error without a message.
+    pub fn render(&self) -> String {
+        if self.message.is_empty() {
+            return String::new();
+        }
+        let mut out = format!("xdscope: {}\n", self.summary());
         for line in &self.shown {
             let _ = writeln!(out, "  {line}");
         }

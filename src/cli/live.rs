@@ -8,6 +8,7 @@ pub(super) mod replay;
 pub(super) mod screens;
 pub(super) mod serve;
 pub(super) mod serve_plan;
+mod service;
 pub(super) mod themes;
 pub(super) mod watch;
 pub(super) mod watch_files;
@@ -48,6 +49,7 @@ use crate::cli::source::{offline, schema_flags, select};
 use crate::cli::terminal::diagnostics;
 use crate::cli::terminal::io::Io;
 use ending::Ending;
+use service::Service;
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -234,8 +236,8 @@ impl Run<'_> {
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
-        let screens = self.has_screens(io);
-        let mut ending = self.ending.take();
+        let (screens, mut ending) = (self.has_screens(io), self.ending.take());
+        let mut service = Service::start(&flags.service, io)?;
         let record = self.recording(io)?;
         let options = Options {
             front,
@@ -259,6 +261,7 @@ impl Run<'_> {
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
         }
+        service.begin(running.monitored(), &running.source, self.global.quiet, io);
         if let Some(lines) = begin(&running) {
             self.empty = lines;
         }
@@ -279,9 +282,10 @@ impl Run<'_> {
             };
             self.screens(io, shown, schema, signals)
         } else {
-            self.print_events(&running, ending.as_mut(), &signals, io);
+            self.print_events(&running, ending.as_mut(), &mut service, &signals, io);
             Ok(())
         };
+        service.stop();
         let shared = running.shared.clone();
         self.end(io, running, unprinted.as_ref());
         // A failure to load was reported where the schema is used.
@@ -298,11 +302,13 @@ impl Run<'_> {
         &self,
         running: &Running,
         mut ending: Option<&mut Ending<'_>>,
+        service: &mut Service,
         signals: &std::sync::mpsc::Receiver<Signal>,
         io: &mut Io<'_>,
     ) {
         let mut is_said = false;
         until_stopped(signals, || {
+            service.ping();
             if let Some(shared) = &running.shared {
                 say_news(shared, io);
             }

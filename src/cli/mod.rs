@@ -40,7 +40,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let exit = crate::cli::terminal::defect::guard(Io::real().state_dir(), || run_in(args, &mut Io::real()))
         .unwrap_or_else(|error| {
             let mut io = Io::real();
-            let _ = io.stderr.write_all(error.render().as_bytes());
+            let _ = io.stderr.write_all(terminal::log_format::error(&error).as_bytes());
             error.exit
         });
     crate::cli::terminal::diagnostics::drain();
@@ -57,7 +57,7 @@ pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit
         Err(error) => {
             // Output precedes the error.
             let _ = io.stdout.flush();
-            let _ = io.stderr.write_all(error.render().as_bytes());
+            let _ = io.stderr.write_all(terminal::log_format::error(&error).as_bytes());
             error.exit
         }
     }

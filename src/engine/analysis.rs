@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lint::{self, Finding, Lint, Reference};
+use crate::metrics::{Figures, MessageCounters, RowsBefore};
 use crate::problems::{ProblemFact, problems};
 use crate::store::{self, Store};
 use xdscope_schema::Schema;
@@ -66,6 +67,8 @@ pub struct Analysis {
     drop_at: usize,
     /// Bytes that facts may take.
     budget: usize,
+    /// Counts for monitoring, of a source that is monitored.
+    counters: Option<MessageCounters>,
 }
 
 /// A checkpoint of the store and the rules.
@@ -98,7 +101,7 @@ impl Checkpoint {
 impl Analysis {
     pub fn new(store: Store, rules: lint::Options) -> Analysis {
         let budget = store.budget();
-        Analysis { store, lint: Lint::new(rules), drop_at: budget, budget }
+        Analysis { store, lint: Lint::new(rules), drop_at: budget, budget, counters: None }
     }
 
     /// Changes the bytes that facts may take.
@@ -109,7 +112,21 @@ impl Analysis {
 
     /// Folds in the next frame ([`Store::handle`]) and checks it against the rules.
     pub fn handle(&mut self, frame: Frame) {
+        let before = self.counters.is_some().then(|| RowsBefore::of(&self.store, frame.stream));
         self.lint.handle(&mut self.store, frame);
+        if let (Some(counters), Some(before)) = (&mut self.counters, before) {
+            counters.count(&self.store, &before);
+        }
+    }
+
+    /// Returns the figures for monitoring. The first call counts the messages so far, and later
+    /// messages are counted as they come.
+    pub fn figures(&mut self) -> Figures {
+        let mut counters = self.counters.take().unwrap_or_else(|| MessageCounters::of(&self.store));
+        counters.take_back(&self.store);
+        let figures = Figures::of(&self.store, self.findings(), self.memory(), &counters);
+        self.counters = Some(counters);
+        figures
     }
 
     /// Moves the clock on, so that timers of the store and the rules fire.

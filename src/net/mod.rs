@@ -5,6 +5,7 @@
 pub mod client;
 mod dial;
 pub mod doctor;
+pub mod monitor;
 mod poll;
 pub mod reflection;
 pub mod rpc;

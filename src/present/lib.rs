@@ -1,8 +1,8 @@
 //! Facts in words, for people and programs.
 //!
 //! The crate owns sentences ([`report`]), JSON objects ([`json`]), the HTML report ([`page`]),
-//! explanations of log lines ([`logs`]), and how long texts are shortened ([`text`]). Every screen
-//! and verb takes its words from here, so that one fact has one word.
+//! explanations of log lines ([`logs`]), [`metrics`], and how long texts are shortened ([`text`]).
+//! Every screen and verb takes its words from here, so that one fact has one word.
 //!
 //! The crate must not decide about the protocol, nor touch files, sockets, clocks and threads.
 //!
@@ -29,6 +29,7 @@ pub mod graph;
 pub mod hold;
 pub mod json;
 pub mod logs;
+pub mod metrics;
 pub mod nack_card;
 pub mod nack_effect;
 pub mod node;

@@ -30,7 +30,7 @@ use xdscope_wire::{Frame, FramePayload, Message};
 /// The seed of the catalogs and secrets.
 const SEED: u64 = 42;
 
-fn scripts() -> Vec<PathBuf> {
+pub(in crate::app) fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let folders = ["lint", "rows", "scripts", "tui", "cli"].map(|folder| root.join(folder));
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
@@ -40,7 +40,7 @@ fn scripts() -> Vec<PathBuf> {
     files
 }
 
-fn load(file: &Path, schema: &Arc<Schema>) -> Option<Loaded> {
+pub(in crate::app) fn load(file: &Path, schema: &Arc<Schema>) -> Option<Loaded> {
     let text = std::fs::read_to_string(file).ok()?;
     let script = script::parse(&text, &file.to_string_lossy()).ok()?;
     script::load_into(&script, &SchemaCodec(schema.clone()), Catalog::in_memory()).ok()
@@ -71,7 +71,7 @@ fn events(frame: &Frame, catalog: &Catalog) -> Vec<TapEvent> {
     }
 }
 
-fn empty(catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Analysis {
+pub(in crate::app) fn empty(catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Analysis {
     let mut store = Store::new(catalog, clock, Options::default());
     store.set_meaning(meaning(schema.clone()));
     Analysis::new(store, rules(schema))

@@ -3,6 +3,7 @@
 pub mod allocator;
 pub mod editor;
 pub mod limits;
+pub mod notify;
 pub mod open;
 pub(super) mod saved_copy;
 pub mod signals;

@@ -125,6 +125,11 @@ impl Journal {
         self.lock().parts.is_empty()
     }
 
+    /// Returns the spool of the run, if there is one.
+    pub(crate) fn spool(&self) -> Option<Arc<Spool>> {
+        self.spool.clone()
+    }
+
     /// Returns the bytes of records that are not analysed yet.
     pub(crate) fn backlog(&self) -> u64 {
         let state = self.lock();

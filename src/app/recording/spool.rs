@@ -215,6 +215,11 @@ impl Spool {
         parts.free_part(place);
     }
 
+    /// Returns the bytes of the parts in the file.
+    pub(crate) fn used(&self) -> u64 {
+        self.parts().by_start.iter().map(|(start, end)| end - start).sum()
+    }
+
     /// Gives the room of an empty spool back. For pauses of the traffic: the next copies find no
     /// pages in memory.
     pub(crate) fn trim(&self) {

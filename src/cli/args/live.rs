@@ -60,11 +60,23 @@ pub struct LiveFlags {
     #[arg(long, value_name = "FILE")]
     pub applied: Option<PathBuf>,
     #[command(flatten)]
+    pub service: ServiceFlags,
+    #[command(flatten)]
     pub screens: ScreenFlags,
     #[command(flatten)]
     pub timers: TimerFlags,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,
+}
+
+/// What tells others about a run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Service")]
+pub struct ServiceFlags {
+    /// Serve metrics for Prometheus (/metrics) and probes (/livez, /readyz, /healthz) over HTTP:
+    /// host:port or unix:/path
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
 }
 
 /// Limits of the verbs that copy traffic.

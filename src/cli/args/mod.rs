@@ -42,6 +42,9 @@ pub struct Global {
     /// Write the log of the program to this file, also while screens are open
     #[arg(long, global = true, value_name = "FILE")]
     pub log_file: Option<std::path::PathBuf>,
+    /// Write messages and the log of the program as text, or as a JSON object a line
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
@@ -65,6 +68,7 @@ impl Global {
             quiet: true,
             verbose: false,
             log_file: None,
+            log_format: LogFormat::Text,
             color: Color::Never,
             ascii: true,
             keys: xdscope_tui::Keymap::default(),

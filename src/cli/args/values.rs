@@ -93,6 +93,13 @@ pub enum Color {
     True,
 }
 
+/// Formats of messages and of the log of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimeFormat {
     Local,

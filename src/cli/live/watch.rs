@@ -5,8 +5,11 @@ use crate::app::client::{Options, Running};
 use crate::app::process::signals;
 use crate::app::tap::DRAIN_TIME;
 
+use super::service::Service;
 use super::{replay, watch_files};
-use crate::cli::args::{Format, Global, LiveFlags, LogArgs, NotifyWord, ScreenFlags, WatchArgs};
+use crate::cli::args::{
+    Format, Global, LiveFlags, LogArgs, NotifyWord, ScreenFlags, ServiceFlags, WatchArgs,
+};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live;
 use crate::cli::live::{Run, Shown};
@@ -56,6 +59,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
+    let mut service = Service::start(&flags.service, io)?;
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
@@ -63,6 +67,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
+    service.begin_reader(&running.shared, running.recording.is_some(), &source, global.quiet, io);
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
@@ -71,13 +76,9 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     } else {
         let mut reported = None;
         live::until_stopped(&signals, || {
+            service.ping();
             live::say_news(&running.shared, io);
-            let trouble = running.shared.trouble();
-            if trouble != reported && !global.quiet {
-                let text = trouble.as_deref().unwrap_or("connected");
-                io.say(&xdscope_wire::text::display_safe(text));
-            }
-            reported = trouble;
+            say_trouble(running.shared.trouble(), &mut reported, global, io);
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
             met || running.shared.unread() || running.refused().is_some()
         });
@@ -96,6 +97,15 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         true => Exit::Interrupted,
         false => Exit::Yes,
     })
+}
+
+/// Says that the connection has failed or works again, once.
+fn say_trouble(trouble: Option<String>, reported: &mut Option<String>, global: &Global, io: &mut Io<'_>) {
+    if trouble != *reported && !global.quiet {
+        let text = trouble.as_deref().unwrap_or("connected");
+        io.say(&xdscope_wire::text::display_safe(text));
+    }
+    *reported = trouble;
 }
 
 /// The lines of an empty screen.
@@ -141,6 +151,7 @@ pub(crate) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             no_record: true,
             keep_secrets: args.source.keep_secrets,
             applied: None,
+            service: ServiceFlags::default(),
             screens: ScreenFlags {
                 theme: "default".to_owned(),
                 slow_link: false,

@@ -13,6 +13,7 @@ use xdscope_sources::SourceFormat;
 use crate::cli::args::{Global, WatchArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live;
+use crate::cli::live::service::Service;
 use crate::cli::live::{Run, Shown};
 use crate::cli::terminal::io::Io;
 
@@ -69,6 +70,7 @@ pub(crate) fn run(
         no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
+    let mut service = Service::start(&flags.service, io)?;
     let options = Options {
         path,
         record: run.recording(io)?,
@@ -82,6 +84,7 @@ pub(crate) fn run(
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
+    service.begin_reader(&running.shared, running.recording.is_some(), &source, global.quiet, io);
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let shown = Shown {
@@ -97,6 +100,7 @@ pub(crate) fn run(
     } else {
         let mut reported = Vec::new();
         live::until_stopped(&signals, || {
+            service.ping();
             live::say_news(&running.shared, io);
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();

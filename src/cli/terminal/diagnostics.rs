@@ -14,9 +14,9 @@ use tracing_subscriber::prelude::*;
 
 use crate::app::recording::recording_file;
 use xdscope_tui::{OutputQueue, Pushed};
-use xdscope_wire::text::display_safe;
 
-use crate::cli::args::Global;
+use super::log_format;
+use crate::cli::args::{Global, LogFormat};
 use crate::cli::error::CliError;
 
 /// The queue in front of stderr, in runs that must not wait for its reader.
@@ -46,11 +46,12 @@ pub(crate) fn drain() {
 /// Prints a message to stderr, on one line.
 pub(crate) fn say(text: &str) {
     // Ignore write errors: without stderr there is nobody to tell.
-    let _ = writeln!(Stderr, "xdscope: {}", display_safe(text));
+    let _ = Stderr.write_all(log_format::message(text).as_bytes());
 }
 
 /// Starts logging. Only the first call of a process has an effect.
 pub(crate) fn start(global: &Global) -> Result<(), CliError> {
+    log_format::set(global.log_format);
     let level = match (global.verbose, global.quiet) {
         (true, _) => LevelFilter::DEBUG,
         (false, true) => LevelFilter::ERROR,
@@ -70,6 +71,10 @@ pub(crate) fn start(global: &Global) -> Result<(), CliError> {
         None => Box::new(StderrBehindScreens),
     };
     let lines = fmt::layer().with_ansi(false).with_writer(Mutex::new(to));
+    let lines = match global.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.event_format(log_format::JsonEvents).boxed(),
+    };
     // An error means that there is a subscriber already, which is fine.
     let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
     Ok(())

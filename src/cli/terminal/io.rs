@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use jiff::tz::TimeZone;
 
 use xdscope_present::report::Role;
-use xdscope_wire::text::display_safe;
 
 use crate::cli::args::{Color, Global, TimeFormat};
 use crate::cli::error::CliError;
@@ -57,7 +56,7 @@ impl Io<'_> {
     /// Prints a message to stderr, on one line.
     pub fn say(&mut self, text: &str) {
         // Ignore write errors: without stderr there is nobody to tell.
-        let _ = writeln!(self.stderr, "xdscope: {}", display_safe(text));
+        let _ = self.stderr.write_all(super::log_format::message(text).as_bytes());
     }
 
     /// Returns the folder of kept sessions, `$XDG_STATE_HOME/xdscope`; `None` without a home.

@@ -3,4 +3,5 @@
 pub(super) mod defect;
 pub(super) mod diagnostics;
 pub mod io;
+pub(crate) mod log_format;
 pub(super) mod progress;

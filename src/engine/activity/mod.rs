@@ -42,7 +42,7 @@ fn is_push(kind: MessageKind) -> bool {
 }
 
 /// Returns the time from response to verdict, if the message is a verdict.
-fn verdict_latency(exchange: &Exchange) -> Option<Duration> {
+pub(crate) fn verdict_latency(exchange: &Exchange) -> Option<Duration> {
     exchange.latency.filter(|_| matches!(exchange.kind, MessageKind::Ack | MessageKind::Nack))
 }
 

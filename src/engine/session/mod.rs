@@ -63,6 +63,7 @@ pub(crate) use shared::Shared;
 pub(crate) use stream::{SETTLE_TIME, Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames, WildcardReading};
+pub use track::CacheCounts;
 pub use track::answer_verdict::kind_of_change;
 pub use track::claims::Claim;
 pub(crate) use track::state::{CurrentState, OwedAgain};

@@ -1,6 +1,7 @@
 pub(super) mod answer;
 pub(super) mod answer_verdict;
 mod answered;
+mod cache;
 pub(super) mod claims;
 mod completeness;
 pub(super) mod delta;
@@ -18,6 +19,7 @@ pub(super) mod state;
 mod ttl;
 mod verdict;
 
+pub use cache::CacheCounts;
 pub(crate) use earlier_refusals::EarlierRefusals;
 pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};

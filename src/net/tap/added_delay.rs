@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use xdscope_present::metrics::DelayHistogram;
+
 /// Buckets for each power of two of microseconds.
 const STEPS: u32 = 4;
 /// Buckets up to 2^25 microseconds, about half a minute.
@@ -12,17 +14,23 @@ const FIRST_CHUNKS: u32 = 64;
 /// Interval of measured chunks after the first ones.
 const SAMPLED_CHUNKS: u32 = 16;
 
+/// Ends of the classes of [`AddedDelay::histogram`], in microseconds: each is the end of a bucket.
+const CLASS_ENDS: [u64; 10] =
+    [1 << 4, 1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22];
+
 /// Time from having read a chunk to having written it, over all connections.
 ///
 /// A receiver that is slow to read counts too. Percentiles are exact to a quarter.
 #[derive(Debug)]
 pub struct AddedDelay {
     buckets: [AtomicU64; BUCKETS],
+    /// The sum of all delays, in microseconds.
+    sum: AtomicU64,
 }
 
 impl Default for AddedDelay {
     fn default() -> Self {
-        AddedDelay { buckets: [const { AtomicU64::new(0) }; BUCKETS] }
+        AddedDelay { buckets: [const { AtomicU64::new(0) }; BUCKETS], sum: AtomicU64::new(0) }
     }
 }
 
@@ -38,7 +46,24 @@ impl AddedDelay {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         if let Some(bucket) = self.buckets.get(bucket_of(micros)) {
             bucket.fetch_add(1, Ordering::Relaxed);
+            self.sum.fetch_add(micros, Ordering::Relaxed);
         }
+    }
+
+    /// Returns the delays in coarse classes.
+    pub fn histogram(&self) -> DelayHistogram {
+        let sum = Duration::from_micros(self.sum.load(Ordering::Relaxed));
+        let classes = CLASS_ENDS.map(|end| (Duration::from_micros(end), 0)).to_vec();
+        let mut histogram = DelayHistogram { classes, longer: 0, sum };
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            let class = CLASS_ENDS.iter().position(|end| upper_micros(bucket) <= *end);
+            let count = count.load(Ordering::Relaxed);
+            match class.and_then(|class| histogram.classes.get_mut(class)) {
+                Some((_, of_class)) => *of_class += count,
+                None => histogram.longer += count,
+            }
+        }
+        histogram
     }
 
     /// Returns the median and the 99th percentile; `None` without a measurement.
@@ -105,6 +130,17 @@ mod tests {
         }
         let (median, high) = delay.percentiles().expect("delays");
         assert_eq!((median.as_micros(), high.as_micros()), (112, 10_240));
+    }
+
+    #[test]
+    fn classes_count_each_delay_once() {
+        let delay = AddedDelay::default();
+        let micros = [1, 15, 16, 1000, 5_000_000];
+        micros.iter().for_each(|micros| delay.record(Duration::from_micros(*micros)));
+        let histogram = delay.histogram();
+        let count = |class: usize| histogram.classes[class].1;
+        assert_eq!([count(0), count(1), count(2), count(3)], [2, 1, 0, 1]);
+        assert_eq!((histogram.longer, histogram.sum), (1, Duration::from_micros(micros.iter().sum())));
     }
 
     #[test]

@@ -201,6 +201,12 @@ impl Tap {
         }
     }
 
+    /// Returns what tells whether the thread of the tap is running.
+    pub fn is_running(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let stop = self.stop.clone();
+        move || !stop.is_closed()
+    }
+
     /// Returns the number of connections so far.
     pub fn connections(&self) -> u64 {
         self.counters.connections.load(Ordering::Relaxed)

@@ -6,6 +6,7 @@ pub mod capture;
 pub mod certs;
 pub mod control_plane;
 pub mod envoy;
+pub mod exposition;
 pub mod faulty;
 pub mod grpc_client;
 pub mod http;

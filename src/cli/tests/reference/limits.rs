@@ -11,7 +11,8 @@ use crate::cli::args::CopyFlags;
 use crate::cli::command::settings::MAX_CONFIG_BYTES;
 use crate::cli::live::faults;
 use crate::net::tap::{early, lane};
-use crate::net::{reflection, serve, tap};
+use crate::net::{monitor, reflection, serve, tap};
+use xdscope_engine::metrics::{MAX_OTHER_TYPES, MAX_TYPE_URL_BYTES};
 use xdscope_schema::limits as schema;
 use xdscope_sources::limits as sources;
 use xdscope_sources::observe::rest;
@@ -227,9 +228,34 @@ fn text_rows() -> [[String; 3]; 6] {
     ]
 }
 
+/// Generates the limits of metrics and of their port.
+fn metric_rows() -> [[String; 3]; 2] {
+    let (connection, header) = (monitor::CONNECTION_TIMEOUT.as_secs(), monitor::HEADER_TIMEOUT.as_secs());
+    [
+        row(
+            "types with labels of their own in metrics",
+            format!(
+                "all with a short name, and {} type URLs of up to {MAX_TYPE_URL_BYTES} bytes",
+                count(MAX_OTHER_TYPES)
+            ),
+            "further types are counted with the label `other`",
+        ),
+        row(
+            "connections to `--metrics`",
+            format!(
+                "{} at a time, {} of header within {header} s, {connection} s with the answer",
+                monitor::MAX_CONNECTIONS,
+                size(monitor::MAX_HEADER_BYTES)
+            ),
+            "the connection closes; of too many connections the oldest one",
+        ),
+    ]
+}
+
 /// Generates the limits of what the analysis keeps.
 pub(super) fn generate_kept() -> String {
     let rows = content_rows().into_iter().chain(stream_rows()).chain(copy_rows()).chain(text_rows());
+    let rows = rows.chain(metric_rows());
     table(["limit", "value", "what exceeds it"], rows)
 }
 

@@ -6,6 +6,7 @@ pub mod failing;
 pub mod fault_runs;
 pub mod faults;
 pub mod headers;
+pub mod metrics;
 pub mod reflection;
 pub mod rest_client;
 pub mod restart;
