@@ -5,6 +5,7 @@ pub mod cited_documents;
 pub mod examples;
 pub mod fault_recipes;
 pub mod hold_picture;
+pub mod metric_examples;
 pub mod pictures;
 pub mod readme;
 pub mod rows;
