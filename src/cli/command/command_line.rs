@@ -8,8 +8,18 @@ use super::examples;
 use crate::cli::args::Cli;
 
 /// Headings of flags that the short help leaves out: few calls need them.
-const ADVANCED_HEADINGS: [&str; 9] =
-    ["Client", "Connection", "Copies", "Descriptors", "End", "Output", "Screens", "Settings", "Source"];
+const ADVANCED_HEADINGS: [&str; 10] = [
+    "Client",
+    "Connection",
+    "Copies",
+    "Descriptors",
+    "End",
+    "Output",
+    "Screens",
+    "Service",
+    "Settings",
+    "Source",
+];
 
 /// Other flags that the short help leaves out.
 const ADVANCED_FLAGS: [&str; 17] = [
