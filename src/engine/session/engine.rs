@@ -432,12 +432,8 @@ impl Engine {
         let node_before = self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
         let is_decoded = !matches!(message.body, MessageBody::Undecodable { .. });
-        if !is_decoded {
-            stream.undecodable += 1;
-            if stream.variant() != Some(Variant::File) {
-                stream.lose_messages(seq, at);
-                return;
-            }
+        if !is_decoded && !stream.count_undecodable(seq, at) {
+            return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
         let known = stream.tracks.len();

@@ -260,6 +260,16 @@ impl Stream {
         !self.is_aggregated() || !message.type_url().is_empty()
     }
 
+    /// Counts a message that cannot be decoded. Returns whether its type is known: that of a file.
+    pub(crate) fn count_undecodable(&mut self, seq: Seq, at: Time) -> bool {
+        self.undecodable += 1;
+        let is_file = self.variant() == Some(Variant::File);
+        if !is_file {
+            self.lose_messages(seq, at);
+        }
+        is_file
+    }
+
     /// Records the NACK of a response without a type URL, which the client has taken for one of the
     /// type of its request.
     pub(crate) fn refuse_untyped(&mut self, request: &mut RequestOutcome, message: &Message, seq: Seq) {

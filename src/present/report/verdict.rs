@@ -76,7 +76,7 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     if let Some((at, first)) = pending().next() {
         let full = headline(first, clock, "");
         let brief = about_client(first, &clauses(first, clock).main);
-        // Who waits for what stands before words that a narrow terminal cuts.
+        // The client and its wait stand before words that a narrow terminal cuts.
         let (text, shorter) = match no_problem_yet(problems, clock, (now, "the recording ends")) {
             Some(text) if census.is_at_end => (
                 format!("{full}; {text}"),

@@ -7,7 +7,7 @@
 //! > sub=[d] unsub=[d]
 //! ```
 //!
-//! A first request with `*` in both lists is a note: ztunnel says so that it asks for names one by one.
+//! A first request with `*` in both lists is a note: ztunnel begins so to ask for names on demand.
 //!
 //! Advice: Put the name into one of the lists.
 //!

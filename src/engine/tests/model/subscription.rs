@@ -549,7 +549,7 @@ impl Track {
         versions
     }
 
-    /// What the client refuses at the end of a stream, on the stream or before.
+    /// The contents that the client refuses at the end of a stream, on the stream or before.
     fn refusals_at_end(&self, is_wanted: impl Fn(Text) -> bool) -> Vec<EarlierRefusal> {
         let own = self.refused();
         let accepted = self.accepted();

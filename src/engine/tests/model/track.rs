@@ -127,7 +127,7 @@ pub(super) struct Track {
     pub(super) stray: Option<Stray>,
     /// The resources that such a request states are not known to be those of the client.
     pub(super) is_unproved: bool,
-    /// What the client has refused before, and neither accepted nor refused again since.
+    /// Contents that the client has refused before, and neither accepted nor refused again since.
     pub(super) earlier_refusals: Vec<EarlierRefusal>,
     /// Delta: the newest versions of the resources that the client states at another version.
     pub(super) newest_of_claims: Vec<(Text, Option<Text>)>,
