@@ -17,9 +17,9 @@ use xdscope_wire::event::Seq;
 use xdscope_wire::text::{display_safe, json_safe};
 
 /// A writer of objects.
-pub(crate) struct Objects<'a>(Form<'a>);
+pub(crate) struct Objects<'a>(ObjectForm<'a>);
 
-enum Form<'a> {
+enum ObjectForm<'a> {
     /// One array, with the number of elements so far.
     Array(&'a mut dyn Write, usize),
     Lines(&'a mut dyn Write),
@@ -50,8 +50,8 @@ impl<'a> Objects<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, format: Format, looks: ObjectLooks) -> Objects<'a> {
         match format {
             Format::Json => Objects::array(out),
-            Format::Yaml if looks.terminal => Objects(Form::Yaml(out, YamlReader::Terminal)),
-            Format::Yaml => Objects(Form::Yaml(out, YamlReader::Program)),
+            Format::Yaml if looks.terminal => Objects(ObjectForm::Yaml(out, YamlReader::Terminal)),
+            Format::Yaml => Objects(ObjectForm::Yaml(out, YamlReader::Program)),
             Format::Columns(columns) => Objects::rows(out, columns, looks),
             _ => Objects::lines(out),
         }
@@ -59,12 +59,12 @@ impl<'a> Objects<'a> {
 
     /// Writes one array.
     pub(crate) fn array(out: &'a mut dyn Write) -> Objects<'a> {
-        Objects(Form::Array(out, 0))
+        Objects(ObjectForm::Array(out, 0))
     }
 
     /// Writes an object per line.
     pub(crate) fn lines(out: &'a mut dyn Write) -> Objects<'a> {
-        Objects(Form::Lines(out))
+        Objects(ObjectForm::Lines(out))
     }
 
     /// Writes a row for each object that has any of the columns.
@@ -73,22 +73,22 @@ impl<'a> Objects<'a> {
         columns: &'static CustomColumns,
         looks: ObjectLooks,
     ) -> Objects<'a> {
-        Objects(Form::Rows(Table::new(out, looks.style, looks.headers, &columns.titles()), columns))
+        Objects(ObjectForm::Rows(Table::new(out, looks.style, looks.headers, &columns.titles()), columns))
     }
 
     pub(crate) fn put(&mut self, object: &Value) -> io::Result<()> {
         match &mut self.0 {
-            Form::Array(out, count) => {
+            ObjectForm::Array(out, count) => {
                 let before = if *count == 0 { "[" } else { "," };
                 *count += 1;
                 write!(out, "{before}\n{}", line(object))
             }
-            Form::Lines(out) => writeln!(out, "{}", line(object)),
-            Form::Yaml(out, reader) => {
+            ObjectForm::Lines(out) => writeln!(out, "{}", line(object)),
+            ObjectForm::Yaml(out, reader) => {
                 writeln!(out, "---")?;
                 write_yaml(out, object, "", *reader == YamlReader::Terminal)
             }
-            Form::Rows(table, columns) => match columns.cells(object) {
+            ObjectForm::Rows(table, columns) => match columns.cells(object) {
                 Some(cells) => table.row(cells.into_iter().map(Cell::new).collect()),
                 None => Ok(()),
             },
@@ -97,8 +97,8 @@ impl<'a> Objects<'a> {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Form::Array(out, _) | Form::Lines(out) | Form::Yaml(out, _) => out.flush(),
-            Form::Rows(table, _) => {
+            ObjectForm::Array(out, _) | ObjectForm::Lines(out) | ObjectForm::Yaml(out, _) => out.flush(),
+            ObjectForm::Rows(table, _) => {
                 table.flush()?;
                 table.out().flush()
             }
@@ -107,10 +107,10 @@ impl<'a> Objects<'a> {
 
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.0 {
-            Form::Array(out, 0) => writeln!(out, "[]"),
-            Form::Array(out, _) => writeln!(out, "\n]"),
-            Form::Lines(_) | Form::Yaml(..) => Ok(()),
-            Form::Rows(table, _) => table.finish(),
+            ObjectForm::Array(out, 0) => writeln!(out, "[]"),
+            ObjectForm::Array(out, _) => writeln!(out, "\n]"),
+            ObjectForm::Lines(_) | ObjectForm::Yaml(..) => Ok(()),
+            ObjectForm::Rows(table, _) => table.finish(),
         }
     }
 }

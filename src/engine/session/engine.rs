@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xdscope_wire::content::{BlobForm, Catalog};
-use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
+use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::events::EventList;
@@ -436,17 +436,12 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
-        let known = stream.tracks.len();
-        let track = stream.track(&type_url, at);
-        outcome.track = Some(track);
-        if stream.tracks.len() > known {
-            self.tracks += 1;
-            self.index.update(index, stream);
-        }
-        if !is_decoded {
+        let track = self.track_of(index, &type_url, at);
+        outcome.track = track;
+        let Some(track) = track.filter(|_| is_decoded) else {
             // The type of a file is that of its subscription.
             return;
-        }
+        };
         let Some(stream) = self.streams.get(index) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
@@ -502,6 +497,18 @@ impl Engine {
         if let SessionEvent::Response(response) = &mut outcome.what {
             self.note_response(catalog, (index, track_index), (message, response), (seq, at));
         }
+    }
+
+    /// Returns the index of a type of a stream, which is added if it is new.
+    fn track_of(&mut self, index: usize, type_url: &TypeUrl, at: Time) -> Option<usize> {
+        let stream = self.streams.get_mut(index)?;
+        let known = stream.tracks.len();
+        let track = stream.track(type_url, at);
+        if stream.tracks.len() > known {
+            self.tracks += 1;
+            self.index.update(index, stream);
+        }
+        Some(track)
     }
 
     /// Records what a response serves, and what begins or ends to warm with it.

@@ -298,11 +298,15 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
         })
     };
     let scene_waits = |scene: &Scene, name: &str, text: &str| {
-        let (_, recording) = scene.wait_for_warming("lds", "warming", &[name]);
+        scene.wait_for_warming("lds", "warming", &[name]);
         wait_for("Envoy to say so too", || (scene.warming_listeners() == names(&[name])).then_some(()));
-        let status = recording.text("status", &[]);
-        assert!(status.contains(&format!("listener {name} waits for {text} since")), "{status}");
-        assert!(status.lines().any(|line| line.contains(name) && line.contains("the server owes it")));
+        // The request of the client comes after the listener.
+        wait_for("the server to owe it", || {
+            let status = scene.live().text("status", &[]);
+            let waits = status.contains(&format!("listener {name} waits for {text} since"));
+            let is_owed = |line: &str| line.contains(name) && line.contains("the server owes it");
+            (waits && status.lines().any(is_owed)).then_some(())
+        });
     };
     let scene_is_warm = |scene: &Scene| {
         scene.wait_for_warming("lds", "synced", &[]);

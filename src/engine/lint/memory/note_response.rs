@@ -21,7 +21,11 @@ impl RuleContext<'_> {
             has_changes: !outcome.changed.is_empty(),
         };
         let state = &mut *self.state;
-        if state.pending.len() == MAX_RESPONSES {
+        // A track forgets responses when those of all tracks are many.
+        let oldest = track.responses.oldest().map_or(seq, |oldest| oldest.seq);
+        while state.pending.len() == MAX_RESPONSES
+            || state.pending.front().is_some_and(|sent| sent.seq < oldest)
+        {
             state.pending.pop_front();
         }
         state.pending.push_back(sent.clone());

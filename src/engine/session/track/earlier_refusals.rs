@@ -33,11 +33,11 @@ pub(crate) struct EarlierRefusals {
 impl EarlierRefusals {
     /// Marks the contents and names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        for (name, EarlierRefusal { refusal, .. }) in &self.by_name {
+        self.by_name.iter().for_each(|(name, EarlierRefusal { refusal, .. })| {
             mark_key(used, *name);
             refusal.blob.iter().for_each(|blob| used.blob(*blob));
             used.name(refusal.version);
-        }
+        });
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -240,8 +240,8 @@ fn shows_reason_for_undecodable_message() {
     assert_eq!(hand.store.states()[0].pushes, 0);
 }
 
-/// A client that never answers leaves a bounded number of responses, and its answer to the newest one
-/// counts.
+/// A client that never answers leaves a bounded number of responses, and its answer to the newest
+/// one counts.
 #[test]
 fn few_of_many_unanswered_responses_stay() {
     const RESPONSES: usize = 20_000;
