@@ -45,7 +45,7 @@ pub trait Monitored: Send + Sync + 'static {
     /// Checks whether the process works.
     ///
     /// # Errors
-    /// What does not work, and a restart may mend.
+    /// The part of the process that does not work, which a restart may mend.
     fn live(&self) -> Result<(), &'static str>;
 
     /// Checks whether connections are accepted and forwarded, whatever the control plane does.

@@ -69,7 +69,7 @@ pub struct LiveFlags {
     pub descriptors: DescriptorFlags,
 }
 
-/// What tells others about a run.
+/// Metrics, and the form of the log.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Service")]
 pub struct ServiceFlags {
