@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::lint::Finding;
-use crate::store::{MessageFact, ResourceFact, StateFact, StateView, TypeState};
+use crate::owners::{owners_of_message, owners_of_resource};
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView, Store, TypeState};
+use xdscope_schema::owners::Owner;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
 use super::content::ContentLookup;
@@ -30,6 +32,8 @@ pub(super) struct EvalContext<'a> {
     pub(super) now: Time,
     pub(super) clock: Clock,
     pub(super) zone: &'a TimeZone,
+    /// `None` while a message passes.
+    pub(super) store: Option<&'a Store>,
 }
 
 pub(super) fn matches(
@@ -52,6 +56,7 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
         (Predicate::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
         (Predicate::Type { kind, url }, _) => matches_type(row.type_url(), *kind, url),
         (Predicate::Stream(stream), _) => row.stream() == *stream,
+        (Predicate::Text(pattern), Some(FilterField::Owner)) => row.has_owner(at.store, pattern),
         (Predicate::Text(pattern), Some(field)) => row.texts(field, &mut |text| pattern.matches(text)),
         (Predicate::Bytes(compare, bytes), _) => compare.holds(&row.size(), bytes),
         (Predicate::Time(compare, time), Some(FilterField::Lat)) => {
@@ -190,6 +195,20 @@ impl FilterRow<'_> {
             FilterRow::View(view) => Some(view.resources()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
+    }
+
+    /// Whether a resource of the row has an owner like `VirtualService/shop/reviews`.
+    fn has_owner(&self, store: Option<&Store>, pattern: &Pattern) -> bool {
+        let Some(store) = store else { return false };
+        let mut owners: Box<dyn Iterator<Item = Owner>> = match self {
+            FilterRow::Resource(fact) => Box::new(owners_of_resource(store.catalog(), fact).into_iter()),
+            FilterRow::Message(fact) => match fact.n {
+                Some(n) => Box::new(owners_of_message(store, n)),
+                None => return false,
+            },
+            FilterRow::State(_) | FilterRow::View(_) | FilterRow::Finding(_) => return false,
+        };
+        owners.any(|owner| pattern.matches(&owner.path()))
     }
 
     /// Passes the texts of a field to `visit` until `visit` returns true. Returns whether it did.

@@ -30,6 +30,8 @@ pub enum FilterField {
     State,
     /// Resource name.
     Name,
+    /// Owner of a resource.
+    Owner,
     /// Version.
     Version,
     /// Nonce.
@@ -60,7 +62,7 @@ pub enum FilterField {
 
 impl FilterField {
     /// The fields that have a word.
-    pub const WORDS: [(&'static str, FilterField); 19] = [
+    pub const WORDS: [(&'static str, FilterField); 20] = [
         ("type", FilterField::Type),
         ("node", FilterField::Node),
         ("stream", FilterField::Stream),
@@ -68,6 +70,7 @@ impl FilterField {
         ("kind", FilterField::Kind),
         ("state", FilterField::State),
         ("name", FilterField::Name),
+        ("owner", FilterField::Owner),
         ("version", FilterField::Version),
         ("nonce", FilterField::Nonce),
         ("err", FilterField::Err),
@@ -106,7 +109,7 @@ impl FilterField {
         use FilterField as F;
         match rows {
             RowKind::Messages => !matches!(self, F::State | F::Rule),
-            RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
+            RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Owner | F::Has | F::Content),
             RowKind::Findings => matches!(
                 self,
                 F::Type
@@ -217,6 +220,7 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
         FilterField::Type => Predicate::Type { kind: None, url: pattern },
         FilterField::Node
         | FilterField::Name
+        | FilterField::Owner
         | FilterField::Version
         | FilterField::Nonce
         | FilterField::Err
@@ -286,6 +290,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
         }
         FilterField::Node
         | FilterField::Name
+        | FilterField::Owner
         | FilterField::Version
         | FilterField::Nonce
         | FilterField::Rule => Predicate::Text(Pattern::word(at, value, Extent::Whole)?),

@@ -53,8 +53,8 @@ impl Filter {
 
     /// Whether a message matches while it passes.
     pub fn passing_message(&self, fact: &MessageFact) -> bool {
-        let at =
-            EvalContext { now: Time(0), clock: Clock { epoch: None, untimed: true }, zone: &TimeZone::UTC };
+        let clock = Clock { epoch: None, untimed: true };
+        let at = EvalContext { now: Time(0), clock, zone: &TimeZone::UTC, store: None };
         self.expr.as_ref().is_none_or(|expr| matches(expr, &FilterRow::Message(fact), &at, &NoContent))
     }
 

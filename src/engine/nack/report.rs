@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::constraints::BrokenConstraints;
+use crate::owners::owners_of_content;
 use crate::store::{AcceptedFact, NackFact, Store, Verdict, VersionFact};
 use xdscope_schema::Schema;
+use xdscope_schema::owners::Owner;
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
 
@@ -65,6 +67,8 @@ pub struct RefusedResource {
     pub faults: Vec<(Extracted, String)>,
     /// The constraints on the first of these fields that is not a guess, if it has any.
     pub rules: Option<FieldRules>,
+    /// The Kubernetes objects that the rejected content was made from.
+    pub owners: Vec<Owner>,
     /// All constraints that the rejected content breaks.
     pub broken: BrokenConstraints,
     /// The rejected content. `None` if unavailable or not in the response.
@@ -262,6 +266,7 @@ fn refused_resource(
         name: name.clone(),
         faults,
         rules: rules.filter(|of| !of.rules.is_empty()),
+        owners: content.map_or_else(Vec::new, |content| owners_of_content(push.store.catalog(), content)),
         broken: broken.unwrap_or_default(),
         refused,
         good: good.map(|(_, good)| good),

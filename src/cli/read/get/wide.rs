@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::ResourceFact;
 use xdscope_engine::structured::{MemberFact, StructuredFact};
 use xdscope_present::report::{self, Role};
@@ -29,8 +30,8 @@ const COLUMNS: [Column; 6] = [
 ];
 
 /// Titles of the columns for all names; `>` aligns to the right.
-const FIRST_COLUMNS: [&str; 11] =
-    ["TYPE", "NAME", "VER", "STATE", "ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES", "TTL", "ERROR"];
+const FIRST_COLUMNS: [&str; 12] =
+    ["TYPE", "NAME", "VER", "STATE", "OWNER", "ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES", "TTL", "ERROR"];
 
 /// Writes the rows. `nodes` adds the column of nodes.
 pub(super) fn write(
@@ -64,6 +65,7 @@ pub(super) fn write(
     for WideRow { fact, structured } in &rows {
         let mut cells = get.first_cells(fact, true);
         cells.extend([
+            Cell::new(report::owners(&owners_of_resource(get.store.catalog(), fact))),
             Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
             Cell::new(fact.origin.word()),
             Cell::new(size(fact.size)),
@@ -103,6 +105,7 @@ fn entry_cells(list: &ResourceFact, entry: &MemberFact) -> Vec<Cell> {
         Cell::new(text::member_name(&list.name, entry)),
         Cell::new(text::member_version(entry).unwrap_or("-")),
         Cell::role(text::member_state(entry.state), Role::Muted),
+        Cell::new(""),
         Cell::new("-"),
         Cell::new("list"),
     ];
