@@ -94,7 +94,7 @@ pub fn has_lost_parent(store: &Store, state: &StateFact) -> bool {
     let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
     let mut parents =
         streams.flat_map(|stream| stream.known_tracks()).filter(|track| track.kind == Some(parent));
-    parents.any(|track| track.sent.exceptions().any(|(_, slot)| matches!(slot.state, Presence::Removed)))
+    parents.any(|track| track.sent.exceptions().any(|(_, entry)| matches!(entry.state, Presence::Removed)))
 }
 
 /// Returns the type whose resources the v2 edition removes together with those of the state.
@@ -144,10 +144,10 @@ fn text_locators(store: &Store, track: &Track) -> Vec<Arc<str>> {
     if !track.subscribed.names.iter().any(|name| is_structured(catalog.text(name))) {
         return Vec::new();
     }
-    let slots = track.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+    let entries = track.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
     let payload = |blob: BlobId| catalog.entry(blob).payload;
-    let has_text =
-        slots.filter(|(_, slot)| slot.blob.and_then(payload).is_some_and(|id| has_text_locator(catalog, id)));
+    let has_text = entries
+        .filter(|(_, entry)| entry.blob.and_then(payload).is_some_and(|id| has_text_locator(catalog, id)));
     texts(store, has_text.map(|(name, _)| name))
 }
 

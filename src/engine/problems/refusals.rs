@@ -178,10 +178,10 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
     let mut users = Vec::new();
     for (_, other) in engine.open_of_kind(stream, Kind::Lds) {
         for listeners in other.known_tracks().filter(|of| of.kind == Some(Kind::Lds)) {
-            for (name, slot) in listeners.sent.slots(catalog) {
-                let needs = engine.needs().of(catalog, slot.blob);
+            for (name, entry) in listeners.sent.slots(catalog) {
+                let needs = engine.needs().of(catalog, entry.blob);
                 let mut needs = needs.iter().filter(|need| need.kind == Kind::Ecds);
-                if slot.is_present() && needs.any(|need| is_refused(need.name)) {
+                if entry.is_present() && needs.any(|need| is_refused(need.name)) {
                     users.push(store.text(name));
                 }
             }

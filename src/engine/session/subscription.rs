@@ -46,8 +46,8 @@ impl SubscribedNames {
 
     /// Whether the client names a resource: directly, by an alias, or by one of the globs among the
     /// names.
-    pub(super) fn has(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry, globs: &[Sym]) -> bool {
-        let aliases = slot.blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+    pub(super) fn has(&self, catalog: &Catalog, name: Sym, entry: &ResourceEntry, globs: &[Sym]) -> bool {
+        let aliases = entry.blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
         let mut spellings = aliases.iter().copied().chain([name]).map(|of| catalog.first_spelling(of));
         let is_member = |glob: &Sym| glob_matches(catalog.text(*glob), catalog.text(name));
         spellings.any(|of| self.names.contains(of)) || globs.iter().any(is_member)

@@ -188,13 +188,13 @@ impl WarmingView<'_> {
         if self.now.is_some_and(|now| track.ttl.is_over(name, track.lifetime.ttl_clock(now))) {
             return BatchState::Over;
         }
-        let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
+        let (entry, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
             WarmingContent::None => return BatchState::Over,
             WarmingContent::RefusedBefore => return BatchState::Unasked,
-            WarmingContent::Used(slot) => (slot, None),
+            WarmingContent::Used(entry) => (entry, None),
             // A client that requests the endpoints of a new cluster uses the cluster, even if the
             // response was refused for another one.
-            WarmingContent::InDoubt(slot, refusal) => (slot, Some(refusal)),
+            WarmingContent::InDoubt(entry, refusal) => (entry, Some(refusal)),
         };
         let is_refused = refusal.is_some();
         let (mut missing, mut absent, mut is_over) = (Vec::new(), Vec::new(), true);
@@ -218,8 +218,8 @@ impl WarmingView<'_> {
                 add(self.hosts_state(hosts, batch), hosts, routes);
             }
         };
-        for need in self.needs.of(self.catalog, slot.blob).iter() {
-            add_route(*need, is_refused, slot.blob);
+        for need in self.needs.of(self.catalog, entry.blob).iter() {
+            add_route(*need, is_refused, entry.blob);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
                 self.new_scope_routes(batch).for_each(|route| add_route(route, false, None));
@@ -232,7 +232,7 @@ impl WarmingView<'_> {
             return BatchState::Over;
         }
         let is_given_up = batch.is_given_up && self.may_be_envoy();
-        let has_timed_out = is_over && self.has_timed_out((track, name, &slot), &missing);
+        let has_timed_out = is_over && self.has_timed_out((track, name, &entry), &missing);
         let has_stopped_waiting = is_given_up || has_timed_out;
         if has_stopped_waiting {
             missing.retain(|need| !need.is_cached);
@@ -251,13 +251,13 @@ impl WarmingView<'_> {
     /// is over (docs/protocol.md#e-46).
     fn has_timed_out(
         &self,
-        (track, name, slot): (&Track, Sym, &ResourceEntry),
+        (track, name, entry): (&Track, Sym, &ResourceEntry),
         missing: &[MissingNeed],
     ) -> bool {
         let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
         let Some(now) = self.now.filter(|_| is_open && !missing.is_empty()) else { return false };
         let accepted = track.accepted.get(self.catalog, name);
-        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == slot.blob);
+        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == entry.blob);
         // Endpoints that do not come in time are told before the client goes on with those it has.
         let is_late = |need: &MissingNeed| {
             let waited = now.since(need.since);
@@ -277,10 +277,10 @@ impl WarmingView<'_> {
             let mut routes: Vec<(ResourceKey, Seq)> = Vec::new();
             let is_done = |route: &ResourceKey| {
                 let mut tracks = self.tracks_of(route.kind);
-                let slot = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
+                let entry = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
                 // The virtual hosts of routes that are present may be missing.
-                let is_complete = |slot: &ResourceEntry| self.needs.of(self.catalog, slot.blob).is_empty();
-                slot.is_some_and(|slot| slot.is_present() && is_complete(&slot))
+                let is_complete = |entry: &ResourceEntry| self.needs.of(self.catalog, entry.blob).is_empty();
+                entry.is_some_and(|entry| entry.is_present() && is_complete(&entry))
             };
             for track in self.tracks_of(Kind::Srds) {
                 let scopes = track.sent.slots(self.catalog).into_iter();
@@ -315,10 +315,10 @@ impl WarmingView<'_> {
             return None;
         }
         self.tracks_of(Kind::Rds).find_map(|track| {
-            let slot = track.sent.get(self.catalog, route.name).filter(ResourceEntry::is_present)?;
-            let is_new = delivered_since(track, &slot, batch.seq);
-            let hosts = is_new.then(|| self.needs.of(self.catalog, slot.blob).first().copied()).flatten()?;
-            Some((hosts, slot.blob))
+            let entry = track.sent.get(self.catalog, route.name).filter(ResourceEntry::is_present)?;
+            let is_new = delivered_since(track, &entry, batch.seq);
+            let hosts = is_new.then(|| self.needs.of(self.catalog, entry.blob).first().copied()).flatten()?;
+            Some((hosts, entry.blob))
         })
     }
 
@@ -373,8 +373,8 @@ impl WarmingView<'_> {
         let listener = listeners.find(|track| track.warming.seqs().any(|seq| seq == batch.seq))?;
         let routes = named(self.catalog, prefix.strip_suffix('/')?)?;
         let routes = self.tracks_of(Kind::Rds).find_map(|track| {
-            let slot = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
-            let sent = track.responses.get(slot.order).map_or(Seq(0), |response| response.seq);
+            let entry = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
+            let sent = track.responses.get(entry.order).map_or(Seq(0), |response| response.seq);
             track.accepted_in(sent).filter(|_| track.has_accepted_sent(self.catalog, routes))
         })?;
         Some(listener.accepted_in(batch.seq)?.max(routes))
@@ -430,9 +430,9 @@ impl WarmingView<'_> {
             return None;
         }
         self.tracks_of(key.kind).find_map(|track| {
-            let slot = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
-            let type_url = self.catalog.text(self.catalog.entry(slot.blob?).type_url);
-            let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
+            let entry = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
+            let type_url = self.catalog.text(self.catalog.entry(entry.blob?).type_url);
+            let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, entry.blob));
             target?.first().copied()
         })
     }
@@ -451,10 +451,10 @@ impl WarmingView<'_> {
         let needs_resend = self.needs_resend(key.kind, batch);
         // A redirect that leads to itself brings no resource.
         let is_loop = self.target_of(key).is_some();
-        let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
-            _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
-            _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
-            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
+        let is_met = |track: &Track, entry: &ResourceEntry| match entry.state {
+            _ if is_loop || track.is_ignored(self.catalog, key.name, entry) => false,
+            _ if entry.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
+            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, entry, batch.seq),
             Presence::Absent(_) => false,
             // Envoy keeps what is removed, and shares routes that others have not given up.
             Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
@@ -463,21 +463,21 @@ impl WarmingView<'_> {
         };
         let (mut is_resend, mut is_absent, mut absent, mut is_error) = (false, false, None, false);
         for track in of_kind() {
-            let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
-            if is_met(track, &slot) {
+            let Some(entry) = track.sent.get(self.catalog, key.name) else { continue };
+            if is_met(track, &entry) {
                 return NeedState::Met;
             }
-            is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
-            if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
+            is_resend |= entry.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &entry);
+            if matches!(entry.state, Presence::Absent(_) | Presence::Removed) {
                 is_absent = true;
-                absent = track.responses.get(slot.order).map(|response| response.seq);
+                absent = track.responses.get(entry.order).map(|response| response.seq);
                 let error = track.errors.get(&key.name).filter(|error| Some(error.n) == absent);
                 is_error = error.is_some_and(|error| !error.is_not_found());
             }
         }
         let covers = |track: &&Track| {
-            let slot = track.sent.get(self.catalog, key.name);
-            track.covers(self.catalog, key.name, slot.as_ref())
+            let entry = track.sent.get(self.catalog, key.name);
+            track.covers(self.catalog, key.name, entry.as_ref())
         };
         // Envoy waits on for routes and filters that do not exist.
         let told = matches!(key.kind, Kind::Eds | Kind::Sds).then(|| self.told_absent(key)).flatten();
@@ -530,11 +530,11 @@ impl WarmingView<'_> {
     fn told_absent(&self, key: ResourceKey) -> Option<Option<&Response>> {
         let mut tracks = self.tracks_of(key.kind);
         tracks.find_map(|track| {
-            let slot = track.sent.get(self.catalog, key.name)?;
-            let is_absent = matches!(slot.state, Presence::Absent(_));
+            let entry = track.sent.get(self.catalog, key.name)?;
+            let is_absent = matches!(entry.state, Presence::Absent(_));
             let is_sotw = track.subscription.last_names.is_some();
             let is_heard = is_absent && !(is_sotw && self.may_be_envoy());
-            is_heard.then(|| track.responses.get(slot.order))
+            is_heard.then(|| track.responses.get(entry.order))
         })
     }
 
@@ -562,8 +562,8 @@ impl WarmingView<'_> {
 }
 
 /// Whether the newest delivery of a resource came after message `n`. True if that is not known.
-pub(super) fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bool {
-    match (slot.state, track.responses.get(slot.order)) {
+pub(super) fn delivered_since(track: &Track, entry: &ResourceEntry, n: Seq) -> bool {
+    match (entry.state, track.responses.get(entry.order)) {
         (Presence::Kept, _) => false,
         (_, Some(response)) => response.seq > n,
         // Forgotten, so it was sent before the oldest one that is remembered.

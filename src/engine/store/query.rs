@@ -95,8 +95,8 @@ impl Store {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
                 counts.unclaimed += track.accepted.count() as u64;
                 if left.len() < MAX_LEFT_SHOWN {
-                    let slots = track.accepted.slots(&self.catalog).into_iter();
-                    let present = slots.filter(|(_, slot)| slot.is_present());
+                    let entries = track.accepted.slots(&self.catalog).into_iter();
+                    let present = entries.filter(|(_, entry)| entry.is_present());
                     self.add_left(&mut left, track, present.map(|(name, _)| name));
                 }
             }
@@ -180,8 +180,8 @@ impl Store {
         if current.state != TypeState::Synced {
             return current;
         }
-        let slot = |name: Sym| track.sent.get(&self.catalog, name);
-        let is_wanted = |name: Sym| track.covers(&self.catalog, name, slot(name).as_ref());
+        let entry = |name: Sym| track.sent.get(&self.catalog, name);
+        let is_wanted = |name: Sym| track.covers(&self.catalog, name, entry(name).as_ref());
         let wanted = track.ttl.deadlines.iter().filter(|(name, _)| is_wanted(*name));
         let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
@@ -345,10 +345,10 @@ impl Store {
         &self,
         track: &Track,
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
         now: Time,
     ) -> Option<OwedAgainFact> {
-        let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, slot)?;
+        let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, entry)?;
         let ended = track.lifetime.clock(now);
         let is_late = self.limits.is_late(since, ended);
         Some(OwedAgainFact { is_newer, is_removal, since, is_late })
@@ -362,15 +362,15 @@ impl Store {
         let waited = waited.map(|(name, _)| self.text(name));
         let mut missing: Vec<_> = waited.filter(|name| !again.contains(name)).collect();
         let mut absent = Vec::new();
-        for (name, slot) in track.sent.exceptions() {
-            let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
+        for (name, entry) in track.sent.exceptions() {
+            let ended = matches!(entry.state, Presence::Removed | Presence::Absent(_));
             // A glob without members is empty, and neither missing nor absent
             // (docs/protocol.md#k-20).
             let is_glob = || track.subscription.globs.contains(&self.catalog, name);
             let is_absent = ended && !track.is_withheld(name) && !is_glob();
-            if is_absent && track.names(&self.catalog, name, Some(slot)) {
+            if is_absent && track.names(&self.catalog, name, Some(entry)) {
                 absent.push(self.text(name));
-                if slot.blob.is_none() && slot.state != Presence::Removed {
+                if entry.blob.is_none() && entry.state != Presence::Removed {
                     missing.push(self.text(name));
                 }
             }
@@ -381,9 +381,11 @@ impl Store {
     pub(super) fn resource_facts(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         let Some(stream) = self.engine.stream(stream) else { return Vec::new() };
         let Some(track) = stream.find(type_url) else { return Vec::new() };
-        let slots = track.sent.slots(&self.catalog);
-        let mut facts: Vec<_> =
-            slots.iter().map(|(name, slot)| self.resource_fact(stream, track, *name, Some(slot))).collect();
+        let entries = track.sent.slots(&self.catalog);
+        let mut facts: Vec<_> = entries
+            .iter()
+            .map(|(name, entry)| self.resource_fact(stream, track, *name, Some(entry)))
+            .collect();
         let never_sent = track.names_never_sent(&self.catalog);
         facts.extend(never_sent.map(|name| self.resource_fact(stream, track, name, None)));
         facts
@@ -408,9 +410,9 @@ impl Store {
 
     /// Whether a name is an alias that the newest version of a resource has no longer
     /// (docs/protocol.md#f-30).
-    fn is_former_alias(&self, requested: Sym, name: Sym, slot: &ResourceEntry) -> bool {
+    fn is_former_alias(&self, requested: Sym, name: Sym, entry: &ResourceEntry) -> bool {
         let requested = self.catalog.first_spelling(requested);
-        let Some(blob) = slot.blob.filter(|_| requested != name && slot.is_present()) else { return false };
+        let Some(blob) = entry.blob.filter(|_| requested != name && entry.is_present()) else { return false };
         let mut aliases = self.catalog.entry(blob).aliases.iter();
         !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
     }
@@ -420,9 +422,9 @@ impl Store {
         let track = stream.find(url)?;
         let requested = self.key_named(track, name)?;
         let name = track.canonical(&self.catalog, requested);
-        let slot = track.sent.get(&self.catalog, name);
-        if slot.is_some_and(|slot| self.is_former_alias(requested, name, &slot)) {
-            let gone = slot.map(|slot| ResourceEntry { state: Presence::Removed, ..slot });
+        let entry = track.sent.get(&self.catalog, name);
+        if entry.is_some_and(|entry| self.is_former_alias(requested, name, &entry)) {
+            let gone = entry.map(|entry| ResourceEntry { state: Presence::Removed, ..entry });
             let fact = self.resource_fact(stream, track, name, gone.as_ref());
             return Some(ResourceFact {
                 name: self.text(requested),
@@ -437,11 +439,11 @@ impl Store {
             });
         }
         let is_glob = track.subscription.globs.contains(&self.catalog, name);
-        if slot.is_none() && !track.is_awaited(name) && !is_glob {
+        if entry.is_none() && !track.is_awaited(name) && !is_glob {
             return None;
         }
-        let fact = self.resource_fact(stream, track, name, slot.as_ref());
-        let is_answered = is_glob && slot.is_none() && fact.state == ResourceState::Present;
+        let fact = self.resource_fact(stream, track, name, entry.as_ref());
+        let is_answered = is_glob && entry.is_none() && fact.state == ResourceState::Present;
         let is_empty = is_answered && !track.has_members(&self.catalog, name);
         Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
     }
@@ -461,12 +463,12 @@ impl Store {
         };
         let mut picks = |text: &Arc<str>| {
             let name = track.canonical(&self.catalog, self.key_named(track, text)?);
-            let slot = track.sent.get(&self.catalog, name);
+            let entry = track.sent.get(&self.catalog, name);
             let is_glob = track.subscription.globs.contains(&self.catalog, name);
-            if slot.is_none() && !track.is_awaited(name) && !is_glob {
+            if entry.is_none() && !track.is_awaited(name) && !is_glob {
                 return None;
             }
-            Some(wanted(&self.fact_without_hash((stream, track), name, slot.as_ref(), self.now)))
+            Some(wanted(&self.fact_without_hash((stream, track), name, entry.as_ref(), self.now)))
         };
         (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
     }
@@ -476,9 +478,9 @@ impl Store {
         stream: &Stream,
         track: &Track,
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
     ) -> ResourceFact {
-        let fact = self.fact_without_hash((stream, track), name, slot, self.now);
+        let fact = self.fact_without_hash((stream, track), name, entry, self.now);
         let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
         ResourceFact { hash, ..fact }
     }
@@ -488,10 +490,10 @@ impl Store {
         &self,
         (stream, track): (&Stream, &Track),
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
         now: Time,
     ) -> ResourceFact {
-        let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
+        let (state, absent_by) = track.resource_state(&self.catalog, name, entry, now, self.limits);
         // The server says why it does not send the resource, and not that it does not exist.
         let (state, absent_by) = match absent_by {
             Some(AbsentBy::Server) if track.is_withheld(name) => (ResourceState::Waiting, None),
@@ -499,25 +501,26 @@ impl Store {
         };
         let in_force = self.used_in_state(track, name, state);
         let in_force = in_force.map(|entry| self.in_force_fact(&entry));
-        let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
-        let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));
+        let sent = entry.and_then(|entry| entry.blob).map(|blob| self.catalog.entry(blob));
+        let content = sent.and_then(|sent| sent.payload).or(entry.and_then(|entry| entry.blob));
         // The server takes the client for one that has the refused content.
-        let content = match track.is_kept_although_refused(name, slot) {
+        let content = match track.is_kept_although_refused(name, entry) {
             true => in_force.as_ref().and_then(|known| known.content),
             false => content,
         };
         let blob = content.map(|id| self.catalog.blob(id));
-        let version = match slot {
-            Some(slot) => Some(slot.version),
+        let version = match entry {
+            Some(entry) => Some(entry.version),
             // From a stream that is not recorded, at the version that the client claims.
             None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
-        let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, slot) {
+        let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, entry) {
             true => (None, self.refusal_fact(stream, track, name).map(Box::new)),
             false => (self.refusal_fact(stream, track, name), None),
         };
-        let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
+        let is_pending =
+            entry.is_some_and(|entry| entry.is_present() && track.responses.is_pending(entry.order));
         let version = version.map(|version| self.text(version));
         // A version is accepted as a whole: content that the client has is sent anew with the next.
         let is_accepted = in_force
@@ -530,23 +533,25 @@ impl Store {
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
             name: self.text(name),
-            aliases: entry.map_or(&[][..], |entry| entry.aliases).iter().map(|a| self.text(*a)).collect(),
+            aliases: sent.map_or(&[][..], |sent| sent.aliases).iter().map(|a| self.text(*a)).collect(),
             version,
-            acked_version: accepted.map(|slot| self.text(slot.version)),
+            acked_version: accepted.map(|entry| self.text(entry.version)),
             state,
             is_stream_down: is_down && matches!(state, ResourceState::Present | ResourceState::Kept),
-            owed_again: self.owed_again(track, name, slot, now),
+            owed_again: self.owed_again(track, name, entry, now),
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
             is_unanswered: is_pending && refusal.is_none() && !is_accepted,
             is_removal_unanswered: refusal.as_ref().is_none_or(|refusal| !refusal.is_removal)
-                && track.is_removal_unanswered(&self.catalog, name, slot),
-            is_unreadable: slot.and_then(|slot| slot.blob).is_some_and(|id| self.catalog.is_unreadable(id)),
+                && track.is_removal_unanswered(&self.catalog, name, entry),
+            is_unreadable: entry
+                .and_then(|entry| entry.blob)
+                .is_some_and(|id| self.catalog.is_unreadable(id)),
             refusal,
             earlier_refusal,
             in_force,
             absent_by,
             unclassified: track.subscription.unclassified.get(&name).map(|(at, seq)| (*seq, *at)),
-            origin: track.origin(&self.catalog, name, slot),
+            origin: track.origin(&self.catalog, name, entry),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
             ttl_deadline: track.ttl.deadlines.get(name).copied(),
@@ -557,7 +562,7 @@ impl Store {
                 .map(|deadline| deadline.since(track.lifetime.ttl_clock(now))),
             ttl: track.ttl.records.get(&name).map(|record| Box::new(TtlFact::from(record))),
             error: track.errors.get(&name).map(|error| {
-                let is_present = slot.is_some_and(ResourceEntry::is_present);
+                let is_present = entry.is_some_and(ResourceEntry::is_present);
                 Box::new(ResourceErrorFact::new(self.text(name), error, !is_present))
             }),
             content,

@@ -104,8 +104,8 @@ impl Store {
 
     /// Returns the resource that the client uses under a name, unless its time to live is over.
     pub(crate) fn used_by_client(&self, track: &Track, name: Sym) -> Option<ResourceEntry> {
-        let slot = track.sent.get(&self.catalog, name);
-        let (state, _) = track.resource_state(&self.catalog, name, slot.as_ref(), self.now(), self.limits());
+        let entry = track.sent.get(&self.catalog, name);
+        let (state, _) = track.resource_state(&self.catalog, name, entry.as_ref(), self.now(), self.limits());
         self.used_in_state(track, name, state)
     }
 
@@ -116,8 +116,8 @@ impl Store {
             return false;
         }
         let accepted = track.accepted.slots(&self.catalog).into_iter();
-        let accepted = accepted.filter(|(_, slot)| slot.is_present());
-        let wanted = accepted.filter(|(name, slot)| !track.is_given_up(&self.catalog, *name, slot));
+        let accepted = accepted.filter(|(_, entry)| entry.is_present());
+        let wanted = accepted.filter(|(name, entry)| !track.is_given_up(&self.catalog, *name, entry));
         let mut is_used = wanted.map(|(name, _)| self.used_by_client(track, name).is_some()).peekable();
         is_used.peek().is_some() && !is_used.any(|is_used| is_used)
     }

@@ -31,7 +31,7 @@ impl Engine {
         let Some(sent) = stream.tracks.get(track).map(|of| &of.sent) else { return };
         let client = stream.client();
         for name in response.added.iter().chain(&response.changed) {
-            let blob = sent.get(catalog, *name).and_then(|slot| slot.blob);
+            let blob = sent.get(catalog, *name).and_then(|entry| entry.blob);
             if let Some(content) = blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob))) {
                 self.read_alternatives(catalog, &client, content);
             }

@@ -272,11 +272,11 @@ impl Track {
             versions.extend(self.refused_before(name).map(|of| (name, of.refusal.version)));
         }
         if self.carried.has_refused_claims {
-            let is_kept = |(_, slot): &(Sym, ResourceEntry)| slot.state == Presence::Kept;
-            for (name, slot) in self.sent.slots(catalog).into_iter().filter(is_kept) {
+            let is_kept = |(_, entry): &(Sym, ResourceEntry)| entry.state == Presence::Kept;
+            for (name, entry) in self.sent.slots(catalog).into_iter().filter(is_kept) {
                 let accepted = self.accepted.get(catalog, name).filter(ResourceEntry::is_present);
-                if accepted.is_none_or(|accepted| accepted.version != slot.version) {
-                    versions.insert(name, slot.version);
+                if accepted.is_none_or(|accepted| accepted.version != entry.version) {
+                    versions.insert(name, entry.version);
                 }
             }
         }
@@ -313,15 +313,15 @@ impl Track {
         if self.subscribed.may_be_wildcard() || !self.completeness.names_known {
             return SymSet::default();
         }
-        let slots = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
-        let is_unrequested = |(name, slot): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(slot));
-        slots.filter(is_unrequested).map(|(name, _)| name).collect()
+        let entries = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
+        let is_unrequested = |(name, entry): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(entry));
+        entries.filter(is_unrequested).map(|(name, _)| name).collect()
     }
 
     /// Goes on with the warming of the resources that the client has kept from the stream before.
     pub(crate) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
         for batch in &prior.warming {
-            let is_kept = |slot: ResourceEntry| slot.state == Presence::Kept && slot.blob.is_some();
+            let is_kept = |entry: ResourceEntry| entry.state == Presence::Kept && entry.blob.is_some();
             let names = batch.names().iter().copied();
             let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
             let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };

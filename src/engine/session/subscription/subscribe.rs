@@ -53,18 +53,18 @@ impl Track {
         let canonical = self.canonical(ctx.catalog, name);
         let was_unrequested = self.unrequested.remove(&canonical);
         match self.sent.get(ctx.catalog, canonical) {
-            Some(slot) if slot.is_present() && was_unrequested => {
+            Some(entry) if entry.is_present() && was_unrequested => {
                 // The client has ignored a resource of a response that it has answered
                 // (docs/protocol.md#e-36). Else it may have wanted the name when the response came.
-                let was_ignored = self.responses.is_settled_before(slot.order, ctx.seq);
+                let was_ignored = self.responses.is_settled_before(entry.order, ctx.seq);
                 if was_ignored {
-                    self.request_released(ctx.catalog, canonical, slot);
+                    self.request_released(ctx.catalog, canonical, entry);
                 }
                 let is_resend = !was_ignored && delta;
                 let request = NameRequest { has_resource: !was_ignored, is_resend, ..request };
                 self.wait_for(ctx, canonical, request);
             }
-            Some(slot) if slot.is_present() && covered => {
+            Some(entry) if entry.is_present() && covered => {
                 // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
                 // client has the member of the wildcard that it names now.
                 if delta {
@@ -72,11 +72,11 @@ impl Track {
                     self.wait_for(ctx, canonical, request);
                 }
             }
-            Some(slot) => {
+            Some(entry) => {
                 if covered {
-                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..entry });
                 } else {
-                    self.request_released(ctx.catalog, canonical, slot);
+                    self.request_released(ctx.catalog, canonical, entry);
                 }
                 self.wait_for(ctx, canonical, request);
             }
@@ -91,9 +91,9 @@ impl Track {
     }
 
     /// Records that the client requests a resource again that it has released, and so does not have
-    /// any more. `slot`: the entry of the server.
-    fn request_released(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
-        self.sent.put(catalog, name, ResourceEntry { state: Presence::Again, ..slot });
+    /// any more. `entry`: the entry of the server.
+    fn request_released(&mut self, catalog: &mut Catalog, name: Sym, entry: ResourceEntry) {
+        self.sent.put(catalog, name, ResourceEntry { state: Presence::Again, ..entry });
         if let Some(accepted) = self.accepted.get(catalog, name).filter(ResourceEntry::is_present) {
             self.accepted.put(catalog, name, ResourceEntry { state: Presence::Again, ..accepted });
         }
@@ -106,7 +106,7 @@ impl Track {
             return false;
         }
         let canonical = self.canonical(catalog, name);
-        let blob = self.sent.get(catalog, canonical).and_then(|slot| slot.blob);
+        let blob = self.sent.get(catalog, canonical).and_then(|entry| entry.blob);
         let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
         let mut names = aliases.iter().map(|alias| catalog.first_spelling(*alias)).chain([canonical]);
         names.any(|other| other != name && was.names.contains(other) && self.subscribed.names.contains(other))
@@ -123,8 +123,8 @@ impl Track {
             self.release_members(ctx.catalog, Some(name));
         }
         self.waiting.remove(name);
-        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
-            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+        if let Some(entry) = self.sent.get(ctx.catalog, name).filter(|entry| entry.state == Presence::Again) {
+            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..entry });
         }
     }
 
@@ -197,26 +197,26 @@ impl Track {
             return;
         }
         let globs: Vec<Sym> = was.names.iter().filter(|name| is_glob(ctx.catalog.text(*name))).collect();
-        for (name, slot) in self.sent.slots(ctx.catalog) {
+        for (name, entry) in self.sent.slots(ctx.catalog) {
             let is_member = |glob: &&Sym| glob_matches(ctx.catalog.text(**glob), ctx.catalog.text(name));
             let glob = new_globs.iter().find(is_member).copied();
             if glob.is_none() && !is_wildcard_new {
                 continue;
             }
             let is_kept =
-                slot.is_present() && (was.may_be_wildcard() || was.has(ctx.catalog, name, &slot, &globs));
+                entry.is_present() && (was.may_be_wildcard() || was.has(ctx.catalog, name, &entry, &globs));
             // The client may have wanted the name when the response came.
-            let is_crossing = slot.is_present()
+            let is_crossing = entry.is_present()
                 && self.unrequested.contains(&name)
-                && !self.responses.is_settled_before(slot.order, ctx.seq);
-            let had_been_sent = slot.is_present() || slot.state == Presence::Released;
+                && !self.responses.is_settled_before(entry.order, ctx.seq);
+            let had_been_sent = entry.is_present() || entry.state == Presence::Released;
             if is_kept || is_crossing || !had_been_sent {
                 continue;
             }
             self.unrequested.remove(&name);
             // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
             if glob.is_some() || self.is_of_full_state() {
-                self.request_released(ctx.catalog, name, slot);
+                self.request_released(ctx.catalog, name, entry);
                 let request = NameRequest { is_member: true, ..self.name_request(ctx) };
                 self.wait_for(ctx, name, request);
                 self.subscription.awaits_members = true;
@@ -225,7 +225,7 @@ impl Track {
                     self.waiting.remove(glob);
                 }
             } else {
-                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..entry });
             }
         }
     }
@@ -242,8 +242,8 @@ impl Track {
         let members: Vec<Sym> = self.waiting.members().into_iter().filter(|of| is_of_glob(*of)).collect();
         for name in members {
             self.waiting.remove(name);
-            if let Some(slot) = self.sent.get(catalog, name).filter(|slot| slot.state == Presence::Again) {
-                self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+            if let Some(entry) = self.sent.get(catalog, name).filter(|entry| entry.state == Presence::Again) {
+                self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..entry });
             }
         }
     }

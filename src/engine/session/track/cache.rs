@@ -62,9 +62,9 @@ impl Track {
     /// Returns the number of requested names that the server has removed or reported as missing,
     /// and that the client does not use.
     fn absent(&self, catalog: &Catalog) -> u64 {
-        let is_absent = |(name, slot): &(Sym, &ResourceEntry)| {
-            matches!(slot.state, Presence::Removed | Presence::Absent(_))
-                && self.names(catalog, *name, Some(slot))
+        let is_absent = |(name, entry): &(Sym, &ResourceEntry)| {
+            matches!(entry.state, Presence::Removed | Presence::Absent(_))
+                && self.names(catalog, *name, Some(entry))
                 // A glob without members is empty, and not absent (docs/protocol.md#k-20).
                 && !self.subscription.globs.contains(catalog, *name)
                 && self.in_force(catalog, *name).is_none()

@@ -137,8 +137,8 @@ impl Track {
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
         // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24).
         let is_member = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name).filter(|slot| slot.is_present());
-            slot.is_some_and(|slot| self.covers(ctx.catalog, *name, Some(&slot)))
+            let entry = self.sent.get(ctx.catalog, *name).filter(|entry| entry.is_present());
+            entry.is_some_and(|entry| self.covers(ctx.catalog, *name, Some(&entry)))
         };
         let members: SymSet = leaves.clone().copied().filter(is_member).collect();
         for name in leaves {
@@ -222,11 +222,11 @@ impl Track {
         // Another name of a resource unsubscribes it too. Of several names that the client has
         // subscribed, each counts on its own (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
-        let slot = self.sent.get(ctx.catalog, canonical);
+        let entry = self.sent.get(ctx.catalog, canonical);
         let mut all = vec![name];
         if !self.subscribed.names.contains(name) {
             all.push(canonical);
-            let blob = slot.and_then(|slot| slot.blob);
+            let blob = entry.and_then(|entry| entry.blob);
             all.extend(blob.into_iter().flat_map(|blob| ctx.catalog.entry(blob).aliases));
         }
         let before = outcome.removed.len();
@@ -247,12 +247,12 @@ impl Track {
             outcome.unknown_unsubscribes.push(name);
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
-        let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
+        let is_claimed = entry.is_some_and(|entry| self.is_owed_anew(canonical, Some(&entry)));
         // The server owes a member of a wildcard that is requested again, too.
         let is_member = self.waiting.get(canonical).is_some_and(|request| request.is_member);
-        let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, slot.as_ref()));
+        let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, entry.as_ref()));
         let is_released = outcome.removed.len() > before || !is_owed_anyway;
-        if is_released && !self.names(ctx.catalog, canonical, slot.as_ref()) {
+        if is_released && !self.names(ctx.catalog, canonical, entry.as_ref()) {
             self.waiting.remove(canonical);
         }
     }
@@ -288,7 +288,7 @@ impl Track {
         for name in fresh {
             self.unrequested.remove(&name);
             match self.sent.get(ctx.catalog, self.canonical(ctx.catalog, name)) {
-                Some(slot) if slot.is_present() => {}
+                Some(entry) if entry.is_present() => {}
                 None if with_members.contains(&name) => {}
                 Some(_) => {
                     let request = self.name_request(ctx);
@@ -319,8 +319,8 @@ impl Track {
         let Some(prior) = prior else { return };
         for name in request.initial_resource_versions.keys() {
             // Those of a removed resource too: the server owes the removal to a client of an alias.
-            let slot = prior.sent.get(catalog, *name);
-            let Some(blob) = slot.and_then(|slot| slot.blob) else { continue };
+            let entry = prior.sent.get(catalog, *name);
+            let Some(blob) = entry.and_then(|entry| entry.blob) else { continue };
             for alias in catalog.entry(blob).aliases {
                 self.aliases.insert(catalog.first_spelling(*alias), *name);
             }
@@ -355,26 +355,26 @@ impl Track {
         let known = |name: Sym| prior.and_then(|prior| prior.sent.get(ctx.catalog, name));
         let mut left = Vec::new();
         if !stated.is_empty() {
-            let mut entries = Vec::with_capacity(stated.len());
+            let mut restated = Vec::with_capacity(stated.len());
             for (name, version) in stated {
-                let slot = known(*name);
-                if !self.covers(ctx.catalog, *name, slot.as_ref()) {
+                let entry = known(*name);
+                if !self.covers(ctx.catalog, *name, entry.as_ref()) {
                     left.push(*name);
                 }
                 let known = match prior.and_then(|prior| prior.claims.get(*name)) {
                     Some((earlier, ClaimOutcome::Owed)) => earlier.known,
-                    _ => slot.filter(ResourceEntry::is_present).map(|slot| slot.version),
+                    _ => entry.filter(ResourceEntry::is_present).map(|entry| entry.version),
                 };
-                entries.push(Claim { name: *name, version: *version, known });
+                restated.push(Claim { name: *name, version: *version, known });
             }
-            self.carried.claims = Claims::new(ctx.seq, entries, &left);
+            self.carried.claims = Claims::new(ctx.seq, restated, &left);
         }
         // A client does not give up on one stream what it has on another.
         let ended = prior.filter(|prior| prior.ended.is_some());
-        let slots = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
+        let entries = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
         let mut unclaimed = 0;
-        for (name, slot) in slots.iter().filter(|(_, slot)| slot.is_present()) {
-            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(slot)) {
+        for (name, entry) in entries.iter().filter(|(_, entry)| entry.is_present()) {
+            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(entry)) {
                 unclaimed += 1;
                 left.push(*name);
             }
@@ -389,19 +389,19 @@ impl Track {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
             let track = &*self;
-            let wanted = |catalog: &Catalog, name: Sym, slot: &ResourceEntry| {
-                claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
+            let wanted = |catalog: &Catalog, name: Sym, entry: &ResourceEntry| {
+                claims.get(&name) == Some(&entry.version) && track.covers(catalog, name, Some(entry))
             };
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
         self.bring(ctx, sent, accepted);
         self.bring_warming(ctx, &prior);
         self.carried.refusals = prior.refusals.of_names(|name| {
-            let slot = prior.sent.get(ctx.catalog, name);
-            claims.contains_key(&name) && self.covers(ctx.catalog, name, slot.as_ref())
+            let entry = prior.sent.get(ctx.catalog, name);
+            claims.contains_key(&name) && self.covers(ctx.catalog, name, entry.as_ref())
         });
         for (name, version) in claims {
-            let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
+            let of_version = |entry: &ResourceEntry| entry.is_present() && entry.version == *version;
             let last = prior.sent.get(ctx.catalog, *name);
             let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
             if !self.covers(ctx.catalog, *name, last.as_ref()) {
@@ -411,14 +411,14 @@ impl Track {
             let known = has_accepted.into_iter().chain(last.filter(of_version));
             let refused = self.carried.refusals.get(*name).map(|of| of.refusal);
             let refused = refused.filter(|refused| refused.version == *version).and_then(|of| of.blob);
-            let blob = known.filter_map(|slot| slot.blob).next().or(refused);
-            let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
+            let blob = known.filter_map(|entry| entry.blob).next().or(refused);
+            let entry = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
             let is_refused = has_accepted.is_none() && prior.refused_versions.get(name) == Some(version);
             self.carried.has_refused_claims |= is_refused;
             let used = match is_refused {
                 true => prior.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present),
-                false => Some(slot).filter(|_| !self.carried.is_unproved),
+                false => Some(entry).filter(|_| !self.carried.is_unproved),
             };
             let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
             if let Some(used) = used.filter(|_| accepted.is_none_or(is_unknown)) {
@@ -448,7 +448,7 @@ impl Track {
                 self.carried.unmentioned += usize::from(is_newest);
             }
             if held.is_none() || prior.refused.contains(name) {
-                self.sent.put(ctx.catalog, *name, slot);
+                self.sent.put(ctx.catalog, *name, entry);
             }
         }
         self.carry_ttls(ctx, &prior);

@@ -154,7 +154,7 @@ impl Track {
 
     /// Whether the client has refused the newest content of a resource before the stream, and the
     /// server takes it for one that the client has.
-    pub(crate) fn is_kept_although_refused(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        slot.is_some_and(|slot| slot.state == Presence::Kept) && self.refused_before(name).is_some()
+    pub(crate) fn is_kept_although_refused(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
+        entry.is_some_and(|entry| entry.state == Presence::Kept) && self.refused_before(name).is_some()
     }
 }

@@ -118,14 +118,15 @@ impl Track {
 
     /// Whether the newest content of a resource differs from the one that the client has refused,
     /// and the client has not answered the newest one yet.
-    pub(crate) fn is_refusal_superseded(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+    pub(crate) fn is_refusal_superseded(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
         let is_pending =
-            |slot: &&ResourceEntry| slot.state != Presence::Kept && self.responses.is_pending(slot.order);
-        let Some(slot) = slot.filter(is_pending) else { return false };
-        let is_older = |refusal: Refusal| refusal.order < slot.order && refusal.blob != slot.blob;
-        let removal = self.refused.removal(name).is_none_or(|of| slot.is_present() && of.order < slot.order);
+            |entry: &&ResourceEntry| entry.state != Presence::Kept && self.responses.is_pending(entry.order);
+        let Some(entry) = entry.filter(is_pending) else { return false };
+        let is_older = |refusal: Refusal| refusal.order < entry.order && refusal.blob != entry.blob;
+        let removal =
+            self.refused.removal(name).is_none_or(|of| entry.is_present() && of.order < entry.order);
         let content = self.refused.get(name).is_none_or(is_older);
-        let earlier = self.refused_before(name).is_none_or(|of| of.refusal.blob != slot.blob);
+        let earlier = self.refused_before(name).is_none_or(|of| of.refusal.blob != entry.blob);
         self.refuses(name) && removal && content && earlier
     }
 
@@ -170,12 +171,12 @@ impl Track {
         &self,
         catalog: &Catalog,
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
     ) -> bool {
-        slot.is_some_and(|slot| {
-            slot.state == Presence::Removed
-                && self.responses.is_pending(slot.order)
-                && self.covers(catalog, name, Some(slot))
+        entry.is_some_and(|entry| {
+            entry.state == Presence::Removed
+                && self.responses.is_pending(entry.order)
+                && self.covers(catalog, name, Some(entry))
                 && self.in_force(catalog, name).is_some()
         })
     }
@@ -202,15 +203,15 @@ impl Track {
             return count;
         }
         let is_counted = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            if slot.is_none() {
+            let entry = self.sent.get(catalog, *name);
+            if entry.is_none() {
                 return self.waiting.get(*name).is_some_and(|request| request.has_resource);
             }
-            let slot = slot.filter(ResourceEntry::is_present);
-            slot.is_some_and(|slot| {
-                let (state, _) = self.resource_state(catalog, *name, Some(&slot), now, limits);
+            let entry = entry.filter(ResourceEntry::is_present);
+            entry.is_some_and(|entry| {
+                let (state, _) = self.resource_state(catalog, *name, Some(&entry), now, limits);
                 !matches!(state, ResourceState::Released | ResourceState::Expired)
-                    && !self.is_ignored(catalog, *name, &slot)
+                    && !self.is_ignored(catalog, *name, &entry)
             })
         };
         let is_unused = |name: &Sym| self.is_out_of_use(catalog, *name) && is_counted(name);
@@ -222,17 +223,17 @@ impl Track {
             |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
         // The client drops a resource at the end of its time to live, and one that it has given up.
         let is_dropped = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            let (state, _) = self.resource_state(catalog, *name, slot.as_ref(), now, limits);
+            let entry = self.sent.get(catalog, *name);
+            let (state, _) = self.resource_state(catalog, *name, entry.as_ref(), now, limits);
             matches!(state, ResourceState::Expired | ResourceState::Released)
         };
         let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_dropped(name);
         // The client ignores a resource that was sent again after a refused removal, and not
         // requested.
         let is_ignored = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            self.is_refusal_superseded(*name, slot.as_ref())
-                && slot.is_some_and(|slot| self.is_ignored(catalog, *name, &slot))
+            let entry = self.sent.get(catalog, *name);
+            self.is_refusal_superseded(*name, entry.as_ref())
+                && entry.is_some_and(|entry| self.is_ignored(catalog, *name, &entry))
         };
         let is_kept =
             |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name) && !is_ignored(name);

@@ -16,8 +16,8 @@ impl Track {
     /// resources that do not exist. A name that the client has requested again has no answer yet.
     pub(crate) fn reported_errors(&self, catalog: &Catalog) -> Vec<(Sym, &ReportedError)> {
         let is_standing = |name: Sym| {
-            let slot = self.sent.get(catalog, name);
-            self.waiting.get(name).is_none() && self.covers(catalog, name, slot.as_ref())
+            let entry = self.sent.get(catalog, name);
+            self.waiting.get(name).is_none() && self.covers(catalog, name, entry.as_ref())
         };
         let errors = self.errors.iter().map(|(name, error)| (*name, error));
         let mut standing: Vec<_> =

@@ -308,18 +308,20 @@ impl Track {
     fn resent_unchanged(&self, catalog: &Catalog, list: &List) -> ResentResources {
         let mut out = ResentResources::default();
         for id in list.blobs() {
-            let (name, entry) = (key(catalog, *id), catalog.entry(*id));
-            let Some(slot) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else { continue };
-            let kept = slot.state == Presence::Kept;
-            let same = slot.version == entry.version && entry.version != Sym::EMPTY;
-            let known = slot.blob.map(|was| catalog.entry(was));
-            let payload = known.map_or(kept, |known| known.payload == entry.payload);
-            let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
+            let (name, received) = (key(catalog, *id), catalog.entry(*id));
+            let Some(entry) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else {
+                continue;
+            };
+            let kept = entry.state == Presence::Kept;
+            let same = entry.version == received.version && received.version != Sym::EMPTY;
+            let known = entry.blob.map(|was| catalog.entry(was));
+            let payload = known.map_or(kept, |known| known.payload == received.payload);
+            let timed = received.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
             // A lost request may have asked for the resource.
             let is_owed =
                 self.waiting.get(name).is_some() || self.subscription.unclassified.contains_key(&name);
-            let is_unasked = !is_owed && (kept || self.is_current(&slot));
-            if same && payload && entry.payload.is_some() && !timed && is_unasked {
+            let is_unasked = !is_owed && (kept || self.is_current(&entry));
+            if same && payload && received.payload.is_some() && !timed && is_unasked {
                 let names = if kept { &mut out.claimed } else { &mut out.repeated };
                 names.push(name);
             }
@@ -329,8 +331,8 @@ impl Track {
 
     /// Whether the client neither has, nor had, nor wants a canonical name.
     fn is_unknown(&self, catalog: &Catalog, name: Sym) -> bool {
-        let slot = self.sent.get(catalog, name);
-        slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
+        let entry = self.sent.get(catalog, name);
+        entry.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }
 
     /// Counts the resources of a response that the client has from an earlier stream.
@@ -339,7 +341,7 @@ impl Track {
             return 0;
         }
         let kept = |name| match self.sent.get(catalog, name) {
-            Some(slot) => slot.state == Presence::Kept,
+            Some(entry) => entry.state == Presence::Kept,
             // From a stream that was not recorded.
             None => self.waiting.get(name).is_some_and(|request| request.has_resource),
         };
@@ -352,29 +354,29 @@ impl Track {
         let name = self.canonical(ctx.catalog, raw);
         if xdstp::is_glob(ctx.catalog.text(name)) && self.subscribed.names.contains(name) {
             let text = ctx.catalog.text(name).to_owned();
-            let slots = self.sent.slots(ctx.catalog).into_iter();
-            let members = slots.filter(|(member, slot)| {
-                let has_been_sent = slot.is_present() || slot.state == Presence::Again;
+            let entries = self.sent.slots(ctx.catalog).into_iter();
+            let members = entries.filter(|(member, entry)| {
+                let has_been_sent = entry.is_present() || entry.state == Presence::Again;
                 has_been_sent && xdstp::glob_matches(&text, ctx.catalog.text(*member))
             });
             for (member, _) in members.collect::<Vec<_>>() {
                 self.remove(ctx, member, order, removed);
             }
         }
-        let slot = self.sent.get(ctx.catalog, name);
-        let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
+        let entry = self.sent.get(ctx.catalog, name);
+        let was_held = entry.is_some_and(|entry| entry.is_present() || entry.state == Presence::Expired)
             || self.waiting.get(name).is_some_and(|request| request.has_resource || self.is_stated(name));
-        let state = match slot.map(|slot| slot.state) {
+        let state = match entry.map(|entry| entry.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
             _ => Presence::Absent(AbsentBy::Server),
         };
         self.carried.claims.decide(name, ClaimOutcome::Removed);
-        if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
+        if was_held || self.covers(ctx.catalog, name, entry.as_ref()) {
             removed.push(name);
         }
         self.had_absent |= !was_held;
-        let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
+        let (blob, version) = entry.map_or((None, Sym::EMPTY), |entry| (entry.blob, entry.version));
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         self.waiting.remove(ctx.catalog.first_spelling(raw));
@@ -395,24 +397,24 @@ impl Track {
         order: Order,
         removed: &mut Vec<Sym>,
     ) -> Option<(Sym, Hollow)> {
-        let entry = ctx.catalog.entry(id);
-        let (name, version, ttl) = (entry.name, entry.version, entry.ttl.filter(|_| ctx.has_ttl));
+        let received = ctx.catalog.entry(id);
+        let (name, version, ttl) = (received.name, received.version, received.ttl.filter(|_| ctx.has_ttl));
         if name == Sym::EMPTY {
             return None;
         }
         let name = self.canonical(ctx.catalog, name);
-        let slot = self.sent.get(ctx.catalog, name);
-        if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
+        let entry = self.sent.get(ctx.catalog, name);
+        if let Some(entry) = entry.filter(|entry| entry.is_present() || entry.state == Presence::Expired) {
             // The protocol does not say which version applies, so either one matches
             // (docs/protocol.md#g-10).
-            let is_of_sent = slot.version == response_version
+            let is_of_sent = entry.version == response_version
                 || ((version == Sym::EMPTY || version == response_version)
                     && self
                         .responses
-                        .get(slot.order)
+                        .get(entry.order)
                         .is_some_and(|sent| sent.version.as_str() == ctx.catalog.text(response_version)));
             let is_response = response_version != Sym::EMPTY && is_of_sent;
-            let matched = match (slot.version == version, is_response) {
+            let matched = match (entry.version == version, is_response) {
                 (true, false) => MatchedVersion::Wrapper,
                 (false, true) => MatchedVersion::Response,
                 (true, true) => MatchedVersion::Both,
@@ -424,7 +426,7 @@ impl Track {
                 ctx.events.add(EventKind::HeartbeatMatched(matched), name);
             }
             if is_match {
-                if slot.is_present() {
+                if entry.is_present() {
                     self.set_deadline(ctx, name, ttl, true);
                 }
                 return Some((name, Hollow::Heartbeat));
@@ -433,15 +435,15 @@ impl Track {
                 return Some((name, Hollow::OtherVersion));
             }
         }
-        let blob = slot.and_then(|slot| slot.blob);
-        let was_here = slot.is_some_and(|slot| slot.is_present());
-        if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
+        let blob = entry.and_then(|entry| entry.blob);
+        let was_here = entry.is_some_and(|entry| entry.is_present());
+        if was_here || self.covers(ctx.catalog, name, entry.as_ref()) {
             removed.push(name);
         }
         self.had_absent = true;
         self.carried.claims.decide(name, ClaimOutcome::Removed);
         let state = Presence::Absent(AbsentBy::Legacy);
-        let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
+        let version = entry.map_or(Sym::EMPTY, |entry| entry.version);
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         Some((name, Hollow::NotFound))
@@ -456,11 +458,12 @@ impl Track {
             let known = ReportedError { n: ctx.seq, at: ctx.at, code: error.detail.code, message };
             self.errors.insert(name, known);
         }
-        let slot = self.sent.get(ctx.catalog, name);
+        let entry = self.sent.get(ctx.catalog, name);
         // A name that the client never requested has no resource.
-        let is_known =
-            slot.is_some() || !self.completeness.names_known || self.covers(ctx.catalog, name, slot.as_ref());
-        if is_known && (error.detail.code == NOT_FOUND || !slot.is_some_and(|slot| slot.is_present())) {
+        let is_known = entry.is_some()
+            || !self.completeness.names_known
+            || self.covers(ctx.catalog, name, entry.as_ref());
+        if is_known && (error.detail.code == NOT_FOUND || !entry.is_some_and(|entry| entry.is_present())) {
             self.remove(ctx, name, order, removed);
         }
     }

@@ -242,14 +242,14 @@ impl Track {
         // The server owes the newest version of what the client has at another one.
         let is_outdated = self.carried.outdated.is_some();
         let is_present = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            let is_older = |slot: ResourceEntry| slot.state == Presence::Kept && owed.contains(name);
-            !is_outdated && slot.is_some_and(|slot| !is_older(slot))
+            let entry = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let is_older = |entry: ResourceEntry| entry.state == Presence::Kept && owed.contains(name);
+            !is_outdated && entry.is_some_and(|entry| !is_older(entry))
         };
         // A name that may have been requested before is not requested again.
         let is_removed = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name);
-            !starts && slot.is_some_and(|slot| slot.state == Presence::Removed)
+            let entry = self.sent.get(ctx.catalog, *name);
+            !starts && entry.is_some_and(|entry| entry.state == Presence::Removed)
         };
         let is_waited = |name: &Sym| !is_present(name) && !is_removed(name);
         let waited: Vec<Sym> = match self.sent.count() {
@@ -285,8 +285,8 @@ impl Track {
         self.leave_behind(ctx, known, kept.count(), (claims, &prior));
         if claims && !is_outdated {
             self.carried.refusals = prior.refusals.of_names(|name| {
-                let slot = prior.sent.get(ctx.catalog, name);
-                self.covers(ctx.catalog, name, slot.as_ref())
+                let entry = prior.sent.get(ctx.catalog, name);
+                self.covers(ctx.catalog, name, entry.as_ref())
             });
         }
         if claims {
@@ -341,8 +341,8 @@ impl Track {
         self.carried.outdated = Some(version);
         let mut claimed = ResourceSet::default();
         for (name, _) in &kept.slots(ctx.catalog) {
-            let slot = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
-            claimed.put(ctx.catalog, *name, slot);
+            let entry = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
+            claimed.put(ctx.catalog, *name, entry);
         }
         claimed
     }
@@ -364,8 +364,8 @@ impl Track {
     fn kept_of(&self, ctx: &mut Context<'_>, known: &ResourceSet, prior: &Prior) -> ResourceSet {
         let (at, timed) = (ctx.at, ctx.timed);
         let is_lost = |name| (timed && prior.is_expired(name, at)) || prior.unrequested.contains(&name);
-        known.carry(ctx.catalog, |catalog, name, slot| {
-            self.covers(catalog, name, Some(slot)) && !is_lost(name)
+        known.carry(ctx.catalog, |catalog, name, entry| {
+            self.covers(catalog, name, Some(entry)) && !is_lost(name)
         })
     }
 
@@ -387,9 +387,9 @@ impl Track {
         let left = had.saturating_sub(kept) as u64;
         self.carried.had(had as u64, left, claims);
         if left > 0 {
-            let slots = known.slots(ctx.catalog).into_iter();
-            let left = slots
-                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
+            let entries = known.slots(ctx.catalog).into_iter();
+            let left = entries
+                .filter(|(name, entry)| entry.is_present() && !self.covers(ctx.catalog, *name, Some(entry)));
             self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();
         }
     }

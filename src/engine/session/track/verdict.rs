@@ -403,13 +403,13 @@ impl Track {
         }
         let has_earlier = self.responses.has_pending_before(order);
         for name in &body.removed {
-            let slot = self.accepted.get(ctx.catalog, *name);
+            let entry = self.accepted.get(ctx.catalog, *name);
             let bare = ResourceEntry { state: Presence::Removed, blob: None, version: Sym::EMPTY, order };
-            let is_newer = slot.is_some_and(|slot| slot.order > order);
+            let is_newer = entry.is_some_and(|entry| entry.order > order);
             // An earlier response may have the resource, and be accepted later.
-            if !is_newer && (slot.is_some() || has_earlier) {
-                let slot = ResourceEntry { state: Presence::Removed, order, ..slot.unwrap_or(bare) };
-                self.accepted.put(ctx.catalog, *name, slot);
+            if !is_newer && (entry.is_some() || has_earlier) {
+                let entry = ResourceEntry { state: Presence::Removed, order, ..entry.unwrap_or(bare) };
+                self.accepted.put(ctx.catalog, *name, entry);
             }
         }
         self.carried.refusals.settle(ctx.catalog, body, true);

@@ -21,8 +21,8 @@ impl ClientNeeds<'_> {
             else {
                 continue;
             };
-            for (name, slot) in track.sent.slots(catalog) {
-                let content = self.content_used(track, name, &slot);
+            for (name, entry) in track.sent.slots(catalog) {
+                let content = self.content_used(track, name, &entry);
                 for need in self.store.engine.needs().of(catalog, content).iter() {
                     let needed = named(catalog, catalog.text(need.name)).unwrap_or(need.name);
                     if need.kind == kind && names.contains(&needed) && !self.has_alternatives(needed) {
@@ -35,14 +35,14 @@ impl ClientNeeds<'_> {
     }
 
     /// Returns the content of a resource that the client uses or is about to use.
-    fn content_used(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> Option<BlobId> {
+    fn content_used(&self, track: &Track, name: Sym, entry: &ResourceEntry) -> Option<BlobId> {
         let catalog = &self.store.catalog;
-        if !track.covers(catalog, name, Some(slot)) {
+        if !track.covers(catalog, name, Some(entry)) {
             return None;
         }
         match track.refuses(name) {
             true => track.in_force(catalog, name)?.blob,
-            false => slot.blob.filter(|_| slot.is_present()),
+            false => entry.blob.filter(|_| entry.is_present()),
         }
     }
 
