@@ -89,7 +89,7 @@ pub fn open_readings_of(store: &Store, schema: &Schema, state: &StateFact) -> Ve
 
 /// Whether the server has removed a resource that may have referred to resources of the type.
 pub fn has_lost_parent(store: &Store, state: &StateFact) -> bool {
-    let Some(parent) = parent_of(state).filter(|_| track_of(store, state).is_some()) else { return false };
+    let (Some(parent), Some(_)) = (parent_of(state), track_of(store, state)) else { return false };
     let streams = graph::streams_of(store, state.stream);
     let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
     let mut parents =
@@ -116,15 +116,17 @@ fn texts(store: &Store, names: impl Iterator<Item = Sym>) -> Vec<Arc<str>> {
 }
 
 fn names_after_wildcard(store: &Store, track: &Track) -> Vec<Arc<str>> {
-    let is_open = track.subscription.names_after_wildcard.is_some();
-    texts(store, track.subscribed.names.iter().filter(|_| is_open))
+    match track.subscription.names_after_wildcard {
+        Some(_) => texts(store, track.subscribed.names.iter()),
+        None => Vec::new(),
+    }
 }
 
 /// Returns the names that a response under the wildcard lacks, until the client gives them up.
 fn absent_under_wildcard(store: &Store, stream: &Stream, track: &Track) -> Vec<Arc<str>> {
     let is_sotw = stream.variant().is_some_and(|variant| !variant.is_delta());
     let is_full = is_sotw && track.kind.is_some_and(Kind::full_state) && track.subscribed.is_wildcard();
-    let Some(newest) = track.responses.last().filter(|_| is_full) else { return Vec::new() };
+    let (true, Some(newest)) = (is_full, track.responses.last()) else { return Vec::new() };
     let (now, limits) = (stream.clock(store.now()), store.limits());
     let is_open = |request: &NameRequest| request.first < newest.seq && !limits.is_late(request.since, now);
     let lacked = track.waiting.owed().filter(|(_, request)| is_open(request));
@@ -154,12 +156,14 @@ fn text_locators(store: &Store, track: &Track) -> Vec<Arc<str>> {
 fn has_text_locator(catalog: &Catalog, payload: BlobId) -> bool {
     let type_url = catalog.text(catalog.entry(payload).type_url);
     let is_list = type_url.ends_with("Collection");
-    let Some(any) = catalog.bytes(payload).filter(|_| is_list || type_url == LOCATOR) else { return false };
+    if !is_list && type_url != LOCATOR {
+        return false;
+    }
+    let Some(any) = catalog.bytes(payload) else { return false };
     let value = lists::value(&any);
+    let is_text = |entry: &ListEntry| matches!(entry, ListEntry::Locator(locator) if locator.is_text);
     match is_list {
-        true => lists::entries(value)
-            .iter()
-            .any(|entry| matches!(entry, ListEntry::Locator(locator) if locator.is_text)),
+        true => lists::entries(value).iter().any(is_text),
         false => Locator::read(value).is_some_and(|locator| locator.is_text),
     }
 }

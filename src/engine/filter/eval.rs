@@ -75,7 +75,11 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
                 found
             };
             match row {
-                FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut visit)),
+                FilterRow::Message(fact) => {
+                    if let Some(n) = fact.n {
+                        content.message(n, &mut visit);
+                    }
+                }
                 FilterRow::Resource(fact) => content.resource(fact, &mut visit),
                 FilterRow::State(_) | FilterRow::View(_) | FilterRow::Finding(_) => {}
             }
@@ -110,7 +114,10 @@ impl EvalContext<'_> {
         if let FilterTime::Message(limit) = when {
             return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });
         }
-        let Some(since) = row.since().filter(|_| !self.clock.untimed) else { return false };
+        if self.clock.untimed {
+            return false;
+        }
+        let Some(since) = row.since() else { return false };
         let Some(limit) = when.nanos(self.clock, self.now, self.zone) else { return false };
         let since = i128::from(since.0);
         if after { since >= limit } else { since < limit }
@@ -169,11 +176,12 @@ impl FilterRow<'_> {
     }
 
     fn latency(&self) -> Option<Duration> {
-        let of = |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
+        let median =
+            |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
         match self {
             FilterRow::Message(fact) => fact.latency,
-            FilterRow::State(fact) => of(fact.ack_ms),
-            FilterRow::View(view) => of(view.ack_ms()),
+            FilterRow::State(fact) => median(fact.ack_ms),
+            FilterRow::View(view) => median(view.ack_ms()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
     }

@@ -242,7 +242,9 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     let (name, rest) = word.split_at(letters);
     let name = plain(name);
     let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
-    if let Some((sign, compare)) = operator.filter(|_| !name.is_empty()) {
+    if let Some((sign, compare)) = operator
+        && !name.is_empty()
+    {
         let value = &rest[sign.len()..];
         // `xdstp://…` and unknown words in front of a comparison are text. An unknown word with a
         // colon is an error.
@@ -285,7 +287,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
     Ok(match field {
         FilterField::Type => {
             // A full name or URL states the version of the API.
-            let kind = Kind::parse(&text).filter(|_| !text.contains('.'));
+            let kind = if text.contains('.') { None } else { Kind::parse(&text) };
             Predicate::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
         }
         FilterField::Node

@@ -77,10 +77,10 @@ impl Gauges {
     }
 
     fn add_type(&mut self, store: &Store, label: TypeLabel, track: &Track) {
-        let of = self.types.entry(label).or_default();
-        of.resources.add(&track.cache_counts(store.catalog(), store.now(), store.limits()));
+        let gauges = self.types.entry(label).or_default();
+        gauges.resources.add(&track.cache_counts(store.catalog(), store.now(), store.limits()));
         let owed = track.owed_since().map(|since| store.now().since(since));
-        of.owed = of.owed.max(owed.unwrap_or_default());
+        gauges.owed = gauges.owed.max(owed.unwrap_or_default());
     }
 }
 

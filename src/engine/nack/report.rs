@@ -194,9 +194,9 @@ fn recovery(
     if state.is_refusing(nacks, is_newest) {
         return None;
     }
-    let named = nack.entries.iter().find_map(|fault| fault.name.as_ref());
-    let Some(name) = named.filter(|_| !last.resources.is_empty()) else {
-        return store.accepted_after(stream, type_url, last);
+    let name = match nack.entries.iter().find_map(|fault| fault.name.as_ref()) {
+        Some(name) if !last.resources.is_empty() => name,
+        _ => return store.accepted_after(stream, type_url, last),
     };
     let versions = store.versions(stream, type_url, &name.value).into_iter().rev();
     let mut later = versions.filter(|version| Some(version.first) > last.refused);
@@ -265,7 +265,7 @@ fn refused_resource(
     RefusedResource {
         name: name.clone(),
         faults,
-        rules: rules.filter(|of| !of.rules.is_empty()),
+        rules: rules.filter(|stated| !stated.rules.is_empty()),
         owners: content.map_or_else(Vec::new, |content| owners_of_content(push.store.catalog(), content)),
         broken: broken.unwrap_or_default(),
         refused,

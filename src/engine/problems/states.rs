@@ -51,7 +51,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     for (stream, track) in tracks {
         let first = out.len();
         let refused = refusals::refused(store, stream, track);
-        let is_loop = refused.iter().any(|of| refusals::unanswered_again(of).is_some());
+        let is_loop = refused.iter().any(|problem| refusals::unanswered_again(problem).is_some());
         if refused.is_empty() {
             out.extend(refusals::still_refused(store, stream, track));
         }
@@ -68,7 +68,9 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         out.extend(owed(store, stream, track));
         out.extend(reported(store, stream, track));
         out.extend(absent_targets(store, stream, track));
-        out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
+        for problem in out.iter_mut().skip(first) {
+            blame_xdscope(problem, stream, track);
+        }
     }
     out
 }

@@ -12,7 +12,7 @@ use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant}
 use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::events::EventList;
-use super::failing::Failures;
+use super::failing::{Failures, StreamKey};
 use super::interventions::losses;
 use super::outcome::{GapFact, Outcome, SessionEvent};
 use super::shared::Shared;
@@ -42,9 +42,9 @@ pub(crate) struct Engine {
     /// A session is one client, one server and one method. Indices are never used twice.
     pub(super) sessions: Shared<BTreeMap<usize, Session>>,
     next_session: usize,
-    pub(super) by_client: Shared<HashMap<ClientHistory, usize>>,
+    pub(super) by_client: Shared<HashMap<StreamKey, usize>>,
     /// The sessions of each client with all servers.
-    pub(super) by_any_server: Shared<HashMap<ClientHistory, BTreeSet<usize>>>,
+    pub(super) by_any_server: Shared<HashMap<StreamKey, BTreeSet<usize>>>,
     pub(super) failures: Shared<Failures>,
     /// Types of all streams.
     pub(super) tracks: usize,
@@ -77,31 +77,6 @@ pub(super) struct Session {
 
 /// Streams of a session to search for open ones, newest first.
 const MAX_PARALLEL_STREAMS: usize = 256;
-
-/// The identity of a client: streams with an equal one belong to one session.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct ClientHistory {
-    node: Option<(String, String)>,
-    /// The host of the client, if the node is unknown.
-    host: Option<String>,
-    server: Option<String>,
-    method: String,
-}
-
-impl ClientHistory {
-    pub(super) fn of(stream: &Stream) -> ClientHistory {
-        let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
-        let node = node.map(|node| (node.id.clone(), node.cluster.clone()));
-        let host = stream.open.peer.as_deref().filter(|_| node.is_none());
-        let host = host.map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned());
-        ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
-    }
-
-    /// The client and the method, with any server.
-    pub(super) fn of_any_server(self) -> ClientHistory {
-        ClientHistory { server: None, ..self }
-    }
-}
 
 /// A message to be handled.
 struct ReceivedMessage<'a> {
@@ -366,7 +341,7 @@ impl Engine {
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let next = &mut self.next_session;
-        let client = ClientHistory::of(stream);
+        let client = StreamKey::of(stream);
         let session = *self.by_client.entry(client.clone()).or_insert_with(|| {
             *next += 1;
             *next
@@ -384,7 +359,10 @@ impl Engine {
             stream.session = Some(session);
         }
         let before = self.streams.get(index).and_then(|stream| self.ended_before(stream).next());
-        let Some((id, first, reconnects)) = before.map(|of| (of.id, of.first, of.reconnects)) else { return };
+        let Some((id, first, reconnects)) = before.map(|stream| (stream.id, stream.first, stream.reconnects))
+        else {
+            return;
+        };
         if let Some(stream) = self.streams.get_mut(index) {
             (stream.reconnect_of, stream.first, stream.reconnects) = (Some(id), first, reconnects + 1);
         }
@@ -438,21 +416,29 @@ impl Engine {
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
         let track = self.track_of(index, &type_url, at);
         outcome.track = track;
-        let Some(track) = track.filter(|_| is_decoded) else {
-            // The type of a file is that of its subscription.
+        // The type of a file is that of its subscription.
+        if !is_decoded {
             return;
-        };
-        let Some(stream) = self.streams.get(index) else { return };
+        }
+        let (Some(track), Some(stream)) = (track, self.streams.get(index)) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
+        let has_ttl = stream.has_ttl();
+        let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
         let plane_before = self.plane_before(index, message);
-        let first = (is_new && dir == Dir::Req).then_some((&type_url, message));
-        let prior = first.and_then(|first| self.take_prior(catalog, index, first, at));
-        let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
+        let prior = match dir {
+            Dir::Req if is_new => self.take_prior(catalog, index, (&type_url, message), at),
+            _ => None,
+        };
+        let compare = match self.semantics.as_deref() {
+            Some(semantics) if dir == Dir::Req || !self.by_bytes => {
+                Some(Compare { semantics, is_replay: is_known })
+            }
+            _ => None,
+        };
         let star = catalog.intern("*");
-        let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
         let mut ctx = Context {
             catalog: &mut *catalog,
-            compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
+            compare,
             node,
             validator: self.semantics.as_deref(),
             runs: &mut self.runs,
@@ -461,7 +447,7 @@ impl Engine {
             at,
             seq,
             timed: self.timed,
-            has_ttl: self.streams.get(index).is_none_or(Stream::has_ttl),
+            has_ttl,
             resource_timeout: self.resource_timeout,
             is_crowded: self.responses.are_many(self.tracks),
             events: EventList::default(),
@@ -539,12 +525,13 @@ impl Engine {
         let is_dump = stream.is_dump();
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let kind = track.kind;
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind) && !is_dump) {
-            track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
-        }
-        let reads_needs = passes_needs_on(kind) || (can_warm(kind) && is_dump);
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| reads_needs) {
-            track.read_needs(catalog, (&self.needs, semantics), response);
+        if let Some(semantics) = self.semantics.as_deref() {
+            if can_warm(kind) && !is_dump {
+                track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
+            }
+            if passes_needs_on(kind) || (can_warm(kind) && is_dump) {
+                track.read_needs(catalog, (&self.needs, semantics), response);
+            }
         }
         if has_redirects && is_needed(kind) {
             track.read_redirects(catalog, &self.needs, response);

@@ -190,7 +190,8 @@ impl Track {
         let Some((entry, blob)) = entry.and_then(|entry| Some((entry, entry.blob?))) else { return false };
         // The alias of a resource that is gone may be that of another one now.
         let is_own = |alias: &Sym| {
-            entry.is_present() || self.aliases.get(alias).is_none_or(|of| *of == catalog.first_spelling(name))
+            entry.is_present()
+                || self.aliases.get(alias).is_none_or(|owner| *owner == catalog.first_spelling(name))
         };
         let mut aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
         aliases.any(|alias| self.subscribed.names.contains(alias) && is_own(&alias))

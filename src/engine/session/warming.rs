@@ -155,13 +155,13 @@ impl WarmingView<'_> {
                     BatchState::Unasked | BatchState::Warming(_) => waiting.push(*name),
                 }
             }
-            let of = |names: Vec<Sym>, is_given_up| WarmingBatch {
+            let with_names = |names: Vec<Sym>, is_given_up| WarmingBatch {
                 names: names.into(),
                 from: 0,
                 is_given_up,
                 ..*batch
             };
-            [of(waiting, batch.is_given_up), of(used, true)]
+            [with_names(waiting, batch.is_given_up), with_names(used, true)]
         };
         let batches = track.warming.batches.iter().flat_map(unfinished);
         batches.filter(|batch| !batch.names().is_empty()).collect()
@@ -222,7 +222,9 @@ impl WarmingView<'_> {
             add_route(*need, is_refused, entry.blob);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
-                self.new_scope_routes(batch).for_each(|route| add_route(route, false, None));
+                for route in self.new_scope_routes(batch) {
+                    add_route(route, false, None);
+                }
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
@@ -255,7 +257,10 @@ impl WarmingView<'_> {
         missing: &[MissingNeed],
     ) -> bool {
         let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
-        let Some(now) = self.now.filter(|_| is_open && !missing.is_empty()) else { return false };
+        let Some(now) = self.now else { return false };
+        if !is_open || missing.is_empty() {
+            return false;
+        }
         let accepted = track.accepted.get(self.catalog, name);
         let is_accepted = accepted.is_some_and(|accepted| accepted.blob == entry.blob);
         // Endpoints that do not come in time are told before the client goes on with those it has.
@@ -375,7 +380,7 @@ impl WarmingView<'_> {
         let routes = self.tracks_of(Kind::Rds).find_map(|track| {
             let entry = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
             let sent = track.responses.get(entry.order).map_or(Seq(0), |response| response.seq);
-            track.accepted_in(sent).filter(|_| track.has_accepted_sent(self.catalog, routes))
+            if track.has_accepted_sent(self.catalog, routes) { track.accepted_in(sent) } else { None }
         })?;
         Some(listener.accepted_in(batch.seq)?.max(routes))
     }
@@ -513,12 +518,16 @@ impl WarmingView<'_> {
         let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.is_verdict(*n);
         let repeat = covering.traffic.last_request.filter(is_repeat);
         let asked = request.map(|request| request.first).or(repeat);
-        let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
+        let since = match request {
+            Some(request) if !is_resend => request.since.max(batch.at),
+            _ => batch.at,
+        };
         let is_owed = request.is_some_and(|request| request.is_owed());
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
-        let timeout = need.timeout.filter(|_| has_timeout(request, is_absent && !is_restated));
+        let has_timeout = has_timeout(request, is_absent && !is_restated);
+        let timeout = if has_timeout { need.timeout } else { None };
         let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
         let need = MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, ..need })

@@ -560,8 +560,12 @@ impl ResourceFact {
     /// Returns the version of the content, if the client keeps it although the server takes the
     /// client for one that has a newer version, which the client has refused on an earlier stream.
     pub fn kept_in_place_of_refused(&self) -> Option<&Arc<str>> {
-        let is_kept = self.state == ResourceState::Kept && self.refusal.is_some();
-        self.in_force.as_ref().filter(|_| is_kept).map(|known| &known.version)
+        match &self.in_force {
+            Some(in_force) if self.state == ResourceState::Kept && self.refusal.is_some() => {
+                Some(&in_force.version)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the version to show: the newest one if it was refused or is not answered, else the
@@ -569,10 +573,11 @@ impl ResourceFact {
     ///
     /// Resources that a refused push sends again unchanged stay at their accepted version.
     pub fn standing(&self) -> Option<&Arc<str>> {
-        let refused = self.refusal.as_ref().filter(|refusal| !refusal.is_removal);
-        let is_newest = self.refusal.is_some() || self.is_unanswered;
-        let accepted = self.acked_version.as_ref().filter(|_| !is_newest);
-        refused.map(|refusal| &refusal.version).or(accepted).or(self.version.as_ref())
+        match &self.refusal {
+            Some(refusal) if !refusal.is_removal => Some(&refusal.version),
+            None if !self.is_unanswered => self.acked_version.as_ref().or(self.version.as_ref()),
+            _ => self.version.as_ref(),
+        }
     }
 }
 

@@ -302,7 +302,7 @@ impl Store {
             let names = track.waiting.owed().map(|(_, request)| request.condition());
             names.chain(track.wildcard_owed()).chain(track.verdicts_owed())
         });
-        conditions.filter_map(|of| self.limits.due(&of)).filter(|at| *at > self.now).max()
+        conditions.filter_map(|condition| self.limits.due(&condition)).filter(|at| *at > self.now).max()
     }
 
     /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].
@@ -426,35 +426,35 @@ impl Store {
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
         let Some(node) = own.node_id.as_deref() else { return vec![stream] };
-        let streams = || self.engine.streams().iter().filter(|of| of.node_id.as_deref() == Some(node));
+        let streams = || self.engine.streams().iter().filter(|other| other.node_id.as_deref() == Some(node));
         // A new stream takes over with its first request.
-        let requesting = streams().filter(|of| of.requests > 0);
-        let continued: HashSet<StreamId> = requesting.filter_map(|of| of.reconnect_of).collect();
+        let requesting = streams().filter(|other| other.requests > 0);
+        let continued: HashSet<StreamId> = requesting.filter_map(|other| other.reconnect_of).collect();
         let open: HashSet<Kind> =
-            streams().filter(|of| of.closed.is_none()).flat_map(|of| of.kinds()).collect();
+            streams().filter(|other| other.closed.is_none()).flat_map(|other| other.kinds()).collect();
         // The client keeps what a stream of one type has sent until another stream takes over.
-        let is_kept = |of: &Stream| {
-            !of.is_aggregated()
+        let is_kept = |other: &Stream| {
+            !other.is_aggregated()
                 && !own.is_aggregated()
-                && !continued.contains(&of.id)
-                && of.kinds().all(|kind| !open.contains(&kind))
+                && !continued.contains(&other.id)
+                && other.kinds().all(|kind| !open.contains(&kind))
         };
-        let is_beside = |of: &Stream| match (&of.closed, &own.closed) {
+        let is_beside = |other: &Stream| match (&other.closed, &own.closed) {
             (None, _) => true,
-            (Some(_), None) => is_kept(of),
+            (Some(_), None) => is_kept(other),
             (Some((ended, _)), Some((own_ended, _))) => {
-                let overlaps = of.opened < *own_ended && own.opened < *ended;
-                overlaps && !continued.contains(&of.id)
+                let overlaps = other.opened < *own_ended && own.opened < *ended;
+                overlaps && !continued.contains(&other.id)
             }
         };
-        let is_of_client = |of: &Stream| is_beside(of) && self.engine.are_of_one_client(of, own);
-        streams().filter(|of| of.id == stream || is_of_client(of)).map(|of| of.id).collect()
+        let is_of_client = |other: &Stream| is_beside(other) && self.engine.are_of_one_client(other, own);
+        streams().filter(|other| other.id == stream || is_of_client(other)).map(|other| other.id).collect()
     }
 
     /// Returns the newest streams of the same client that began before a stream, newest first.
     pub fn earlier_streams(&self, stream: StreamId) -> Vec<StreamId> {
         let stream = self.engine.stream(stream);
-        stream.into_iter().flat_map(|of| self.engine.before(of)).map(|of| of.id).collect()
+        stream.into_iter().flat_map(|stream| self.engine.before(stream)).map(|stream| stream.id).collect()
     }
 
     /// Returns one stream.

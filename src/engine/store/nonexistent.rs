@@ -71,13 +71,13 @@ impl<'a> AbsentResources<'a> {
             if self.track.waiting.get(name).is_some() {
                 continue;
             }
-            absent.extend(self.one(name, &entry));
+            absent.extend(self.absent_resource(name, &entry));
         }
         absent
     }
 
     /// Returns a resource that does not exist. `None` if the server states another error.
-    fn one(&self, name: Sym, entry: &ResourceEntry) -> Option<AbsentResource> {
+    fn absent_resource(&self, name: Sym, entry: &ResourceEntry) -> Option<AbsentResource> {
         let error = self.track.errors.get(&name);
         if error.is_some_and(|error| !error.is_not_found()) {
             return None;

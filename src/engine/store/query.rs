@@ -167,10 +167,12 @@ impl Store {
 
     /// Returns since when the content of a file cannot be read as a response.
     fn unreadable_since(&self, stream: &Stream, track: &Track) -> Option<Time> {
-        let is_newest = |unreadable: &Seq| track.responses.last().is_none_or(|last| last.seq < *unreadable);
-        let unreadable = stream.unreadable.filter(|_| stream.variant() == Some(Variant::File))?;
-        let at = Some(unreadable).filter(is_newest).and_then(|n| self.history.get(self.history.row_of(n)?));
-        at.map(|row| row.at)
+        let unreadable = stream.unreadable?;
+        let has_later = track.responses.last().is_some_and(|last| last.seq >= unreadable);
+        if has_later || stream.variant() != Some(Variant::File) {
+            return None;
+        }
+        self.history.get(self.history.row_of(unreadable)?).map(|row| row.at)
     }
 
     /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources
@@ -307,8 +309,11 @@ impl Store {
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
-            // A later stream of the client goes on with the type.
-            diverged: track.interventions.diverged.clone().filter(|_| track.lifetime.replaced.is_none()),
+            diverged: match track.lifetime.replaced {
+                None => track.interventions.diverged.clone(),
+                // A later stream of the client goes on with the type.
+                Some(_) => None,
+            },
         }
     }
 
@@ -394,27 +399,33 @@ impl Store {
     /// Returns the resource of a name, which may have directives if it is an `xdstp` name
     /// (docs/protocol.md#k-06).
     pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
-        let is_structured = xdscope_wire::xdstp::is_structured(name);
-        let without_directives = || name.split_once('#').filter(|_| is_structured);
         let known = self.resource_on_wire(stream, url, name);
-        known.or_else(|| self.resource_on_wire(stream, url, without_directives()?.0))
+        if known.is_some() || !xdscope_wire::xdstp::is_structured(name) {
+            return known;
+        }
+        self.resource_on_wire(stream, url, name.split_once('#')?.0)
     }
 
     /// Returns the key of a resource: its name, or the hash of content whose name is unknown
     /// (docs/protocol.md#a-18).
     pub(super) fn key_named(&self, track: &Track, text: &str) -> Option<Sym> {
+        let known = named(&self.catalog, text);
+        if known.is_some() || !text.starts_with('#') {
+            return known;
+        }
         let is_meant = |key: &Sym| nameless(*key).is_some() && *self.text(*key) == *text;
-        let by_hash = || track.sent.slots(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant);
-        named(&self.catalog, text).or_else(|| text.starts_with('#').then(by_hash).flatten())
+        track.sent.slots(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant)
     }
 
     /// Whether a name is an alias that the newest version of a resource has no longer
     /// (docs/protocol.md#f-30).
     fn is_former_alias(&self, requested: Sym, name: Sym, entry: &ResourceEntry) -> bool {
         let requested = self.catalog.first_spelling(requested);
-        let Some(blob) = entry.blob.filter(|_| requested != name && entry.is_present()) else { return false };
+        let Some(blob) = entry.blob else { return false };
         let mut aliases = self.catalog.entry(blob).aliases.iter();
-        !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
+        requested != name
+            && entry.is_present()
+            && !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
     }
 
     fn resource_on_wire(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
@@ -512,7 +523,8 @@ impl Store {
         let version = match entry {
             Some(entry) => Some(entry.version),
             // From a stream that is not recorded, at the version that the client claims.
-            None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
+            None if state == ResourceState::Kept => track.carried.claimed_version,
+            None => None,
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, entry) {
@@ -588,7 +600,8 @@ impl Store {
             content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),
         };
         let removal = track.refused.removal(name).map(|refusal| fact(refusal, true));
-        let content = || track.refused.get(name).or(track.refused_before(name).map(|of| of.refusal));
+        let content =
+            || track.refused.get(name).or(track.refused_before(name).map(|earlier| earlier.refusal));
         removal.or_else(|| content().map(|refusal| fact(refusal, false)))
     }
 }
@@ -596,6 +609,8 @@ impl Store {
 /// Returns what became of the resources of a type that a client brought along. Nothing if the
 /// client may have had them before the recording.
 fn counts_of_reconnect(track: &Track) -> ReconnectCounts {
-    let counts = Some(track.carried.counts()).filter(|_| !track.carried.may_follow_others);
-    counts.unwrap_or_default()
+    match track.carried.may_follow_others {
+        true => ReconnectCounts::default(),
+        false => track.carried.counts(),
+    }
 }

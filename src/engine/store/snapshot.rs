@@ -87,7 +87,7 @@ impl StreamsSnapshot {
             });
             let fact = |(name, entry): (Sym, Option<ResourceEntry>)| {
                 let fact = store.fact_without_hash((stream, track), name, entry.as_ref(), self.now);
-                let request = track.waiting.get(name).filter(|_| !stream.is_dump());
+                let request = if stream.is_dump() { None } else { track.waiting.get(name) };
                 let requested = request.map(|request| PendingRequest {
                     at: track.requested(&request),
                     n: request.first,

@@ -117,7 +117,7 @@ impl<'a> StructuredNames<'a> {
             redirects: self.redirects(fact),
             alternatives: alternatives.to_vec(),
             alternative_of: stated.replaced_by(&canonical).to_vec(),
-            served_by: served_by.filter(|_| !is_present(fact)),
+            served_by: if is_present(fact) { None } else { served_by },
             hops: self.hops(fact),
         })
     }

@@ -131,26 +131,28 @@ impl ResourceSet {
     pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
         visits::count_many(out.capacity());
-        let mut shown = SymSet::default();
+        let mut listed = SymSet::default();
         if let Some(base) = &self.base {
             for (at, id) in base.list.blobs().iter().enumerate() {
                 let name = key(catalog, *id);
                 match self.patch.get(&name) {
                     Some(entry) => {
-                        shown.insert(name);
+                        listed.insert(name);
                         out.push((name, *entry));
                     }
                     None => out.push((name, base.entry(catalog, *id, at))),
                 }
             }
         }
-        out.extend(self.patch.iter().filter(|(name, _)| !shown.contains(*name)).map(|(n, s)| (*n, *s)));
+        out.extend(self.patch.iter().filter(|(name, _)| !listed.contains(*name)).map(|(n, s)| (*n, *s)));
         out
     }
 
     /// Marks the contents and names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        self.base.iter().for_each(|base| base.mark(used));
+        if let Some(base) = &self.base {
+            base.mark(used);
+        }
         for (name, entry) in &self.patch {
             mark_key(used, *name);
             entry.mark(used);

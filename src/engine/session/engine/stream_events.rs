@@ -24,13 +24,15 @@ impl Engine {
         at: Time,
     ) {
         let stream = self.streams().get(index);
-        let Some(of) = stream.and_then(|stream| stream.tracks.get(track)) else { return };
+        let Some(known) = stream.and_then(|stream| stream.tracks.get(track)) else { return };
         // A client without on-demand routes opens VHDS with an empty request, which is not a
         // wildcard (docs/protocol.md#a-05).
-        let is_lazy = of.kind == Some(Kind::Vhds);
-        let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
+        let is_lazy = known.kind == Some(Kind::Vhds);
+        let wildcard = |wildcard: Wildcard| {
+            if is_lazy && wildcard == Wildcard::Legacy { Wildcard::None } else { wildcard }
+        };
         events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
-        if !request.unknown_unsubscribes.is_empty() && !of.completeness.has_lost {
+        if !request.unknown_unsubscribes.is_empty() && !known.completeness.has_lost {
             events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
         }
         let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
@@ -46,7 +48,7 @@ impl Engine {
         }
         let is_fresh = |push: &PushFact| self.is_fresh(push, changed_by, at);
         // Redirects and lists refer to names of their own type.
-        let is_listed = of.traffic.last_push.as_ref().is_some_and(is_fresh);
+        let is_listed = known.traffic.last_push.as_ref().is_some_and(is_fresh);
         let is_structured = |name: &Sym| is_structured(catalog.text(*name));
         let names: Vec<Sym> = names.into_iter().filter(|name| !(is_listed && is_structured(name))).collect();
         // A wildcard covers the resources that others refer to, except those with structured names.
@@ -74,12 +76,16 @@ impl Engine {
 
     /// Adds the alternatives among the names that a request on a stream adds.
     fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, (index, names): (usize, &[Sym])) {
-        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
-        let Some(client) = stream.map(|stream| stream.client()) else { return };
+        let Some(stream) = self.streams().get(index) else { return };
+        if !self.has_structured_names() {
+            return;
+        }
+        let client = stream.client();
         for name in names {
             let text = catalog.text(*name);
-            let primary = is_structured(text).then(|| self.needs().primary_of(&client, text)).flatten();
-            if let Some(primary) = primary {
+            if is_structured(text)
+                && let Some(primary) = self.needs().primary_of(&client, text)
+            {
                 let primary = catalog.intern(&primary);
                 events.add_all(EventKind::Failover, &[primary, *name]);
             }
@@ -92,9 +98,9 @@ impl Engine {
     fn is_caused(&self, (index, track): (usize, usize), changed_by: Option<Seq>, at: Time) -> bool {
         let kind_of = |place: (usize, usize)| self.streams().get(place.0)?.tracks.get(place.1)?.kind;
         let kind = kind_of((index, track));
-        let is_cause = |of: &Track| {
-            let push = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind));
-            push.is_some_and(|push| self.is_fresh(push, changed_by, at))
+        let is_cause = |other: &Track| match &other.traffic.last_push {
+            Some(push) => may_refer(other.kind, kind) && self.is_fresh(push, changed_by, at),
+            None => false,
         };
         self.client_of(index).into_iter().any(|other| {
             let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);

@@ -42,8 +42,11 @@ impl Alternatives {
     /// Records the alternative that a reference states.
     pub(crate) fn note(&mut self, client: &Arc<str>, reference: &str) {
         let Some(alternative) = lists::alternative(reference) else { return };
-        let names = xdstp::Name::parse(reference).zip(xdstp::Name::parse(&alternative));
-        let Some((primary, alternative)) = names.filter(|_| self.size < MAX_ALTERNATIVES) else { return };
+        if self.size >= MAX_ALTERNATIVES {
+            return;
+        }
+        let Some(primary) = xdstp::Name::parse(reference) else { return };
+        let Some(alternative) = xdstp::Name::parse(&alternative) else { return };
         let (primary, alternative) = (primary.canonical(), alternative.canonical());
         let of_client = self.clients.entry(client.clone()).or_default();
         let known = of_client.by_primary.entry(primary.clone()).or_default();

@@ -85,14 +85,16 @@ impl Track {
             let mut places: HashMap<Sym, usize> = HashMap::new();
             for name in names {
                 for glob in self.subscription.globs.of(ctx.catalog, *name) {
-                    let at = *places.entry(glob).or_insert(events.len());
-                    if at == events.len() {
-                        events.push(vec![glob]);
+                    let place = *places.entry(glob).or_insert(events.len());
+                    match events.get_mut(place) {
+                        Some(event) => event.push(*name),
+                        None => events.push(vec![glob, *name]),
                     }
-                    events.get_mut(at).into_iter().for_each(|event| event.push(*name));
                 }
             }
-            events.iter().for_each(|names| ctx.events.add_all(kind, names));
+            for names in events {
+                ctx.events.add_all(kind, &names);
+            }
         }
     }
 }

@@ -239,7 +239,8 @@ impl Track {
         self.subscription.awaits_members = glob.is_some();
         let is_of_glob =
             |name: Sym| glob.is_none_or(|glob| glob_matches(catalog.text(glob), catalog.text(name)));
-        let members: Vec<Sym> = self.waiting.members().into_iter().filter(|of| is_of_glob(*of)).collect();
+        let members: Vec<Sym> =
+            self.waiting.members().into_iter().filter(|member| is_of_glob(*member)).collect();
         for name in members {
             self.waiting.remove(name);
             if let Some(entry) = self.sent.get(catalog, name).filter(|entry| entry.state == Presence::Again) {

@@ -30,12 +30,11 @@ impl Track {
 
     /// The answer to a poll: each request answers the response before it (docs/protocol.md#d-02).
     fn polled_answer(&self, request: &SotwRequest) -> Answer {
-        let Some(newest) = self.responses.newest().filter(|_| self.traffic.requests > 0) else {
-            let class = match self.traffic.requests {
-                0 => RequestClass::Initial,
-                _ => RequestClass::BeforeFirstResponse,
-            };
-            return Answer::unrelated(class);
+        if self.traffic.requests == 0 {
+            return Answer::unrelated(RequestClass::Initial);
+        }
+        let Some(newest) = self.responses.newest() else {
+            return Answer::unrelated(RequestClass::BeforeFirstResponse);
         };
         // A client with a version in force states it also when it refuses the next one. Another
         // process of the client states none.
@@ -122,10 +121,11 @@ impl Track {
         if has_error {
             // The version is the one in use, so it does not tell responses apart
             // (docs/protocol.md#e-23).
-            let newest = candidates.last().copied().filter(|order| self.is_refused_by_version(*order));
-            return match newest.filter(|_| oldest_pending.is_none()) {
-                Some(order) => Answer::about(Some(order), Verdict::Nack, None),
-                None => self.oldest_of(Verdict::Nack, pending(), candidates),
+            return match candidates.last() {
+                Some(order) if oldest_pending.is_none() && self.is_refused_by_version(*order) => {
+                    Answer::about(Some(*order), Verdict::Nack, None)
+                }
+                _ => self.oldest_of(Verdict::Nack, pending(), candidates),
             };
         }
         let of_version =
@@ -200,8 +200,9 @@ impl Track {
     /// Notes which responses the client must have received.
     pub(crate) fn use_nonce(&mut self, nonce: &Nonce, answer: &Answer) {
         // The client has at least the oldest response with the nonce.
-        let oldest = self.responses.with_nonce(nonce).next().filter(|_| !nonce.is_empty());
-        let answered = answer.order.filter(|_| answer.verdict != Verdict::None || self.polled);
+        let oldest = if nonce.is_empty() { None } else { self.responses.with_nonce(nonce).next() };
+        let is_verdict = answer.verdict != Verdict::None || self.polled;
+        let answered = if is_verdict { answer.order } else { None };
         let Some(used) = oldest.max(answered) else { return };
         self.completeness.use_nonce_of(used);
         self.responses.advance(used);

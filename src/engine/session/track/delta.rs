@@ -34,7 +34,8 @@ impl Track {
             let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
             let claims: BTreeSet<&str> = claims.collect();
             let carried = prior.diverged.clone();
-            self.interventions.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
+            self.interventions.diverged =
+                carried.and_then(|diverged| diverged.carried(|name| claims.contains(name)));
         }
         let prior = prior.filter(|prior| !prior.has_unseen);
         self.take_version_of_claims(request, prior.as_ref());
@@ -181,7 +182,7 @@ impl Track {
             self.subscribe(ctx, name, &was, true);
         }
         self.request_members(ctx, &was);
-        let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
+        let is_wildcard = |wildcard: Wildcard| matches!(wildcard, Wildcard::Legacy | Wildcard::Explicit);
         if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
             self.owe_classification(ctx, &outcome.removed);
         }
@@ -238,9 +239,11 @@ impl Track {
         }
         // The request has another name than the subscription.
         let released = outcome.removed.get(before..).unwrap_or_default();
-        for of in released.iter().filter(|_| !released.contains(&name)) {
-            let pair = if canonical == name { [*of, name] } else { [name, *of] };
-            ctx.events.add_all(EventKind::AliasResolved, &pair);
+        if !released.contains(&name) {
+            for other in released {
+                let pair = if canonical == name { [*other, name] } else { [name, *other] };
+                ctx.events.add_all(EventKind::AliasResolved, &pair);
+            }
         }
         // An alias is not an unknown name (docs/protocol.md#f-24).
         if outcome.removed.len() == before && canonical == name {
@@ -334,7 +337,7 @@ impl Track {
         }
         let claims = self.carried.claims.iter();
         let owed = claims.filter(|(_, outcome)| *outcome == ClaimOutcome::Owed).map(|(claim, _)| claim.name);
-        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|of| of.state == Presence::Kept))
+        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|entry| entry.state == Presence::Kept))
             .collect()
     }
 
@@ -409,8 +412,9 @@ impl Track {
             }
             // The content of the claimed version, if an earlier stream had it.
             let known = has_accepted.into_iter().chain(last.filter(of_version));
-            let refused = self.carried.refusals.get(*name).map(|of| of.refusal);
-            let refused = refused.filter(|refused| refused.version == *version).and_then(|of| of.blob);
+            let refused = self.carried.refusals.get(*name).map(|earlier| earlier.refusal);
+            let refused =
+                refused.filter(|refused| refused.version == *version).and_then(|refused| refused.blob);
             let blob = known.filter_map(|entry| entry.blob).next().or(refused);
             let entry = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
@@ -418,10 +422,13 @@ impl Track {
             self.carried.has_refused_claims |= is_refused;
             let used = match is_refused {
                 true => prior.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present),
-                false => Some(entry).filter(|_| !self.carried.is_unproved),
+                false if self.carried.is_unproved => None,
+                false => Some(entry),
             };
             let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
-            if let Some(used) = used.filter(|_| accepted.is_none_or(is_unknown)) {
+            if let Some(used) = used
+                && accepted.is_none_or(is_unknown)
+            {
                 let used = ResourceEntry { state: Presence::Kept, order: 0, ..used };
                 self.accepted.put(ctx.catalog, *name, used);
             }

@@ -81,8 +81,12 @@ impl Track {
     /// says so again, or claims a version that it has refused. The server may not send that again.
     pub(super) fn refuses_since(&self) -> Option<Time> {
         let is_claimed = self.carried.refused.is_some() || self.carried.has_refused_claims;
-        let refuses = is_claimed || self.carried.stray == Some(StrayAnswer::Refusal);
-        self.verdicts.earlier.as_ref().filter(|_| refuses).map(|earlier| earlier.since)
+        match &self.verdicts.earlier {
+            Some(earlier) if is_claimed || self.carried.stray == Some(StrayAnswer::Refusal) => {
+                Some(earlier.since)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the resource that the client uses under a name: accepted, or taken over from a
@@ -110,7 +114,7 @@ impl Track {
                 standing.push((refusal, name));
             }
         }
-        let earlier = self.refusals_before(catalog).map(|(of, name)| (of.refusal, name));
+        let earlier = self.refusals_before(catalog).map(|(earlier, name)| (earlier.refusal, name));
         standing.extend(earlier.filter(|(refusal, _)| refusal.stands()));
         standing.sort_unstable_by_key(|(refusal, name)| (refusal.nack, !refusal.is_named, *name));
         standing
@@ -123,10 +127,12 @@ impl Track {
             |entry: &&ResourceEntry| entry.state != Presence::Kept && self.responses.is_pending(entry.order);
         let Some(entry) = entry.filter(is_pending) else { return false };
         let is_older = |refusal: Refusal| refusal.order < entry.order && refusal.blob != entry.blob;
-        let removal =
-            self.refused.removal(name).is_none_or(|of| entry.is_present() && of.order < entry.order);
+        let removal = self
+            .refused
+            .removal(name)
+            .is_none_or(|refusal| entry.is_present() && refusal.order < entry.order);
         let content = self.refused.get(name).is_none_or(is_older);
-        let earlier = self.refused_before(name).is_none_or(|of| of.refusal.blob != entry.blob);
+        let earlier = self.refused_before(name).is_none_or(|earlier| earlier.refusal.blob != entry.blob);
         self.refuses(name) && removal && content && earlier
     }
 
@@ -143,7 +149,7 @@ impl Track {
     pub(crate) fn refused_newest(&self, catalog: &Catalog) -> usize {
         let is_superseded =
             |name: &Sym| self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref());
-        let earlier = self.refusals_before(catalog).filter(|(of, _)| of.refusal.is_named);
+        let earlier = self.refusals_before(catalog).filter(|(earlier, _)| earlier.refusal.is_named);
         let earlier = earlier.filter(|(_, name)| !is_superseded(name)).count();
         let named = self.refused.named();
         if named == 0 || self.responses.pending().next().is_none() {

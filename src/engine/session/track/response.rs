@@ -519,8 +519,9 @@ impl Track {
             self.waiting = PendingNames::default();
         }
         if !self.errors.is_empty() {
-            let sent = list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
-            sent.for_each(|id| drop(self.errors.remove(&key(ctx.catalog, *id))));
+            for id in list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id)) {
+                self.errors.remove(&key(ctx.catalog, *id));
+            }
         }
         if !(self.subscribed.may_be_wildcard() && self.unrequested.is_empty()) {
             for name in &change.added {

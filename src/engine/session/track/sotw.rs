@@ -214,7 +214,9 @@ impl Track {
         // A verdict states the version of the response, which is not from an earlier stream.
         let is_verdict = self.responses.find(&request.response_nonce).is_some();
         let claims = !request.version_info.is_empty() && !is_verdict;
-        if let Some(prior) = prior.as_ref().filter(|_| claims) {
+        if let Some(prior) = &prior
+            && claims
+        {
             self.take_version(ctx.catalog, &request.version_info, prior);
         }
         let mut name_request = self.name_request(ctx);
@@ -231,7 +233,7 @@ impl Track {
             name_request.has_resource = true;
             self.subscription.wildcard_asked = None;
             self.carried.claimed_version =
-                self.verdicts.stated.as_ref().map(|of| ctx.catalog.intern(of.as_str()));
+                self.verdicts.stated.as_ref().map(|version| ctx.catalog.intern(version.as_str()));
             self.carried.is_unproved = self.carried.stray.is_some();
             self.carried.claim_unseen(self.subscribed.names.len());
             self.carried.may_follow_others = !starts;

@@ -94,8 +94,10 @@ impl Track {
     /// Returns the answer that the server owes to the request for the wildcard. A server need not
     /// answer a wildcard for other types than listeners and clusters (docs/protocol.md#l-07).
     pub(crate) fn wildcard_owed(&self) -> Option<Condition> {
-        let (at, n) = self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())?;
-        Some(Condition::answer(at, n))
+        match self.subscription.wildcard_asked {
+            Some((at, n)) if self.is_of_full_state() => Some(Condition::answer(at, n)),
+            _ => None,
+        }
     }
 
     /// Whether the type has wildcards, and a SotW response lists all of its resources

@@ -183,7 +183,9 @@ impl Track {
         }
         let change = TtlChange { n: ctx.seq, at: ctx.at, ttl };
         let event = self.ttl.records.entry(name).or_default().set(change, is_heartbeat);
-        event.into_iter().for_each(|event| ctx.events.add(event, name));
+        if let Some(event) = event {
+            ctx.events.add(event, name);
+        }
     }
 
     /// Goes on with the timers of the resources that the client has from the stream before.

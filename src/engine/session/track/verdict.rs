@@ -117,7 +117,9 @@ impl Verdicts {
     pub(crate) fn refusal(&self) -> Option<OpenNack> {
         let open = self.open_nack()?;
         let newest = self.nacks.back()?;
-        let is_same = |of: &&EarlierNacks| of.version == newest.version && of.resources == newest.resources;
+        let is_same = |earlier: &&EarlierNacks| {
+            earlier.version == newest.version && earlier.resources == newest.resources
+        };
         Some(match self.earlier.as_ref().filter(is_same) {
             Some(earlier) => OpenNack { since: earlier.since, times: open.times + earlier.times, ..open },
             None => open,
@@ -127,7 +129,7 @@ impl Verdicts {
     /// Returns the NACKs that a later stream of the client goes on with.
     pub(in crate::session) fn at_end(&self) -> Option<EarlierNacks> {
         let Some(refusal) = self.refusal() else {
-            return self.earlier.clone().filter(|_| self.in_force.is_none());
+            return if self.in_force.is_none() { self.earlier.clone() } else { None };
         };
         let newest = self.nacks.back()?;
         let (version, resources) = (newest.version.clone(), newest.resources.clone());

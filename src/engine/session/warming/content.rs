@@ -75,10 +75,10 @@ impl Track {
 
     /// Whether an entry came with a response or after the response.
     fn is_from(&self, entry: &ResourceEntry, response: Seq) -> bool {
-        match self.responses.get(entry.order).filter(|_| entry.state == Presence::Present) {
-            Some(own) => own.seq >= response,
+        match self.responses.get(entry.order) {
+            Some(own) if entry.state == Presence::Present => own.seq >= response,
             // From an earlier stream, or from before the oldest response that is remembered.
-            None => self.responses.oldest().is_none_or(|oldest| oldest.seq > response),
+            _ => self.responses.oldest().is_none_or(|oldest| oldest.seq > response),
         }
     }
 
@@ -116,9 +116,11 @@ impl Track {
                     waiting.push(*name);
                 }
             }
-            for name in waiting.iter().filter(|_| cause == WarmingCause::Update) {
-                if let Some(blob) = self.in_force(catalog, *name).and_then(|entry| entry.blob) {
-                    self.warming.note_earlier(*name, blob);
+            if cause == WarmingCause::Update {
+                for name in &waiting {
+                    if let Some(blob) = self.in_force(catalog, *name).and_then(|entry| entry.blob) {
+                        self.warming.note_earlier(*name, blob);
+                    }
                 }
             }
             if !waiting.is_empty() {
@@ -166,8 +168,10 @@ impl Track {
         let warming: SymSet = self.warming.names_of(seq).collect();
         for id in list.blobs() {
             let name = key(catalog, *id);
-            let known = self.in_force(catalog, name).filter(|_| warming.contains(&name));
-            if let Some(known) = known.filter(|known| has_payload(catalog, known, Some(*id))) {
+            if warming.contains(&name)
+                && let Some(known) = self.in_force(catalog, name)
+                && has_payload(catalog, &known, Some(*id))
+            {
                 self.end_warming_after(name, &known, seq);
             }
         }

@@ -235,7 +235,7 @@ impl Needs {
         need: ResourceKey,
     ) -> Option<Duration> {
         let stated = self.of_entry(catalog, entry).timeouts;
-        let stated = stated.iter().find(|(of, _)| *of == need);
+        let stated = stated.iter().find(|(key, _)| *key == need);
         stated.map_or(Some(DEFAULT_TIMEOUT), |(_, timeout)| *timeout)
     }
 

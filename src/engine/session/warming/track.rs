@@ -66,7 +66,8 @@ impl Track {
     /// Returns the request with which the client has accepted a response.
     pub(crate) fn accepted_in(&self, response: Seq) -> Option<Seq> {
         match self.responses.of_seq(response) {
-            Some(response) => response.settled_by.filter(|_| response.status == Status::Acked),
+            Some(response) if response.status == Status::Acked => response.settled_by,
+            Some(_) => None,
             // Forgotten, so it was settled before the oldest one that is remembered.
             None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
         }

@@ -61,7 +61,9 @@ impl ResourceSet {
             }
             self.patch.insert(name, entry);
         }
-        self.base.iter().for_each(|before| list.derive_from(&before.list, catalog));
+        if let Some(before) = &self.base {
+            list.derive_from(&before.list, catalog);
+        }
         self.base = Some(Base::of(incoming, list));
         self.settle(catalog);
         change

@@ -36,7 +36,9 @@ pub(crate) enum Presence {
 impl ResourceEntry {
     /// Marks the content and the version as used.
     pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
-        self.blob.iter().for_each(|blob| used.blob(*blob));
+        if let Some(blob) = self.blob {
+            used.blob(blob);
+        }
         used.name(self.version);
     }
 

@@ -40,10 +40,10 @@ impl ClientNeeds<'_> {
         if !track.covers(catalog, name, Some(entry)) {
             return None;
         }
-        match track.refuses(name) {
-            true => track.in_force(catalog, name)?.blob,
-            false => entry.blob.filter(|_| entry.is_present()),
+        if track.refuses(name) {
+            return track.in_force(catalog, name)?.blob;
         }
+        if entry.is_present() { entry.blob } else { None }
     }
 
     fn has_alternatives(&self, name: Sym) -> bool {

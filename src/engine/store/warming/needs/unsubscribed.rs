@@ -217,9 +217,12 @@ impl ClientNeeds<'_> {
         let mut keys: Vec<_> =
             needs.iter().map(|key| ResourceKey { name: known(key.name), ..*key }).collect();
         let payload = entry.blob.and_then(|blob| self.store.catalog.entry(blob).payload);
-        let content = payload.filter(|_| reads_routes).and_then(|payload| self.store.catalog.bytes(payload));
-        if let Some((semantics, content)) = self.store.engine.semantics().zip(content) {
-            let clusters = semantics.references(&content).into_iter().filter(|of| of.kind == Kind::Cds);
+        if reads_routes
+            && let Some(semantics) = self.store.engine.semantics()
+            && let Some(content) = payload.and_then(|payload| self.store.catalog.bytes(payload))
+        {
+            let clusters =
+                semantics.references(&content).into_iter().filter(|reference| reference.kind == Kind::Cds);
             let names = clusters.filter_map(|cluster| named(&self.store.catalog, &cluster.name));
             keys.extend(names.map(|name| ResourceKey { kind: Kind::Cds, name }));
             keys.dedup();
