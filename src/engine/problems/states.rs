@@ -132,7 +132,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         more: names.len().saturating_sub(MAX_LISTED_NAMES),
         requests: (is_late || has_older).then(|| request_span(stream, track, first)),
         has_older,
-        is_removal: has_older && names.iter().all(|name| track.is_removal_owed(*name)),
+        is_removal: has_older && names.iter().all(|name| track.carried.is_removal_owed(*name)),
         is_first: track.traffic.pushes == 0,
         unreadable,
         has_gap: unreadable.is_none() && !stream.has_all_since(first.last),
@@ -325,5 +325,5 @@ pub(super) fn sorted(mut messages: Vec<Seq>) -> Vec<Seq> {
 
 fn request_span(stream: &Stream, track: &Track, request: &NameRequest) -> RequestSpan {
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-    track.request_span(request, is_delta)
+    track.traffic.request_span(request, is_delta)
 }

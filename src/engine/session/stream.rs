@@ -208,7 +208,7 @@ impl Stream {
         let is_delta = self.variant().is_some_and(Variant::is_delta);
         let is_replaced =
             !is_delta && track.kind.is_some_and(Kind::full_state) && track.verdicts.in_force.is_some();
-        is_replaced || !(self.open.partial || track.may_have_unseen())
+        is_replaced || !(self.open.partial || track.carried.may_have_unseen())
     }
 
     /// Whether the server owes a resource that the client requests.

@@ -380,9 +380,13 @@ impl WarmingView<'_> {
         let routes = self.tracks_of(Kind::Rds).find_map(|track| {
             let entry = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
             let sent = track.responses.get(entry.order).map_or(Seq(0), |response| response.seq);
-            if track.has_accepted_sent(self.catalog, routes) { track.accepted_in(sent) } else { None }
+            if track.has_accepted_sent(self.catalog, routes) {
+                track.responses.accepted_in(sent)
+            } else {
+                None
+            }
         })?;
-        Some(listener.accepted_in(batch.seq)?.max(routes))
+        Some(listener.responses.accepted_in(batch.seq)?.max(routes))
     }
 
     /// Returns the state of the need for scopes, which any response of their type meets.
@@ -515,7 +519,7 @@ impl WarmingView<'_> {
         }
         // A SotW request asks for all of its names once more.
         let is_restated = covering.subscription.last_names.is_some();
-        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.is_verdict(*n);
+        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.verdicts.is_verdict(*n);
         let repeat = covering.traffic.last_request.filter(is_repeat);
         let asked = request.map(|request| request.first).or(repeat);
         let since = match request {

@@ -304,7 +304,7 @@ impl Store {
             is_settled_later: stream.closed.is_some()
                 && self.ended().is_settled_later(stream, track)
                 && !self.ended().is_refused_later(stream, track),
-            ack_ms: if self.clock.untimed { None } else { track.latencies() },
+            ack_ms: if self.clock.untimed { None } else { track.verdicts.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,

@@ -89,7 +89,7 @@ impl StreamsSnapshot {
                 let fact = store.fact_without_hash((stream, track), name, entry.as_ref(), self.now);
                 let request = if stream.is_dump() { None } else { track.waiting.get(name) };
                 let requested = request.map(|request| PendingRequest {
-                    at: track.requested(&request),
+                    at: track.traffic.requested(&request),
                     n: request.first,
                     ended: track.lifetime.ended,
                 });

@@ -55,7 +55,7 @@ impl<'a> StateView<'a> {
     /// Returns the median and 99th percentile of the time from response to verdict, in
     /// milliseconds.
     pub fn ack_ms(&self) -> Option<(f64, f64)> {
-        if self.store.clock.untimed { None } else { self.track.latencies() }
+        if self.store.clock.untimed { None } else { self.track.verdicts.latencies() }
     }
 
     /// Returns the bytes of all responses.

@@ -228,6 +228,22 @@ impl Responses {
         self.items.get(at).filter(|response| response.seq == seq)
     }
 
+    /// Returns the request with which the client has accepted a response.
+    pub(crate) fn accepted_in(&self, response: Seq) -> Option<Seq> {
+        match self.of_seq(response) {
+            Some(response) if response.status == Status::Acked => response.settled_by,
+            Some(_) => None,
+            // Forgotten, so it was settled before the oldest one that is remembered.
+            None => self.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
+        }
+    }
+
+    /// Returns the names that responses without a verdict remove.
+    pub(crate) fn removals_without_verdict(&self) -> impl Iterator<Item = Sym> {
+        let bodies = self.pending().filter_map(|response| response.body.as_ref());
+        bodies.flat_map(|body| body.removed.iter().copied())
+    }
+
     /// Returns the response before the one with a message number, if both are kept.
     pub(crate) fn before(&self, seq: Seq) -> Option<&Response> {
         let at = self.items.partition_point(|response| response.seq < seq);

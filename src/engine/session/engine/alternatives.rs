@@ -5,8 +5,8 @@ use std::sync::Arc;
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::Sym;
 
-use crate::session::engine::Engine;
 use crate::session::ResponseOutcome;
+use crate::session::engine::Engine;
 use xdscope_wire::xdstp::lists;
 use xdscope_wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
 use xdscope_wire::xdstp::{is_structured, named};

@@ -173,7 +173,7 @@ impl Engine {
         let accepted_version = if is_unknown { None } else { found.version_in_force().cloned() };
         let claims_refused = found.is_refused_version(catalog, stated);
         let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
-        let has_unseen = found.verdicts.has_unseen || found.may_have_unseen();
+        let has_unseen = found.verdicts.has_unseen || found.carried.may_have_unseen();
         if has_unseen && found.accepted.count() == 0 {
             return Prior { has_unseen, claims_refused, accepted_version, nacks, ..Prior::default() };
         }

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::event::{Kind, Seq, Sym};
 
 use crate::session::Context;
 use crate::session::content::compare::key;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
-use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames, WildcardReading};
+use crate::session::subscription::{NameRequest, SubscribedNames, WildcardReading};
 use crate::session::track::Track;
 use crate::session::warming::needs::is_needed;
 use crate::session::{MessageKind, Wildcard};
@@ -18,23 +18,6 @@ const CROSSING_TIME: Duration = Duration::from_secs(5);
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
-    /// Returns the current message as a first request for a name.
-    pub(crate) fn name_request(&self, ctx: &Context<'_>) -> NameRequest {
-        NameRequest {
-            since: ctx.at,
-            first: ctx.seq,
-            earlier: None,
-            last: ctx.seq,
-            askings_before: self.traffic.askings,
-            count: 1,
-            has_resource: false,
-            is_resend: false,
-            is_served: false,
-            is_malformed: false,
-            is_member: false,
-        }
-    }
-
     /// Waits for a name until the server sends it.
     pub(crate) fn wait_for(&mut self, ctx: &Context<'_>, name: Sym, request: NameRequest) {
         let is_malformed = ctx.specials.structured && is_malformed(ctx.catalog.text(name));
@@ -49,7 +32,7 @@ impl Track {
         if ctx.specials.structured {
             self.subscription.globs.insert(ctx.catalog, name);
         }
-        let request = self.name_request(ctx);
+        let request = self.traffic.name_request(ctx);
         let canonical = self.canonical(ctx.catalog, name);
         let was_unrequested = self.unrequested.remove(&canonical);
         match self.sent.get(ctx.catalog, canonical) {
@@ -217,7 +200,7 @@ impl Track {
             // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
             if glob.is_some() || self.is_of_full_state() {
                 self.request_released(ctx.catalog, name, entry);
-                let request = NameRequest { is_member: true, ..self.name_request(ctx) };
+                let request = NameRequest { is_member: true, ..self.traffic.name_request(ctx) };
                 self.wait_for(ctx, name, request);
                 self.subscription.awaits_members = true;
                 if let Some(glob) = glob {
@@ -283,23 +266,5 @@ impl Track {
     pub(crate) fn is_awaited_since(&self, name: Sym, request: Seq) -> bool {
         let asked = self.waiting.get(name);
         asked.is_some_and(|asked| asked.first == request || asked.last == request)
-    }
-
-    /// Returns when a waiting name was first requested on the stream. The client may have begun to
-    /// wait for the name on an earlier stream.
-    pub(crate) fn requested(&self, request: &NameRequest) -> Time {
-        request.since.max(self.traffic.began)
-    }
-
-    /// Returns the requests for a waiting name.
-    ///
-    /// Each SotW request restates all names; ACKs and NACKs are not counted.
-    pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
-        if is_delta {
-            return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
-        }
-        let count = self.traffic.askings.saturating_sub(request.askings_before).max(1);
-        let last = self.traffic.last_asking.map_or(request.last, |last| last.max(request.last));
-        RequestSpan { count: u64::from(count), first: request.first, last }
     }
 }

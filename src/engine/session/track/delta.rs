@@ -58,7 +58,7 @@ impl Track {
             ambiguous,
             was: self.subscribed.wildcard,
             wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.referenced(order)),
+            referenced: order.and_then(|order| self.responses.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
             node_changes: Vec::new(),
@@ -208,7 +208,7 @@ impl Track {
         let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
         let has_resource = self.sent.is_present(ctx.catalog, canonical)
             || (is_glob(ctx.catalog.text(canonical)) && has_members());
-        let request = NameRequest { has_resource, is_resend: has_resource, ..self.name_request(ctx) };
+        let request = NameRequest { has_resource, is_resend: has_resource, ..self.traffic.name_request(ctx) };
         self.wait_for(ctx, if has_resource { canonical } else { name }, request);
     }
 
@@ -294,25 +294,25 @@ impl Track {
                 Some(entry) if entry.is_present() => {}
                 None if with_members.contains(&name) => {}
                 Some(_) => {
-                    let request = self.name_request(ctx);
+                    let request = self.traffic.name_request(ctx);
                     self.wait_for(ctx, name, request);
                 }
                 None => waited.push(name),
             }
         }
         if self.waiting.is_empty() {
-            let request = self.name_request(ctx);
+            let request = self.traffic.name_request(ctx);
             self.wait_for_first(ctx, waited, request, &waiting);
         } else {
             for name in waited {
-                let request = self.name_request(ctx);
+                let request = self.traffic.name_request(ctx);
                 self.wait_for(ctx, name, request);
             }
         }
         // Claimed at another version: the server owes the newest one, or the removal
         // (docs/protocol.md#f-17).
         for name in owed {
-            let request = self.name_request(ctx);
+            let request = self.traffic.name_request(ctx);
             self.wait_for(ctx, name, request);
         }
     }

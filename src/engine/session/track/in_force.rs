@@ -71,12 +71,6 @@ impl Track {
         }
     }
 
-    /// Whether the client may have resources of streams that are not known, because its first
-    /// request states a version.
-    pub(crate) fn may_have_unseen(&self) -> bool {
-        self.carried.claimed_version.is_some() || self.carried.is_unproved
-    }
-
     /// Returns since when the client refuses what an earlier stream has sent, if its first request
     /// says so again, or claims a version that it has refused. The server may not send that again.
     pub(super) fn refuses_since(&self) -> Option<Time> {
@@ -187,12 +181,6 @@ impl Track {
         })
     }
 
-    /// Returns the names that responses without a verdict remove.
-    fn removals_without_verdict(&self) -> SymSet {
-        let bodies = self.responses.pending().filter_map(|response| response.body.as_ref());
-        bodies.flat_map(|body| body.removed.iter().copied()).collect()
-    }
-
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.
     ///
     /// Equals [`Track::present`] as long as nothing is refused, and each removal has a verdict.
@@ -202,7 +190,7 @@ impl Track {
         if !is_refusing && self.responses.pending().next().is_none() {
             return present;
         }
-        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let messages = self.traffic.messages();
         let known =
             self.counts.in_use.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {
@@ -245,7 +233,7 @@ impl Track {
             |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name) && !is_ignored(name);
         let is_removed =
             |name: &Sym| self.is_removal_unanswered(catalog, *name, self.sent.get(catalog, *name).as_ref());
-        let removed = self.removals_without_verdict().into_iter().filter(is_removed);
+        let removed = self.responses.removals_without_verdict().filter(is_removed);
         let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
         let kept = kept.len() as u64;
         let count = present.saturating_sub(unused) + kept;

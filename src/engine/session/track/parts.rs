@@ -1,16 +1,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::PushFact;
+use crate::session::content::compare::{hollow, key};
 use crate::session::content::names::SymMap;
+use crate::session::content::resource_set::Change;
 use crate::session::shared::Cached;
 use crate::session::structured::authorities::Authorities;
 use crate::session::structured::globs::Globs;
 use crate::session::subscription::SubscribedNames;
 use crate::session::subscription::released_names::ReleasedNames;
+use crate::session::subscription::{NameRequest, RequestSpan};
 use crate::session::track::claims::{ClaimOutcome, Claims, ReconnectCounts};
 use crate::session::track::earlier_refusals::EarlierRefusals;
-use xdscope_wire::content::UsedContent;
+use crate::session::{Context, PushFact};
+use xdscope_wire::ResponseView;
+use xdscope_wire::content::{Catalog, List, UsedContent};
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 /// How the subscription of a track came about.
@@ -103,6 +107,66 @@ pub(crate) struct Traffic {
     pub(crate) name_changes: u64,
 }
 
+impl Traffic {
+    /// Returns the number of messages: a count that visits each resource is valid for that number.
+    pub(super) fn messages(&self) -> u64 {
+        u64::from(self.requests) + self.pushes
+    }
+
+    /// Returns the current message as a first request for a name.
+    pub(crate) fn name_request(&self, ctx: &Context<'_>) -> NameRequest {
+        NameRequest {
+            since: ctx.at,
+            first: ctx.seq,
+            earlier: None,
+            last: ctx.seq,
+            askings_before: self.askings,
+            count: 1,
+            has_resource: false,
+            is_resend: false,
+            is_served: false,
+            is_malformed: false,
+            is_member: false,
+        }
+    }
+
+    /// Returns when a waiting name was first requested on the stream. The client may have begun to
+    /// wait for the name on an earlier stream.
+    pub(crate) fn requested(&self, request: &NameRequest) -> Time {
+        request.since.max(self.began)
+    }
+
+    /// Returns the requests for a waiting name.
+    ///
+    /// Each SotW request restates all names; ACKs and NACKs are not counted.
+    pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
+        if is_delta {
+            return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
+        }
+        let count = self.askings.saturating_sub(request.askings_before).max(1);
+        let last = self.last_asking.map_or(request.last, |last| last.max(request.last));
+        RequestSpan { count: u64::from(count), first: request.first, last }
+    }
+
+    /// Counts the bytes and the resources of a response.
+    pub(super) fn count_response(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
+        self.pushes += 1;
+        self.bytes += push.size;
+        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
+        self.bytes_resent += bytes_same;
+        self.last_push = Some(PushFact {
+            n: ctx.seq.0,
+            at: ctx.at,
+            added: change.added.len() as u64,
+            changed: change.changed.len() as u64,
+            removed: change.removed.len() as u64,
+            same: change.same,
+            bytes: push.size,
+            bytes_same,
+        });
+    }
+}
+
 /// The answer in a first request to a response that its stream does not have: of another stream, or
 /// of another client. The server may ignore the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +251,34 @@ impl Carried {
         self.counts.resent += resent as u64;
         self.counts.removed += removed as u64;
         self.unmentioned = self.unmentioned.saturating_sub(resent + removed);
+    }
+
+    /// Whether the client may have resources of streams that are not known, because its first
+    /// request states a version.
+    pub(crate) fn may_have_unseen(&self) -> bool {
+        self.claimed_version.is_some() || self.is_unproved
+    }
+
+    /// Delta: whether the client states a resource that the server has removed before the stream,
+    /// and of which the server owes the removal.
+    pub(crate) fn is_removal_owed(&self, name: Sym) -> bool {
+        let claim = self.claims.get(name);
+        claim.is_some_and(|(claim, outcome)| outcome == ClaimOutcome::Owed && claim.known.is_none())
+    }
+
+    /// Whether the first request states a version of the resource, and subscribes to it.
+    pub(super) fn is_stated(&self, name: Sym) -> bool {
+        self.claims.get(name).is_some_and(|(_, outcome)| outcome != ClaimOutcome::LeftBehind)
+    }
+
+    /// Delta: records which of the stated resources a response sends again.
+    pub(super) fn decide_claims(&mut self, catalog: &Catalog, list: &List) {
+        if self.claims.is_empty() {
+            return;
+        }
+        for id in list.blobs().iter().filter(|id| !hollow(catalog, **id)) {
+            self.claims.decide(key(catalog, *id), ClaimOutcome::Resent);
+        }
     }
 
     /// Returns the first names that the client had, did not request again, and has still.

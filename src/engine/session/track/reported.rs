@@ -31,7 +31,7 @@ impl Track {
         if self.errors.is_empty() {
             return ReportedNames::default();
         }
-        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let messages = self.traffic.messages();
         if let Some((_, names)) = self.counts.errors.get().filter(|(at, _)| *at == messages) {
             return names;
         }

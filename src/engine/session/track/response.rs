@@ -10,7 +10,7 @@ use crate::session::events::{EventKind, MatchedVersion};
 use crate::session::outcome::{Hollow, ResponseOutcome};
 use crate::session::subscription::PendingNames;
 use crate::session::track::claims::ClaimOutcome;
-use crate::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
+use crate::session::{AbsentBy, Context, MessageKind, Wildcard};
 use xdscope_wire::content::{BlobId, Catalog, List};
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp;
@@ -83,7 +83,7 @@ impl Track {
             self.apply_resources(ctx, push, incoming, scope);
         let kind = response_kind(push, scope, &change, &hollow);
         self.delivered(ctx, push.resources, &change);
-        self.note_members(ctx, &change);
+        self.subscription.globs.note_members(ctx, &change);
         self.classify(ctx.catalog, push);
         let is_full = scope == ResponseScope::Full;
         let answers = match mentions_asked || changes_nothing(kind, &change) {
@@ -98,7 +98,7 @@ impl Track {
         }
         let wildcard_reading = if is_full { self.read_names_after_wildcard(ctx, push) } else { None };
         self.count_carried(kept, scope, change.removed.len());
-        self.decide_claims(ctx.catalog, push.resources);
+        self.carried.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
             let rejection = crate::session::track::file::rejection(
@@ -110,7 +110,7 @@ impl Track {
             self.apply_verdict(ctx, order, rejection.as_ref(), false);
             self.verdicts.latencies.clear();
         }
-        self.count_traffic(ctx, push, &change);
+        self.traffic.count_response(ctx, push, &change);
         ResponseOutcome {
             kind,
             answers,
@@ -237,16 +237,6 @@ impl Track {
         self.carried.owes(if scope == ResponseScope::Full { 0 } else { owed });
     }
 
-    /// Delta: records which of the stated resources a response sends again.
-    fn decide_claims(&mut self, catalog: &Catalog, list: &List) {
-        if self.carried.claims.is_empty() {
-            return;
-        }
-        for id in list.blobs().iter().filter(|id| !hollow(catalog, **id)) {
-            self.carried.claims.decide(key(catalog, *id), ClaimOutcome::Resent);
-        }
-    }
-
     /// Delta: records that a response sends or removes names that were unsubscribed under the
     /// wildcard (docs/protocol.md#f-26).
     fn classify(&mut self, catalog: &Catalog, push: &ResponseView<'_>) {
@@ -258,24 +248,6 @@ impl Track {
         for name in sent.chain(removed) {
             self.subscription.unclassified.remove(&self.canonical(catalog, name));
         }
-    }
-
-    /// Counts the bytes and the resources of a response.
-    fn count_traffic(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
-        self.traffic.pushes += 1;
-        self.traffic.bytes += push.size;
-        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
-        self.traffic.bytes_resent += bytes_same;
-        self.traffic.last_push = Some(PushFact {
-            n: ctx.seq.0,
-            at: ctx.at,
-            added: change.added.len() as u64,
-            changed: change.changed.len() as u64,
-            removed: change.removed.len() as u64,
-            same: change.same,
-            bytes: push.size,
-            bytes_same,
-        });
     }
 
     fn apply_entries(
@@ -365,7 +337,10 @@ impl Track {
         }
         let entry = self.sent.get(ctx.catalog, name);
         let was_held = entry.is_some_and(|entry| entry.is_present() || entry.state == Presence::Expired)
-            || self.waiting.get(name).is_some_and(|request| request.has_resource || self.is_stated(name));
+            || self
+                .waiting
+                .get(name)
+                .is_some_and(|request| request.has_resource || self.carried.is_stated(name));
         let state = match entry.map(|entry| entry.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
@@ -380,11 +355,6 @@ impl Track {
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         self.waiting.remove(ctx.catalog.first_spelling(raw));
-    }
-
-    /// Whether the first request states a version of the resource, and subscribes to it.
-    fn is_stated(&self, name: Sym) -> bool {
-        self.carried.claims.get(name).is_some_and(|(_, outcome)| outcome != ClaimOutcome::LeftBehind)
     }
 
     /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a

@@ -65,7 +65,7 @@ impl Track {
             ambiguous,
             was: self.subscribed.wildcard,
             wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.referenced(order)),
+            referenced: order.and_then(|order| self.responses.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
             node_changes: Vec::new(),
@@ -219,7 +219,7 @@ impl Track {
         {
             self.take_version(ctx.catalog, &request.version_info, prior);
         }
-        let mut name_request = self.name_request(ctx);
+        let mut name_request = self.traffic.name_request(ctx);
         // The server may have sent the resources before the recording began, in the response that
         // the request answers at the latest.
         let has_response = !request.version_info.is_empty() || !request.response_nonce.is_empty();

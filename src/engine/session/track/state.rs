@@ -8,7 +8,7 @@ use crate::session::content::responses::Response;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::subscription::{NameRequest, Owed};
 use crate::session::track::Track;
-use crate::session::{AbsentBy, ClaimOutcome, Origin, ResourceState, TypeState, Wildcard};
+use crate::session::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
 use xdscope_wire::xdstp::lists::LOCATOR;
 
 /// A resource that the client has, and the server owes again.
@@ -161,17 +161,10 @@ impl Track {
         if self.is_owed_anew(name, entry) {
             let all = self.wildcard_owed().map(|wildcard| wildcard.since);
             let since = request.map(|request| request.since).or(all)?;
-            return Some(OwedAgain { is_newer: true, is_removal: self.is_removal_owed(name), since });
+            return Some(OwedAgain { is_newer: true, is_removal: self.carried.is_removal_owed(name), since });
         }
         let request = request.filter(|request| request.is_resend)?;
         Some(OwedAgain { is_newer: false, is_removal: false, since: request.since })
-    }
-
-    /// Delta: whether the client states a resource that the server has removed before the stream,
-    /// and of which the server owes the removal.
-    pub(crate) fn is_removal_owed(&self, name: Sym) -> bool {
-        let claim = self.carried.claims.get(name);
-        claim.is_some_and(|(claim, outcome)| outcome == ClaimOutcome::Owed && claim.known.is_none())
     }
 
     /// Returns the state of a resource at `now`.
@@ -309,7 +302,7 @@ impl Track {
         }
         // Counting visits each resource, so the result is cached until the next message. With times
         // to live the result depends on the clock.
-        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let messages = self.traffic.messages();
         let known =
             self.counts.present.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {

@@ -100,6 +100,26 @@ pub(crate) struct EarlierNacks {
 }
 
 impl Verdicts {
+    /// Whether a request was the newest ACK or NACK.
+    pub(crate) fn is_verdict(&self, n: Seq) -> bool {
+        let acked = self.in_force.as_ref().map(|known| known.n);
+        acked == Some(n) || self.nacks.back().is_some_and(|nack| nack.n == n)
+    }
+
+    /// Returns the median and the 99th percentile of the time from response to verdict, in
+    /// milliseconds.
+    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
+        percentiles(self.latencies.iter().copied().collect())
+    }
+
+    fn note_nack(&mut self, nack: NackFact) {
+        self.nack_count += 1;
+        if self.nacks.len() == MAX_NACKS {
+            self.nacks.pop_front();
+        }
+        self.nacks.push_back(nack);
+    }
+
     /// The NACKs without an ACK of a later response, as one, unless the client has given up the
     /// refused resources.
     pub(crate) fn open_nack(&self) -> Option<OpenNack> {
@@ -291,7 +311,7 @@ impl Track {
             self.end_warming_in_force(ctx.catalog);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
-        self.note_nack(NackFact {
+        self.verdicts.note_nack(NackFact {
             n: ctx.seq,
             at: ctx.at,
             refused: Some(seq),
@@ -350,14 +370,6 @@ impl Track {
         self.verdicts.open_nacks.retain(|open| open.order > order);
     }
 
-    fn note_nack(&mut self, nack: NackFact) {
-        self.verdicts.nack_count += 1;
-        if self.verdicts.nacks.len() == MAX_NACKS {
-            self.verdicts.nacks.pop_front();
-        }
-        self.verdicts.nacks.push_back(nack);
-    }
-
     /// Handles a verdict on a response from before the recording.
     pub(crate) fn apply_unseen_verdict(
         &mut self,
@@ -374,7 +386,7 @@ impl Track {
             self.verdicts.has_unseen = true;
             return;
         };
-        self.note_nack(NackFact {
+        self.verdicts.note_nack(NackFact {
             n: ctx.seq,
             at: ctx.at,
             refused: None,
@@ -421,12 +433,6 @@ impl Track {
         let sent = body.list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
         let names = sent.map(|id| key(ctx.catalog, *id)).chain(body.removed.iter().copied());
         self.refused.accept(order, body.full, names);
-    }
-
-    /// Returns the median and the 99th percentile of the time from response to verdict, in
-    /// milliseconds.
-    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
-        percentiles(self.verdicts.latencies.iter().copied().collect())
     }
 }
 

@@ -5,7 +5,6 @@ use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::needs::Needs;
 use crate::session::content::resource_set::Presence;
-use crate::session::content::responses::Status;
 use crate::session::track::Track;
 use crate::session::warming::batches::MAX_NAMES;
 use crate::session::{DynSemantics, ResponseOutcome};
@@ -63,26 +62,10 @@ impl Track {
         self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
     }
 
-    /// Returns the request with which the client has accepted a response.
-    pub(crate) fn accepted_in(&self, response: Seq) -> Option<Seq> {
-        match self.responses.of_seq(response) {
-            Some(response) if response.status == Status::Acked => response.settled_by,
-            Some(_) => None,
-            // Forgotten, so it was settled before the oldest one that is remembered.
-            None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
-        }
-    }
-
     /// Whether the server has removed a resource that the client had, and goes on to request.
     pub(crate) fn is_removed_and_requested(&self, catalog: &Catalog, name: Sym) -> bool {
         let entry = self.sent.get(catalog, self.canonical(catalog, name));
         let entry = entry.filter(|entry| entry.state == Presence::Removed);
         entry.is_some_and(|entry| self.covers(catalog, name, Some(&entry)))
-    }
-
-    /// Whether a request was the newest ACK or NACK.
-    pub(crate) fn is_verdict(&self, n: Seq) -> bool {
-        let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
-        acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
     }
 }

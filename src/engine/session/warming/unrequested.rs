@@ -202,7 +202,7 @@ impl WarmingView<'_> {
             track.covers(self.catalog, name, entry.as_ref())
                 || entry.as_ref().is_some_and(is_used)
                 || track.aliases.contains_key(&name)
-                || (!needs_resend && track.may_have_given_up(name, entry.is_some(), batch.seq))
+                || (!needs_resend && may_have_released(track, name, entry.is_some(), batch.seq))
         })
     }
 
@@ -225,10 +225,8 @@ impl WarmingView<'_> {
     }
 }
 
-impl Track {
-    /// Whether the client may have given up a resource since message `n`, after it had it.
-    fn may_have_given_up(&self, name: Sym, has_come: bool, n: Seq) -> bool {
-        let released = &self.subscription.released;
-        if has_come { released.may_have(name, n) } else { released.has_forgotten(n) }
-    }
+/// Whether the client may have given up a resource since message `n`, after it had it.
+fn may_have_released(track: &Track, name: Sym, has_come: bool, n: Seq) -> bool {
+    let released = &track.subscription.released;
+    if has_come { released.may_have(name, n) } else { released.has_forgotten(n) }
 }

@@ -150,7 +150,7 @@ impl<'a> EndedStreams<'a> {
     fn has_crossed_end(&self, stream: &Stream, track: &Track, response: &Response) -> bool {
         let Some((closed, _)) = &stream.closed else { return false };
         let waited = closed.since(response.at).as_secs_f64() * 1000.0;
-        self.store.limits.timed && track.latencies().is_some_and(|(median, _)| waited < median)
+        self.store.limits.timed && track.verdicts.latencies().is_some_and(|(median, _)| waited < median)
     }
 
     /// Whether a stream has been answered for so long that its client does without a type for which
