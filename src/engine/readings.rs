@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::graph::{self, Graph};
-use crate::session::{NameRequest, Presence, Stream, Track};
+use crate::session::{NameRequest, Presence, ResourceEntry, Stream, Track};
 use crate::store::{StateFact, Store};
 use xdscope_schema::Schema;
 use xdscope_wire::Profile;
@@ -82,8 +82,10 @@ pub fn open_readings(store: &Store, state: &StateFact, graph: Option<&Graph>) ->
 /// Like [`open_readings`], with the graph of the client, which is built only if a possible parent
 /// is gone.
 pub fn open_readings_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<OpenReading> {
-    let graph = has_lost_parent(store, state)
-        .then(|| Graph::of(store, schema, &graph::streams_of(store, state.stream)));
+    let graph = match has_lost_parent(store, state) {
+        true => Some(Graph::of(store, schema, &graph::streams_of(store, state.stream))),
+        false => None,
+    };
     open_readings(store, state, graph.as_ref())
 }
 
@@ -146,11 +148,11 @@ fn text_locators(store: &Store, track: &Track) -> Vec<Arc<str>> {
     if !track.subscribed.names.iter().any(|name| is_structured(catalog.text(name))) {
         return Vec::new();
     }
-    let entries = track.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
-    let payload = |blob: BlobId| catalog.entry(blob).payload;
-    let has_text = entries
-        .filter(|(_, entry)| entry.blob.and_then(payload).is_some_and(|id| has_text_locator(catalog, id)));
-    texts(store, has_text.map(|(name, _)| name))
+    let has_text = |(_, entry): &(Sym, ResourceEntry)| {
+        let payload = entry.blob.and_then(|blob| catalog.entry(blob).payload);
+        entry.is_present() && payload.is_some_and(|payload| has_text_locator(catalog, payload))
+    };
+    texts(store, track.sent.slots(catalog).into_iter().filter(has_text).map(|(name, _)| name))
 }
 
 fn has_text_locator(catalog: &Catalog, payload: BlobId) -> bool {

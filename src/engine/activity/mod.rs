@@ -36,7 +36,6 @@ pub fn latency_class(latency: Duration) -> usize {
     LATENCY_CLASSES.iter().position(|end| latency < *end).unwrap_or(LATENCY_CLASSES.len())
 }
 
-/// Whether a message is a push.
 fn is_push(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Push | MessageKind::Resend)
 }

@@ -144,7 +144,7 @@ fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     let entry = |id: &BlobId| {
         let entry = catalog.entry(*id);
         let name = catalog.first_spelling(entry.name);
-        met.insert(name).then(|| Some((Arc::from(catalog.text(name)), entry.payload?))).flatten()
+        if met.insert(name) { Some((Arc::from(catalog.text(name)), entry.payload?)) } else { None }
     };
     Some(list.filter_map(entry).collect())
 }

@@ -17,7 +17,6 @@ use super::parse::Expr;
 use super::pattern::Pattern;
 use super::term::{FilterField, MISSING, Predicate, Term};
 
-/// A row to filter.
 pub(super) enum FilterRow<'a> {
     Message(&'a MessageFact),
     State(&'a StateFact),

@@ -305,14 +305,15 @@ impl Graph {
     fn is_below_listener(&self, id: NodeId) -> bool {
         let (mut queue, mut seen) = (vec![id], HashSet::from([id]));
         while let Some(node) = queue.pop().and_then(|at| self.nodes.get(at)) {
-            let users = node.users.iter().copied();
-            let above = users
-                .filter(|user| self.nodes.get(*user).is_some_and(|user_node| user_node.kind == Kind::Lds));
-            for user in above.filter(|user| seen.insert(*user)) {
-                if self.nodes.get(user).is_some_and(|user| user.users.is_empty()) {
+            for user in &node.users {
+                let Some(above) = self.nodes.get(*user) else { continue };
+                if above.kind != Kind::Lds || !seen.insert(*user) {
+                    continue;
+                }
+                if above.users.is_empty() {
                     return true;
                 }
-                queue.push(user);
+                queue.push(*user);
             }
         }
         false

@@ -41,7 +41,6 @@ pub struct TreeRow {
 /// The kind of a row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
-    /// A node.
     Node {
         /// Index of the node.
         id: NodeId,

@@ -103,9 +103,10 @@ struct StoredPush<'a> {
 impl StoredPush<'_> {
     fn tree(&self, id: BlobId, limit: u64) -> Option<Value> {
         let catalog = self.store.catalog();
-        let small = u64::from(catalog.blob(id).size) <= limit;
-        let bytes = small.then(|| catalog.bytes(id)).flatten()?;
-        Some(self.schema.any_to_json(&bytes))
+        if u64::from(catalog.blob(id).size) > limit {
+            return None;
+        }
+        Some(self.schema.any_to_json(&catalog.bytes(id)?))
     }
 }
 

@@ -29,15 +29,15 @@ const MAX_COMPARED_NAMES: usize = 4096;
 pub(super) fn period(times: &[Time]) -> Option<Duration> {
     let intervals = times.iter().zip(times.iter().skip(1)).map(|(before, after)| after.since(*before));
     let (shortest, longest) =
-        intervals.fold((Duration::MAX, Duration::ZERO), |(min, max), one| (min.min(one), max.max(one)));
+        intervals.fold((Duration::MAX, Duration::ZERO), |(min, max), next| (min.min(next), max.max(next)));
     let (first, last) = (times.first()?, times.last()?);
-    is_regular(shortest, longest).then(|| mean(times.len() as u64, *first, *last)).flatten()
+    if is_regular(shortest, longest) { mean(times.len() as u64, *first, *last) } else { None }
 }
 
 /// Returns the mean interval of a finding, if the intervals are about equal.
 fn period_of(finding: &Finding) -> Option<Duration> {
     let (shortest, longest) = finding.intervals?;
-    is_regular(shortest, longest).then(|| mean(finding.count, finding.first, finding.last)).flatten()
+    if is_regular(shortest, longest) { mean(finding.count, finding.first, finding.last) } else { None }
 }
 
 /// Whether intervals between these two are a period.
@@ -527,6 +527,8 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     };
     let blame = if of_other.is_some() { Blame::Both } else { lead.blame };
     let lasts = rated().any(Finding::lasts);
+    let stream = store.engine().stream(lead.stream);
+    let closed = stream.and_then(|stream| stream.closed.as_ref()).map(|(at, _)| *at);
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
         last: (merged.count > 1).then_some(merged.last),
@@ -540,11 +542,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         messages: merged.messages.clone(),
         findings: group,
         lasts,
-        closed: store
-            .engine()
-            .stream(lead.stream)
-            .and_then(|stream| stream.closed.as_ref())
-            .map(|(at, _)| *at),
+        closed,
         over,
         ..ProblemFact::new(
             ProblemKind::Rule(lead.severity),

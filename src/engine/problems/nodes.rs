@@ -14,7 +14,6 @@ use super::fact::{Problem, ProblemFact, ProblemPlace, RefusedPush};
 use super::states::sorted;
 use super::{MAX_EVIDENCE, findings};
 
-/// The cause of a refusal.
 #[derive(PartialEq, Eq, Hash)]
 struct RefusalCause {
     kind: &'static str,

@@ -165,10 +165,9 @@ fn unused_others(stream: &Stream, track: &Track, nack: &NackFact) -> usize {
     if !is_delta || !matches!(track.kind, Some(Kind::Cds | Kind::Lds)) {
         return 0;
     }
-    let refusals = track.refused.names().filter_map(|name| track.refused.get(name));
-    refusals
-        .filter(|refusal| refusal.nack == nack.n && !refusal.is_named && refusal.rest == RestUse::NotUsed)
-        .count()
+    let is_unused =
+        |refusal: &Refusal| refusal.nack == nack.n && !refusal.is_named && refusal.rest == RestUse::NotUsed;
+    track.refused.names().filter_map(|name| track.refused.get(name)).filter(is_unused).count()
 }
 
 /// Returns the listeners of the client that wait for an extension configuration which a NACK
@@ -218,7 +217,7 @@ fn refused_version(
         return (whole(), in_force);
     }
     let refused = store.refused_of_track(stream, track, nack.n);
-    let held = is_delta.then(|| held_version(store, track, nack)).flatten();
+    let held = if is_delta { held_version(store, track, nack) } else { None };
     let is_named = |refused: &RefusedBy| is_name_in(&nack.message, &refused.name);
     if let Some((pushed, version, is_held_named)) = held
         && refused.as_ref().is_none_or(|refused| is_held_named && !is_named(refused))

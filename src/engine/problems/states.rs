@@ -292,7 +292,6 @@ fn of_condition(
     ProblemFact { blame, due, ..fact(stream, track, start, problem) }
 }
 
-/// The start of a problem.
 pub(super) struct Start {
     pub(super) state: TypeState,
     pub(super) at: Time,

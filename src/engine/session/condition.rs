@@ -79,7 +79,6 @@ impl Limits {
         self.of(condition).map(|limit| condition.due(limit))
     }
 
-    /// Whether a condition is overdue.
     pub(crate) fn is_overdue(self, condition: &Condition, now: Time) -> bool {
         self.of(condition).is_some_and(|limit| condition.is_overdue(now, limit))
     }

@@ -382,7 +382,6 @@ impl Stream {
         self.tracks.get_mut(index).map(|track| &mut **track)
     }
 
-    /// Returns the track at an index.
     pub(crate) fn track_at(&self, index: usize) -> Option<&Track> {
         self.tracks.get(index).map(|track| &**track)
     }

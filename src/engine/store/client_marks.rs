@@ -77,7 +77,6 @@ enum ClientKey<'a> {
     Types(&'a str, &'static str),
 }
 
-/// A client.
 #[derive(Default)]
 struct Client<'a> {
     cluster: &'a str,

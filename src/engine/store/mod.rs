@@ -15,6 +15,7 @@ mod owed;
 mod query;
 mod readability;
 mod refused_by;
+mod resource_query;
 mod rows;
 mod snapshot;
 #[cfg(test)]
@@ -177,10 +178,10 @@ impl Store {
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
-        let at = self.engine.streams().get(stream);
-        let note = at
-            .zip(message.as_deref())
-            .and_then(|(stream, message)| rows::ledger::note(&self.engine, stream, &outcome, message));
+        let note = match (self.engine.streams().get(stream), message.as_deref()) {
+            (Some(stream), Some(message)) => rows::ledger::note(&self.engine, stream, &outcome, message),
+            _ => None,
+        };
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }
@@ -478,9 +479,11 @@ impl Store {
     /// Returns the median and the 99th percentile of the time from response to verdict on these
     /// streams, in milliseconds.
     pub fn ack_ms(&self, streams: impl Iterator<Item = StreamId>) -> Option<(f64, f64)> {
+        if self.clock.untimed {
+            return None;
+        }
         let streams = streams.filter_map(|id| self.engine.stream(id));
-        let timed = !self.clock.untimed;
-        timed.then(|| crate::session::latencies_of(streams.flat_map(|stream| stream.all_tracks()))).flatten()
+        crate::session::latencies_of(streams.flat_map(|stream| stream.all_tracks()))
     }
 
     /// Returns all states without their names.

@@ -176,7 +176,7 @@ impl<'a> StructuredNames<'a> {
     /// Returns the newest content of a resource if its type is wanted.
     fn content_of(&self, fact: &ResourceFact, wanted: impl Fn(&str) -> bool) -> Option<bytes::Bytes> {
         let (catalog, id) = (self.store.catalog(), fact.content?);
-        wanted(catalog.text(catalog.entry(id).type_url)).then(|| catalog.bytes(id)).flatten()
+        if wanted(catalog.text(catalog.entry(id).type_url)) { catalog.bytes(id) } else { None }
     }
 
     /// Finds a name on the streams of a stream's client. A present resource comes first.

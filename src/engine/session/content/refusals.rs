@@ -145,7 +145,6 @@ struct KnownScope {
     scope: Arc<NackScope>,
 }
 
-/// A NACK and the response that it refuses.
 pub(crate) struct RefusedResponse<'a> {
     pub(crate) body: &'a Body,
     pub(crate) order: Order,

@@ -86,7 +86,6 @@ pub(crate) struct EndSeries {
     shortest: Duration,
     /// The newest intervals between ends.
     gaps: VecDeque<Duration>,
-    /// The shortest interval.
     shortest_gap: Duration,
 }
 
@@ -156,7 +155,6 @@ impl EndSeries {
     }
 }
 
-/// Counts the cause of an end.
 pub(crate) fn count_cause(causes: &mut Vec<(EndCause, u64)>, end: &End) {
     let cause = EndCause::of(end);
     let place = |cause: EndCause| causes.iter().position(|(known, _)| *known == cause);

@@ -270,18 +270,20 @@ impl Divergence {
         let lost = |name: &Arc<str>| {
             self.lost_resources.get(name).or_else(|| self.lost_names.get(name).map(|(_, by)| by))
         };
-        let newest = |is_sought: &dyn Fn(&Cause) -> bool| {
-            self.causes.iter().rev().find(|cause| is_sought(cause)).map(|cause| &cause.facts)
-        };
+        if let Some(cause) = what.names.iter().find_map(lost) {
+            return cause;
+        }
         let is_about = |cause: &Cause| what.messages.contains(&cause.after);
-        what.names
-            .iter()
-            .find_map(lost)
-            .or_else(|| newest(&|cause| cause.has_altered_push() && is_about(cause)))
-            .or_else(|| newest(&|cause| cause.facts.dir == Dir::Req && is_about(cause)))
-            .or_else(|| newest(&|cause| what.nonce.is_some_and(|nonce| *cause.facts.nonce == *nonce)))
-            .or_else(|| newest(&|cause| Some(cause.facts.dir) == what.dir))
-            .unwrap_or(&self.facts)
+        // The surest relation first.
+        let is_related: [&dyn Fn(&Cause) -> bool; 4] = [
+            &|cause| cause.has_altered_push() && is_about(cause),
+            &|cause| cause.facts.dir == Dir::Req && is_about(cause),
+            &|cause| what.nonce.is_some_and(|nonce| *cause.facts.nonce == *nonce),
+            &|cause| Some(cause.facts.dir) == what.dir,
+        ];
+        let newest =
+            |is_related: &dyn Fn(&Cause) -> bool| self.causes.iter().rev().find(|cause| is_related(cause));
+        is_related.into_iter().find_map(newest).map_or(&self.facts, |cause| &cause.facts)
     }
 
     /// Whether a resource or name of one side differs from what the other side sent.

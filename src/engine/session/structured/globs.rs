@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::Sym;
 
+use crate::session::Context;
 use crate::session::content::resource_set::Change;
 use crate::session::events::EventKind;
-use crate::session::Context;
 use xdscope_wire::xdstp::{is_glob, respelled};
 
 /// The subscribed glob collections of a track, found by the paths above a name.

@@ -8,10 +8,10 @@ use xdscope_wire::event::{Nonce, VersionInfo};
 use xdscope_wire::{DeltaRequest, SotwRequest};
 
 use super::answer_verdict::{Answer, Verdict};
-use crate::session::RequestClass;
 use crate::session::content::responses::{Order, Responses, Status};
-use crate::session::outcome::{Ambiguity, ReferencedResponse};
+use crate::session::outcome::{Ambiguity, ReferencedResponse, RequestOutcome};
 use crate::session::track::Track;
+use crate::session::{MessageKind, RequestClass, Wildcard};
 
 impl Track {
     pub(crate) fn sotw_answer(&self, request: &SotwRequest) -> Answer {
@@ -97,6 +97,27 @@ impl Track {
             return answer;
         }
         self.responses.delta_verdict(request)
+    }
+
+    /// Returns the outcome of a request before the request changes anything.
+    pub(super) fn request_outcome(&self, answer: &Answer) -> RequestOutcome {
+        RequestOutcome {
+            kind: MessageKind::Repeat,
+            class: answer.class,
+            implied: answer.verdict == Verdict::Implied,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first: self.traffic.requests == 0,
+            partial: self.completeness.has_unseen_nonces,
+            ambiguous: answer.ambiguous,
+            was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
+            referenced: answer.order.and_then(|order| self.responses.referenced(order)),
+            skipped: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
+        }
     }
 
     /// Notes which responses the client must have received.

@@ -8,7 +8,6 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{DenseHash, Sym};
 
 use super::answer::changes_names;
-use super::answer_verdict::Answer;
 use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
 use super::prior::Prior;
 use crate::session::content::names::SymSet;
@@ -17,7 +16,7 @@ use crate::session::events::EventKind;
 use crate::session::outcome::RequestOutcome;
 use crate::session::subscription::NameRequest;
 use crate::session::track::Track;
-use crate::session::{Context, MessageKind, Wildcard};
+use crate::session::{Context, Wildcard};
 use xdscope_wire::xdstp::is_glob;
 
 impl Track {
@@ -45,24 +44,7 @@ impl Track {
         }
         let has_error = request.error_detail.is_some();
         let answer = self.delta_answer(request);
-        let Answer { class, verdict, order, ambiguous } = answer;
-        let mut outcome = RequestOutcome {
-            kind: MessageKind::Repeat,
-            class,
-            implied: false,
-            answers: None,
-            added: Vec::new(),
-            removed: Vec::new(),
-            first,
-            partial: self.completeness.has_unseen_nonces,
-            ambiguous,
-            was: self.subscribed.wildcard,
-            wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.responses.referenced(order)),
-            skipped: Vec::new(),
-            unknown_unsubscribes: Vec::new(),
-            node_changes: Vec::new(),
-        };
+        let mut outcome = self.request_outcome(&answer);
         self.use_nonce(&request.response_nonce, &answer);
         self.apply_answer(
             ctx,
@@ -96,7 +78,7 @@ impl Track {
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
-        outcome.kind = verdict.kind(nacks, news, lost || leaves);
+        outcome.kind = answer.verdict.kind(nacks, news, lost || leaves);
         let asked = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
         self.count_request(ctx, (news, &asked), outcome.kind);
         outcome

@@ -117,17 +117,15 @@ impl Track {
     /// Whether the newest content of a resource differs from the one that the client has refused,
     /// and the client has not answered the newest one yet.
     pub(crate) fn is_refusal_superseded(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
-        let is_pending =
-            |entry: &&ResourceEntry| entry.state != Presence::Kept && self.responses.is_pending(entry.order);
-        let Some(entry) = entry.filter(is_pending) else { return false };
-        let is_older = |refusal: Refusal| refusal.order < entry.order && refusal.blob != entry.blob;
-        let removal = self
-            .refused
-            .removal(name)
-            .is_none_or(|refusal| entry.is_present() && refusal.order < entry.order);
-        let content = self.refused.get(name).is_none_or(is_older);
-        let earlier = self.refused_before(name).is_none_or(|earlier| earlier.refusal.blob != entry.blob);
-        self.refuses(name) && removal && content && earlier
+        let Some(entry) = entry else { return false };
+        if entry.state == Presence::Kept || !self.responses.is_pending(entry.order) || !self.refuses(name) {
+            return false;
+        }
+        let is_older = |refusal: Refusal| refusal.order < entry.order;
+        let is_other = |refusal: Refusal| refusal.blob != entry.blob;
+        self.refused.removal(name).is_none_or(|removal| entry.is_present() && is_older(removal))
+            && self.refused.get(name).is_none_or(|refusal| is_older(refusal) && is_other(refusal))
+            && self.refused_before(name).is_none_or(|earlier| is_other(earlier.refusal))
     }
 
     /// Whether a refused push keeps the newest content of a resource out of use, and no other

@@ -336,11 +336,11 @@ impl Track {
             }
         }
         let entry = self.sent.get(ctx.catalog, name);
-        let was_held = entry.is_some_and(|entry| entry.is_present() || entry.state == Presence::Expired)
-            || self
-                .waiting
-                .get(name)
-                .is_some_and(|request| request.has_resource || self.carried.is_stated(name));
+        let is_claimed = match self.waiting.get(name) {
+            Some(request) => request.has_resource || self.carried.is_stated(name),
+            None => false,
+        };
+        let was_held = is_claimed || entry.is_some_and(|entry| entry.is_present_or_expired());
         let state = match entry.map(|entry| entry.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
@@ -374,22 +374,8 @@ impl Track {
         }
         let name = self.canonical(ctx.catalog, name);
         let entry = self.sent.get(ctx.catalog, name);
-        if let Some(entry) = entry.filter(|entry| entry.is_present() || entry.state == Presence::Expired) {
-            // The protocol does not say which version applies, so either one matches
-            // (docs/protocol.md#g-10).
-            let is_of_sent = entry.version == response_version
-                || ((version == Sym::EMPTY || version == response_version)
-                    && self
-                        .responses
-                        .get(entry.order)
-                        .is_some_and(|sent| sent.version.as_str() == ctx.catalog.text(response_version)));
-            let is_response = response_version != Sym::EMPTY && is_of_sent;
-            let matched = match (entry.version == version, is_response) {
-                (true, false) => MatchedVersion::Wrapper,
-                (false, true) => MatchedVersion::Response,
-                (true, true) => MatchedVersion::Both,
-                (false, false) => MatchedVersion::Neither,
-            };
+        if let Some(entry) = entry.filter(ResourceEntry::is_present_or_expired) {
+            let matched = self.matched_version(ctx.catalog, &entry, version, response_version);
             let is_match = matched != MatchedVersion::Neither;
             // A delta entry has one version only.
             if (is_match && response_version != Sym::EMPTY) || (!is_match && ttl.is_some()) {
@@ -417,6 +403,31 @@ impl Track {
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         Some((name, Hollow::NotFound))
+    }
+
+    /// Returns which version of an entry without a payload is the one that was sent last: its own,
+    /// or that of the response. The protocol does not say which one applies
+    /// (docs/protocol.md#g-10).
+    fn matched_version(
+        &self,
+        catalog: &Catalog,
+        sent: &ResourceEntry,
+        version: Sym,
+        response_version: Sym,
+    ) -> MatchedVersion {
+        let has_one_version = version == Sym::EMPTY || version == response_version;
+        let is_of_sent = sent.version == response_version
+            || (has_one_version
+                && self
+                    .responses
+                    .get(sent.order)
+                    .is_some_and(|response| response.version.as_str() == catalog.text(response_version)));
+        match (sent.version == version, response_version != Sym::EMPTY && is_of_sent) {
+            (true, false) => MatchedVersion::Wrapper,
+            (false, true) => MatchedVersion::Response,
+            (true, true) => MatchedVersion::Both,
+            (false, false) => MatchedVersion::Neither,
+        }
     }
 
     /// Handles a resource error: the server says why it does not send a resource
@@ -558,7 +569,6 @@ fn shortened(text: &Arc<str>, most: usize) -> Arc<str> {
     }
 }
 
-/// Returns the kind of a response.
 fn response_kind(
     push: &ResponseView<'_>,
     scope: ResponseScope,

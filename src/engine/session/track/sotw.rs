@@ -4,7 +4,6 @@ use xdscope_wire::SotwRequest;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, Sym, Time, VersionInfo};
 
-use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
 use super::prior::Prior;
 use crate::session::content::names::{NameSet, SymMap, SymSet};
@@ -12,9 +11,8 @@ use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet
 use crate::session::outcome::RequestOutcome;
 use crate::session::subscription::SubscribedNames;
 use crate::session::track::Track;
-use crate::session::{Context, MessageKind, RequestClass, Wildcard};
+use crate::session::{Context, RequestClass, Wildcard};
 
-/// The names of a request.
 #[derive(Clone, Copy)]
 struct SotwNames<'a> {
     request: &'a SotwRequest,
@@ -52,24 +50,8 @@ impl Track {
             self.note_poll(ctx.at);
         }
         let answer = self.sotw_answer(request);
-        let Answer { class, verdict, order, ambiguous } = answer;
-        let mut outcome = RequestOutcome {
-            kind: MessageKind::Repeat,
-            class,
-            implied: verdict == Verdict::Implied,
-            answers: None,
-            added: Vec::new(),
-            removed: Vec::new(),
-            first,
-            partial: self.completeness.has_unseen_nonces,
-            ambiguous,
-            was: self.subscribed.wildcard,
-            wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.responses.referenced(order)),
-            skipped: Vec::new(),
-            unknown_unsubscribes: Vec::new(),
-            node_changes: Vec::new(),
-        };
+        let class = answer.class;
+        let mut outcome = self.request_outcome(&answer);
         self.use_nonce(&request.response_nonce, &answer);
         if let Some(frontier) = self.responses.frontier {
             outcome.skipped = self.responses.skip_before(frontier, ctx.seq);
@@ -108,7 +90,7 @@ impl Track {
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
-        outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
+        outcome.kind = answer.verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, ((news && !stale) || self.polled, &outcome.added), outcome.kind);
         outcome
@@ -175,11 +157,10 @@ impl Track {
             self.sotw_changed(ctx, &old, outcome);
             self.request_members(ctx, &old);
         }
-        self.subscription.effective = match stale {
-            true => Some(self.subscription.effective.take().unwrap_or(old))
-                .filter(|effective| *effective != self.subscribed),
-            false => None,
-        };
+        let effective = self.subscription.effective.take().unwrap_or(old);
+        if stale && effective != self.subscribed {
+            self.subscription.effective = Some(effective);
+        }
     }
 
     /// Handles the names that a later request adds and leaves out.

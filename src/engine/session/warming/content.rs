@@ -158,13 +158,9 @@ impl Track {
         if self.warming.is_empty() || !self.responses.has_skipped(newest, order) {
             return;
         }
-        let Some((seq, list)) = self
-            .responses
-            .get(order)
-            .and_then(|response| Some((response.seq, response.body.as_ref()?.list.clone())))
-        else {
-            return;
-        };
+        let Some(response) = self.responses.get(order) else { return };
+        let Some(body) = &response.body else { return };
+        let (seq, list) = (response.seq, body.list.clone());
         let warming: SymSet = self.warming.names_of(seq).collect();
         for id in list.blobs() {
             let name = key(catalog, *id);

@@ -162,7 +162,6 @@ impl<'a> EndedStreams<'a> {
         stream.is_answered() && is_settled && !has_asked
     }
 
-    /// Returns the newest open stream of each client.
     fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
         let open = self.store.engine.open_streams().filter(|stream| is_counted(stream));
         open.map(|stream| (StreamKey::of(stream), stream)).collect()

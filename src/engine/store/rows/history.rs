@@ -51,7 +51,6 @@ pub(crate) struct Row {
     pub(crate) wildcard: Option<Wildcard>,
 }
 
-/// A message and its line.
 pub(crate) struct UnpackedMessage {
     pub(crate) message: Arc<Message>,
     pub(crate) remark: Remark,
@@ -267,7 +266,6 @@ impl History {
         Message::unpack(&self.messages.get(row.seq.checked_sub(1)?)?, catalog)
     }
 
-    /// Whether [`message_of`](History::message_of) returns the message.
     pub(crate) fn has_message(&self, row: &Row) -> bool {
         row.unpacked.is_some() || row.seq > self.messages.first()
     }
@@ -299,7 +297,6 @@ impl History {
         })
     }
 
-    /// Returns the time of a message.
     pub(crate) fn time_of(&self, n: Seq) -> Option<Time> {
         Some(self.any_row(n)?.at)
     }
@@ -381,7 +378,6 @@ impl History {
         bytes
     }
 
-    /// Returns the current end.
     pub(crate) fn end(&self) -> End {
         self.shown
     }

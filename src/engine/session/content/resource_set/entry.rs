@@ -42,6 +42,11 @@ impl ResourceEntry {
         used.name(self.version);
     }
 
+    /// Whether the client has the resource, or had it until its time to live was over.
+    pub(crate) fn is_present_or_expired(&self) -> bool {
+        self.is_present() || self.state == Presence::Expired
+    }
+
     /// Whether the client has the resource.
     pub(crate) fn is_present(&self) -> bool {
         matches!(self.state, Presence::Present | Presence::Kept)
