@@ -2,6 +2,7 @@ pub(super) mod answer;
 pub(super) mod answer_verdict;
 mod answered;
 mod cache;
+mod carried;
 pub(super) mod claims;
 mod completeness;
 pub(super) mod delta;
@@ -9,19 +10,23 @@ mod earlier_refusals;
 pub(super) mod file;
 mod in_force;
 mod lifetime;
-mod parts;
 pub(super) mod polls;
 pub(super) mod prior;
 mod reported;
 mod response;
 pub(super) mod sotw;
 pub(super) mod state;
+mod subscription_state;
+mod traffic;
 mod ttl;
 mod verdict;
 
 pub use cache::CacheCounts;
+pub(crate) use carried::{Carried, StrayAnswer};
 pub(crate) use earlier_refusals::EarlierRefusals;
-pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
+pub(crate) use reported::ReportedError;
+pub(crate) use subscription_state::Subscription;
+pub(crate) use traffic::Traffic;
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::sync::Arc;
@@ -41,9 +46,9 @@ use crate::session::interventions::divergence::Consequence;
 use crate::session::interventions::of_track::TrackInterventions;
 use crate::session::warming::batches::WarmingBatches;
 
+use cache::CountCache;
 use completeness::Completeness;
 use lifetime::Lifetime;
-use parts::CountCache;
 use ttl::TimesToLive;
 
 /// Estimated memory of a name in one of the maps of a track.

@@ -17,7 +17,7 @@ use xdscope_wire::xdstp;
 use xdscope_wire::{ResourceError, ResponseView};
 
 use super::answered::changes_nothing;
-use super::parts::NOT_FOUND;
+use super::reported::NOT_FOUND;
 use super::{ReportedError, Track};
 
 /// Names with an error of the server that are kept.
