@@ -41,6 +41,7 @@ pub struct TreeRow {
 /// The kind of a row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
+    /// A node, also below each of its other users.
     Node {
         /// Index of the node.
         id: NodeId,

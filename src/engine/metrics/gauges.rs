@@ -66,7 +66,7 @@ impl Gauges {
         } else {
             for track in stream.tracks_shown() {
                 worst = worst.min(store.state_at(stream, track, store.now()).state);
-                self.add_type(store, labels.of(&track.type_url), track);
+                self.add_type(store, labels.label(&track.type_url), track);
             }
             let tls = &stream.open.tls;
             let legs = [&tls.client, &tls.server].into_iter().flatten();

@@ -51,6 +51,7 @@ pub trait NackSource {
     /// Returns whether the client has accepted a later version of a resource that a NACK of a delta
     /// stream refuses.
     fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool;
+    /// Returns the faults that a NACK states.
     fn stated_faults(&self, nack: &NackFact) -> StatedFaults;
     /// Returns when a stream closed.
     fn closed(&self, stream: StreamId) -> Option<Time>;

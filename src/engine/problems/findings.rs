@@ -63,7 +63,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
         let mut joined = Vec::new();
         for index in group {
             let Some(finding) = findings.get(index) else { continue };
-            match causes.of(store, problems, finding) {
+            match causes.cause_of(store, problems, finding) {
                 Some(at) => {
                     joined.push((at, finding));
                     if let Some(problem) = problems.get_mut(at) {
@@ -279,7 +279,7 @@ impl Causes {
     }
 
     /// Returns the problem that has the cause of a finding.
-    fn of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+    fn cause_of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
         match finding.rule.subject {
             Subject::FailedStream => return self.failing.get(&finding.stream).copied(),
             Subject::AcceptedFault => return None,

@@ -183,7 +183,7 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
     for (_, other) in engine.open_of_kind(stream, Kind::Lds) {
         for listeners in other.known_tracks().filter(|track| track.kind == Some(Kind::Lds)) {
             for (name, entry) in listeners.sent.slots(catalog) {
-                let needs = engine.needs().of(catalog, entry.blob);
+                let needs = engine.needs().of_content(catalog, entry.blob);
                 let mut needs = needs.iter().filter(|need| need.kind == Kind::Ecds);
                 if entry.is_present() && needs.any(|need| is_refused(need.name)) {
                     users.push(store.text(name));

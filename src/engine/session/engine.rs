@@ -69,6 +69,13 @@ pub(crate) struct Engine {
     messages: u64,
 }
 
+/// A type on a stream, by the indices of both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TrackPlace {
+    pub(crate) stream: usize,
+    pub(crate) track: usize,
+}
+
 /// Indices of the streams of a session, in order of their start.
 #[derive(Clone, Default)]
 pub(super) struct Session {
@@ -365,7 +372,8 @@ impl Engine {
             events: EventList::default(),
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
-        let (from_file, track_index) = (stream.variant() == Some(Variant::File), track);
+        let from_file = stream.variant() == Some(Variant::File);
+        let place = TrackPlace { stream: index, track };
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let changed_by = track.subscription.changed_by;
         self.responses.remove(&track.responses);
@@ -385,7 +393,6 @@ impl Engine {
         if let SessionEvent::Request(request) = &mut outcome.what {
             stream.refuse_untyped(request, message, seq);
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
-            let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
             self.note_requested(catalog, place, &request.added);
         } else {
@@ -393,7 +400,7 @@ impl Engine {
         }
         outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
-            self.note_response(catalog, (index, track_index), (message, response), (seq, at));
+            self.note_response(catalog, place, (message, response), (seq, at));
         }
     }
 
@@ -413,7 +420,7 @@ impl Engine {
     fn note_response(
         &mut self,
         catalog: &mut Catalog,
-        place: (usize, usize),
+        place: TrackPlace,
         (message, response): (&Message, &mut ResponseOutcome),
         (seq, at): (Seq, Time),
     ) {
@@ -427,15 +434,15 @@ impl Engine {
     fn warm(
         &mut self,
         catalog: &mut Catalog,
-        (index, track): (usize, usize),
+        place: TrackPlace,
         response: &ResponseOutcome,
         when: (Seq, Time),
     ) {
         let has_redirects = self.has_structured_names();
-        let Some(stream) = self.streams.get_mut(index) else { return };
+        let Some(stream) = self.streams.get_mut(place.stream) else { return };
         // The dump of a client lists itself what warms.
         let is_dump = stream.is_dump();
-        let Some(track) = stream.tracks.get_mut(track) else { return };
+        let Some(track) = stream.tracks.get_mut(place.track) else { return };
         let kind = track.kind;
         if let Some(semantics) = self.semantics.as_deref() {
             if can_warm(kind) && !is_dump {
@@ -450,7 +457,7 @@ impl Engine {
         }
         // An updated listener that has all that it needs does not wait for what comes later.
         if is_needed(kind) || kind == Some(Kind::Lds) {
-            for index in self.client_of(index) {
+            for index in self.client_of(place.stream) {
                 self.settle_warming(catalog, index, when.1);
             }
         }

@@ -486,7 +486,7 @@ impl Failures {
     }
 
     /// Returns how the streams of a stream's client ended.
-    pub(crate) fn of(&self, stream: &Stream) -> Option<&StreamEnds> {
+    pub(crate) fn of_stream(&self, stream: &Stream) -> Option<&StreamEnds> {
         self.of_client(&StreamKey::of(stream))
     }
 

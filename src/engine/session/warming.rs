@@ -171,7 +171,7 @@ impl WarmingView<'_> {
             for batch in &track.warming.batches {
                 for name in batch.names() {
                     let content = track.warming_content(self.catalog, batch.seq, *name);
-                    let needs = self.needs.of(self.catalog, content.blob());
+                    let needs = self.needs.of_content(self.catalog, content.blob());
                     let needs = needs.iter().filter(|need| need.kind == Kind::Eds);
                     endpoints.extend(needs.map(|need| self.resolve(*need).name));
                 }
@@ -214,7 +214,7 @@ impl WarmingView<'_> {
                 add(self.hosts_state(hosts, batch), hosts, routes);
             }
         };
-        for need in self.needs.of(self.catalog, entry.blob).iter() {
+        for need in self.needs.of_content(self.catalog, entry.blob).iter() {
             add_route(*need, is_refused, entry.blob);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
@@ -304,7 +304,7 @@ impl WarmingView<'_> {
             if self.catalog.text(self.catalog.entry(entry.blob?).type_url) != LOCATOR {
                 return None;
             }
-            self.needs.of(self.catalog, entry.blob).first().copied()
+            self.needs.of_content(self.catalog, entry.blob).first().copied()
         })
     }
 

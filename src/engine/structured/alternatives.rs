@@ -94,7 +94,7 @@ impl Alternatives {
     }
 
     /// Returns the alternatives of a name.
-    pub(super) fn of(&self, canonical: &str) -> &[String] {
+    pub(super) fn of_name(&self, canonical: &str) -> &[String] {
         self.by_primary.get(canonical).map_or(&[], Vec::as_slice)
     }
 

@@ -108,7 +108,7 @@ impl<'a> StructuredNames<'a> {
         let name = Name::parse(&fact.name)?;
         let canonical = name.canonical();
         let stated = self.alternatives();
-        let alternatives = stated.of(&canonical);
+        let alternatives = stated.of_name(&canonical);
         let served_by = alternatives.iter().find(|name| self.is_held(fact.stream, name)).cloned();
         Some(StructuredFact {
             parts: NameParts::from(&name),

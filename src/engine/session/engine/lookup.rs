@@ -2,13 +2,19 @@
 
 use xdscope_wire::event::{Kind, StreamId, Time};
 
-use super::{Engine, MAX_EARLIER_STREAMS, Session, visits};
+use super::{Engine, MAX_EARLIER_STREAMS, Session, TrackPlace, visits};
 use crate::session::stream::Stream;
+use crate::session::track::Track;
 
 /// Streams of a session to search for open ones, newest first.
 const MAX_PARALLEL_STREAMS: usize = 256;
 
 impl Engine {
+    /// Returns a type on a stream.
+    pub(in crate::session) fn track(&self, place: TrackPlace) -> Option<&Track> {
+        self.streams.get(place.stream)?.track_at(place.track)
+    }
+
     /// The open streams of a client that carry a kind, with their indices. Empty if there are very
     /// many. A stream without a node is a client of its own.
     pub(crate) fn open_of_kind<'a>(

@@ -1,8 +1,8 @@
 //! The streams of a client that uses several, for resources that wait for those of another stream.
 
 use crate::session::content::compare::key;
-use crate::session::engine::Engine;
 use crate::session::engine::prior::is_beside;
+use crate::session::engine::{Engine, TrackPlace};
 use crate::session::stream::Stream;
 use crate::session::track::Track;
 use crate::session::warming::WarmingView;
@@ -50,8 +50,10 @@ impl Engine {
     }
 
     /// Records the names that a request adds.
-    pub(crate) fn note_requested(&mut self, catalog: &Catalog, place: (usize, usize), names: &[Sym]) {
-        if let Some(track) = self.stream_at(place.0).and_then(|stream| stream.tracks.get_mut(place.1)) {
+    pub(crate) fn note_requested(&mut self, catalog: &Catalog, place: TrackPlace, names: &[Sym]) {
+        if let Some(stream) = self.stream_at(place.stream)
+            && let Some(track) = stream.tracks.get_mut(place.track)
+        {
             track.subscription.authorities.note(catalog, names);
         }
         self.note_served(catalog, place, names);
@@ -121,13 +123,11 @@ impl Engine {
     }
 
     /// Returns the endpoints in a response that a new or updated cluster of the client needs.
-    pub(crate) fn needed_again(&self, catalog: &Catalog, place: (usize, usize), sent: &[BlobId]) -> Vec<Sym> {
-        let (index, track) = place;
-        let track = self.streams.get(index).and_then(|stream| stream.tracks.get(track));
-        if track.and_then(|track| track.kind) != Some(Kind::Eds) {
+    pub(crate) fn needed_again(&self, catalog: &Catalog, place: TrackPlace, sent: &[BlobId]) -> Vec<Sym> {
+        if self.track(place).and_then(|track| track.kind) != Some(Kind::Eds) {
             return Vec::new();
         }
-        let view = self.warming_view(catalog, index);
+        let view = self.warming_view(catalog, place.stream);
         let needed = view.endpoints_of_batches();
         if needed.is_empty() {
             return Vec::new();

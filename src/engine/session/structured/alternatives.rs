@@ -33,7 +33,7 @@ impl Alternatives {
     }
 
     /// Returns the canonical alternatives of a name.
-    pub(crate) fn of(&self, client: &str, primary: &str) -> Vec<String> {
+    pub(crate) fn of_name(&self, client: &str, primary: &str) -> Vec<String> {
         let Some(known) = self.clients.get(client) else { return Vec::new() };
         let canonical = xdstp::Name::parse(primary).map(|name| name.canonical());
         canonical.and_then(|name| known.by_primary.get(&name)).cloned().unwrap_or_default()

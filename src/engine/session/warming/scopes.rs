@@ -26,7 +26,8 @@ impl WarmingView<'_> {
                 let mut tracks = self.tracks_of(route.kind);
                 let entry = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
                 // The virtual hosts of routes that are present may be missing.
-                let is_complete = |entry: &ResourceEntry| self.needs.of(self.catalog, entry.blob).is_empty();
+                let is_complete =
+                    |entry: &ResourceEntry| self.needs.of_content(self.catalog, entry.blob).is_empty();
                 entry.is_some_and(|entry| entry.is_present() && is_complete(&entry))
             };
             for track in self.tracks_of(Kind::Srds) {
@@ -34,7 +35,7 @@ impl WarmingView<'_> {
                 for (_, scope) in scopes.filter(|(_, scope)| scope.is_present()) {
                     let sent = track.responses.get(scope.order).or_else(|| track.responses.oldest());
                     let sent = sent.map_or(Seq(0), |response| response.seq);
-                    let missing = self.needs.of(self.catalog, scope.blob);
+                    let missing = self.needs.of_content(self.catalog, scope.blob);
                     let is_listed = |route: &ResourceKey| routes.iter().any(|(known, _)| known == route);
                     let missing = missing.iter().filter(|route| !is_done(route) && !is_listed(route));
                     let missing: Vec<_> = missing.map(|route| (*route, sent)).collect();
@@ -70,7 +71,7 @@ impl WarmingView<'_> {
             if !delivered_since(track, &entry, batch.seq) {
                 return None;
             }
-            let hosts = self.needs.of(self.catalog, entry.blob).first().copied()?;
+            let hosts = self.needs.of_content(self.catalog, entry.blob).first().copied()?;
             Some((hosts, entry.blob))
         })
     }

@@ -182,7 +182,7 @@ impl EndedStreams<'_> {
 
     /// Returns how the client of a closed stream fails, healthy streams aside.
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
-        let ends = self.store.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of_stream(stream)?;
         let is_own = |failing: &FailingStream| failing.stream == stream.id;
         let cut = || self.cut(&ends.cuts).filter(is_own);
         let aborted = || self.aborted(ends).filter(is_own);
@@ -192,7 +192,7 @@ impl EndedStreams<'_> {
 
     /// Whether the streams of a stream's client to its server fail at a time.
     pub(crate) fn still_fails(&self, (index, stream): (usize, &Stream), now: Time) -> bool {
-        let Some(ends) = self.store.engine.failures().of(stream) else { return false };
+        let Some(ends) = self.store.engine.failures().of_stream(stream) else { return false };
         let silent = (is_silent(stream) && stream.closed.is_none()).then_some((index, stream));
         self.failing(ends, silent, now).is_some()
     }
@@ -200,7 +200,7 @@ impl EndedStreams<'_> {
     /// Returns the first time after `now` at which an open stream, by its age alone, can show that
     /// the streams of its client fail no longer.
     pub(crate) fn outlives_failures_at(&self, stream: &Stream, now: Time) -> Option<Time> {
-        let ends = self.store.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of_stream(stream)?;
         let run = ends.run.as_ref().map(|run| run.series.outlived_at());
         let ages = [Some(ends.cuts.outlived_at()), run, self.store.limits.resource_timeout];
         ages.into_iter().flatten().map(|age| stream.opened.after(age)).filter(|at| *at > now).min()

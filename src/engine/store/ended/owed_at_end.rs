@@ -67,8 +67,9 @@ impl<'a> EndedStreams<'a> {
         let hung_up = self.hung_up_streams();
         let mut out = self.owed_after_hang_up(&hung_up, &open);
         let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
-        let is_query =
-            |stream: &&Stream| self.store.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
+        let is_query = |stream: &&Stream| {
+            self.store.engine.failures().of_stream(stream).is_some_and(|ends| ends.is_query)
+        };
         for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
             let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
             let is_restated = |track: &&Track| {

@@ -39,7 +39,7 @@ pub(super) fn warming_of_dump(store: &Store, stream: &Stream, track: &Track) -> 
 /// requested and not received.
 fn missing_in_dump(store: &Store, stream: &Stream, track: &Track, name: Sym) -> Vec<NeededResource> {
     let blob = track.sent.get(&store.catalog, name).and_then(|entry| entry.blob);
-    let needs = store.engine.needs().of(&store.catalog, blob);
+    let needs = store.engine.needs().of_content(&store.catalog, blob);
     let mut missing = Vec::new();
     for need in needs.iter() {
         let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(need.kind));

@@ -23,7 +23,7 @@ impl ClientNeeds<'_> {
             };
             for (name, entry) in track.sent.slots(catalog) {
                 let content = self.content_used(track, name, &entry);
-                for need in self.store.engine.needs().of(catalog, content).iter() {
+                for need in self.store.engine.needs().of_content(catalog, content).iter() {
                     let needed = named(catalog, catalog.text(need.name)).unwrap_or(need.name);
                     if need.kind == kind && names.contains(&needed) && !self.has_alternatives(needed) {
                         found.push((needed, ResourceKey { kind: user, name }));

@@ -44,7 +44,7 @@ impl ClientNeeds<'_> {
         for track in of_kind(Kind::Lds) {
             for (name, entry) in self.in_force(track) {
                 let Some(any) = self.content(entry.blob).filter(|any| is_api_listener(any)) else { continue };
-                let needs = self.store.engine.needs().of(&self.store.catalog, entry.blob);
+                let needs = self.store.engine.needs().of_content(&self.store.catalog, entry.blob);
                 routes.extend(needs.iter().filter(|need| need.kind == Kind::Rds).map(|need| need.name));
                 let user = ResourceKey { kind: Kind::Lds, name };
                 users.push((track, user, entry, clusters_of_api_listener(&any)));

@@ -209,7 +209,7 @@ impl ClientNeeds<'_> {
     /// and the clusters to which it routes. A listener states the source of the routes of scopes.
     fn keys_used(&self, kind: Kind, entry: &ResourceEntry, has_clusters: bool) -> Vec<ResourceKey> {
         let needs = match kind {
-            Kind::Srds => self.store.engine.needs().of(&self.store.catalog, entry.blob),
+            Kind::Srds => self.store.engine.needs().of_content(&self.store.catalog, entry.blob),
             _ => self.store.engine.needs().on_ads(&self.store.catalog, entry.blob).0,
         };
         let reads_routes = has_clusters && matches!(kind, Kind::Lds | Kind::Rds);
@@ -262,7 +262,7 @@ impl ClientNeeds<'_> {
             let sent = track.sent.slots(&self.store.catalog).into_iter();
             let all = sent.chain(track.accepted.slots(&self.store.catalog));
             for (_, entry) in all.filter(|(_, entry)| entry.is_present()) {
-                let needs = self.store.engine.needs().of(&self.store.catalog, entry.blob);
+                let needs = self.store.engine.needs().of_content(&self.store.catalog, entry.blob);
                 names.extend(needs.iter().filter(|need| need.kind == kind).map(|need| need.name));
             }
         }
