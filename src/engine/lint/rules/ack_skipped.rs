@@ -15,13 +15,13 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Variant;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ack-skipped", "E-04", include_str!("ack_skipped.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    ack-skipped: Info, rows "E-04";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // `response-type-unrequested` covers what a delta client drops.

@@ -18,12 +18,12 @@
 //!
 //! Reference: xDS protocol, "Aggregated Discovery Service".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ads-multiple-streams", "I-03, K-25", include_str!("ads_multiple_streams.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
+rule! {
+    ads-multiple-streams: Info, rows "I-03, K-25";
+    checks: Alarm(Alarm::Settled, check)
+}
 
 use std::collections::BTreeSet;
 

@@ -13,12 +13,12 @@
 //!
 //! Reference: API reference, `DiscoveryRequest.type_url`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "ads-type-url-missing", "I-02", include_str!("ads_type_url_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    ads-type-url-missing: Error, rows "I-02";
+    checks: Message(check)
+}
 
 use crate::session::Track;
 use xdscope_wire::event::{Seq, TypeUrl};

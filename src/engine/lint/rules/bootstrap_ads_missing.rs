@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "Client Configuration".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "bootstrap-ads-missing", "I-08", include_str!("bootstrap_ads_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
+rule! {
+    bootstrap-ads-missing: Error, rows "I-08";
+    checks: Bootstrap(check)
+}
 
 use super::super::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
 

@@ -16,12 +16,12 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "bootstrap-not-v3", "I-11, L-20", include_str!("bootstrap_not_v3.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
+rule! {
+    bootstrap-not-v3: Info, rows "I-11, L-20";
+    checks: Bootstrap(check)
+}
 
 use serde_json::{Map, Value};
 

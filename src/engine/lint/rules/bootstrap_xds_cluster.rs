@@ -18,12 +18,12 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "bootstrap-xds-cluster", "P", include_str!("bootstrap_xds_cluster.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
+rule! {
+    bootstrap-xds-cluster: Error, rows "P";
+    checks: Bootstrap(check)
+}
 
 use serde_json::{Map, Value};
 

@@ -15,16 +15,12 @@
 //!
 //! Reference: Envoy documentation, "Bootstrap configuration".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "bootstrap-xds-cluster-order",
-    "I-10",
-    include_str!("bootstrap_xds_cluster_order.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
+rule! {
+    bootstrap-xds-cluster-order: Warn, rows "I-10";
+    checks: Bootstrap(check)
+}
 
 use serde_json::Value;
 

@@ -16,20 +16,15 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
-        .ends(Ending::State)
-        .about(Subject::RemovedCluster);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Response(check),
-    Check::Response(follow),
-    Check::Request(verdict),
-    Check::Request(resumed),
-    Check::Alarm(Alarm::Routes, check_resumed),
-];
+rule! {
+    break-before-make: Warn, rows "H-10",
+    ends(Ending::State), about(Subject::RemovedCluster);
+    checks:
+        Response(check), Response(follow), Request(verdict), Request(resumed),
+        Alarm(Alarm::Routes, check_resumed)
+}
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -20,14 +20,13 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "cluster-not-requested", "P", include_str!("cluster_not_requested.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(verdict), Check::Alarm(Alarm::Clusters, check)];
+rule! {
+    cluster-not-requested: Warn, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks: Request(verdict), Alarm(Alarm::Clusters, check)
+}
 
 use super::support::{listed, listed_names, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};

@@ -13,12 +13,12 @@
 //!
 //! Reference: xRFC TP1, "Use cases".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "collection-form", "K-22", include_str!("collection_form.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    collection-form: Info, rows "K-22";
+    checks: Response(check)
+}
 
 use std::time::Duration;
 

@@ -16,12 +16,12 @@
 //!
 //! Reference: xDS protocol, "Configuring Which Variant to Use".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "config-source-other", "I-06", include_str!("config_source_other.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    config-source-other: Info, rows "I-06";
+    checks: Request(check)
+}
 
 use xdscope_schema::links::SourceKind;
 use xdscope_wire::event::{Kind, Sym};

@@ -12,13 +12,13 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-alias-collision", "F-30", include_str!("delta_alias_collision.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-alias-collision: Warn, rows "F-30",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use xdscope_wire::event::Sym;
 

@@ -14,16 +14,12 @@
 //! Reference: xDS protocol, "How the client specifies what resources to return" and "Incremental
 //! xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-first-unsub-only",
-    "F-21, L-17",
-    include_str!("delta_first_unsub_only.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-first-unsub-only: Warn, rows "F-21, L-17";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.outcome.first || request.outcome.partial {

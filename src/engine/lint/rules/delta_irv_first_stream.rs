@@ -13,12 +13,12 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest.initial_resource_versions`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-irv-first-stream", "F-16", include_str!("delta_irv_first_stream.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-irv-first-stream: Info, rows "F-16";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first && ctx.has_full_history()) else {

@@ -15,13 +15,13 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest.initial_resource_versions`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "delta-irv-late", "F-15", include_str!("delta_irv_late.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-irv-late: Error, rows "F-15",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| !request.outcome.first) else {

@@ -13,17 +13,13 @@
 //!
 //! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-legacy-notfound",
-    "G-11, L-12",
-    include_str!("delta_legacy_notfound.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-legacy-notfound: Warn, rows "G-11, L-12",
+    ends(Ending::Names);
+    checks: Response(check)
+}
 
 use crate::session::{Hollow, SymSet, key};
 

@@ -12,17 +12,13 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
 use super::support::and_more;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "delta-name-payload-differs",
-    "F-31",
-    include_str!("delta_name_payload_differs.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-name-payload-differs: Info, rows "F-31";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let misnamed = &response.scan.misnamed;

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-nonce-not-ack", "F-06, L-15", include_str!("delta_nonce_not_ack.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-nonce-not-ack: Warn, rows "F-06, L-15";
+    checks: Request(check)
+}
 
 use crate::session::RequestClass;
 

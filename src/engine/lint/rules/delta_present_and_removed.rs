@@ -12,17 +12,13 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "delta-present-and-removed",
-    "F-29",
-    include_str!("delta_present_and_removed.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-present-and-removed: Error, rows "F-29",
+    ends(Ending::Names);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.view.removed.is_empty() || response.view.resources.is_empty() {

@@ -12,19 +12,15 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-reconnect-irv-unsubscribed",
-    "F-18",
-    include_str!("delta_reconnect_irv_unsubscribed.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-reconnect-irv-unsubscribed: Warn, rows "F-18",
+    ends(Ending::State);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };

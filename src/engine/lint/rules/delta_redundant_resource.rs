@@ -17,16 +17,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "delta-redundant-resource",
-    "F-35",
-    include_str!("delta_redundant_resource.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-redundant-resource: Info, rows "F-35";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let answered = |name: &xdscope_wire::event::Sym| {

@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-removed-unknown", "F-27", include_str!("delta_removed_unknown.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-removed-unknown: Info, rows "F-27";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let strangers = response.outcome.unknown_removals.iter().copied();

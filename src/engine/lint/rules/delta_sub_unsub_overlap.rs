@@ -13,13 +13,13 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-sub-unsub-overlap", "F-12", include_str!("delta_sub_unsub_overlap.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-sub-unsub-overlap: Warn, rows "F-12",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|body| !body.unsubscribe.is_empty()) else { return };

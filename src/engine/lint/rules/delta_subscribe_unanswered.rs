@@ -21,21 +21,13 @@
 //!
 //! Reference: xDS protocol, "Subscribing to Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-subscribe-unanswered",
-    "F-14",
-    include_str!("delta_subscribe_unanswered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Alarm(Alarm::Waiting, check),
-    Check::Response(note_stated),
-    Check::Alarm(Alarm::Claims, check_stated),
-];
+rule! {
+    delta-subscribe-unanswered: Warn, rows "F-14",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check), Response(note_stated), Alarm(Alarm::Claims, check_stated)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::overdue::OverdueName;

@@ -15,13 +15,13 @@
 //!
 //! Reference: API reference, `Resource.version`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
-        .ends(Ending::OfContent);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-version-empty: Info, rows "F-02",
+    ends(Ending::OfContent);
+    checks: Response(check)
+}
 
 use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
 use xdscope_wire::event::Variant;

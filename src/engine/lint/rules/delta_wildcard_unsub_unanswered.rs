@@ -20,17 +20,13 @@
 //!
 //! Reference: xDS protocol, "Unsubscribing from Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-wildcard-unsub-unanswered",
-    "F-26",
-    include_str!("delta_wildcard_unsub_unanswered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
+rule! {
+    delta-wildcard-unsub-unanswered: Warn, rows "F-26",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Reclassify, check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::Profile;

@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-would-save", "P", include_str!("delta_would_save.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-would-save: Info, rows "P";
+    checks: Response(check)
+}
 
 /// Pushes after the first one that are judged together.
 const MIN_REPEATS: usize = 2;

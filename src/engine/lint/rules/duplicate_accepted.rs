@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"))
-        .ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    duplicate-accepted: Warn, rows "E-43",
+    ends(Ending::Names);
+    checks: Request(check)
+}
 
 use crate::session::MessageKind;
 

@@ -12,17 +12,13 @@
 //!
 //! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "duplicate-resource-name",
-    "E-43, F-29, L-21",
-    include_str!("duplicate_resource_name.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    duplicate-resource-name: Error, rows "E-43, F-29, L-21",
+    ends(Ending::Names);
+    checks: Response(check)
+}
 
 use crate::session::SymSet;
 use xdscope_wire::Profile;

@@ -17,12 +17,12 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "empty-response-noop", "E-45", include_str!("empty_response_noop.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    empty-response-noop: Info, rows "E-45";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if is_empty(response)

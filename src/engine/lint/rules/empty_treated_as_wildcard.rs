@@ -13,16 +13,12 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "empty-treated-as-wildcard",
-    "E-40",
-    include_str!("empty_treated_as_wildcard.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    empty-treated-as-wildcard: Warn, rows "E-40";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(since) =

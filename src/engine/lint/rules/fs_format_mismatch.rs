@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "fs-format-mismatch", "C-03", include_str!("fs_format_mismatch.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
+rule! {
+    fs-format-mismatch: Info, rows "C-03";
+    checks: Open(check)
+}
 
 use xdscope_wire::Open;
 use xdscope_wire::event::Variant;

@@ -13,14 +13,13 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "fs-parse-error", "C-01", include_str!("fs_parse_error.rs"))
-        .ends(Ending::State)
-        .about(Subject::UnusedFile);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    fs-parse-error: Error, rows "C-01",
+    ends(Ending::State), about(Subject::UnusedFile);
+    checks: Message(check)
+}
 
 use crate::lint::findings::lasting::Lasting;
 use xdscope_wire::event::Variant;

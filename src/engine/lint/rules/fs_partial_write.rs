@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "fs-partial-write", "C-02", include_str!("fs_partial_write.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    fs-partial-write: Info, rows "C-02";
+    checks: Message(check)
+}
 
 use std::time::Duration;
 

@@ -15,14 +15,13 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "fs-update-rejected", "C-05", include_str!("fs_update_rejected.rs"))
-        .ends(Ending::State)
-        .about(Subject::UnusedFile);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
+rule! {
+    fs-update-rejected: Warn, rows "C-05",
+    ends(Ending::State), about(Subject::UnusedFile);
+    checks: Message(check_message), Response(check_response)
+}
 
 use crate::lint::findings::lasting::Lasting;
 use crate::session::key;

@@ -17,12 +17,12 @@
 //!
 //! Reference: xDS protocol, "Grouping Resources into Responses".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "full-state-flap", "E-32", include_str!("full_state_flap.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    full-state-flap: Info, rows "E-32";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.has_all_since_response() {

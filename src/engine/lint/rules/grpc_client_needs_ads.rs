@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "Client Configuration"; gRFC A27.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "grpc-client-needs-ads", "I-09", include_str!("grpc_client_needs_ads.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    grpc-client-needs-ads: Warn, rows "I-09",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use xdscope_schema::links::SourceKind;
 use xdscope_wire::event::{Kind, Sym};

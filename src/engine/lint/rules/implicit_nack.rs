@@ -19,18 +19,14 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use crate::session::Status;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "implicit-nack",
-    "E-22, D-02, E-27, L-08, L-10",
-    include_str!("implicit_nack.rs"),
-)
-.ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    implicit-nack: Warn, rows "E-22, D-02, E-27, L-08, L-10",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.implied {

@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "irv-version-surprise", "F-34", include_str!("irv_version_surprise.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    irv-version-surprise: Info, rows "F-34";
+    checks: Request(check)
+}
 
 use crate::session::{Presence, ResourceEntry};
 

@@ -14,13 +14,13 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "late-nack", "E-04, E-21, F-05", include_str!("late_nack.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    late-nack: Warn, rows "E-04, E-21, F-05",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 use crate::session::Status;
 

@@ -17,13 +17,13 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "lds-cds-emptied", "E-44", include_str!("lds_cds_emptied.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    lds-cds-emptied: Warn, rows "E-44",
+    ends(Ending::State);
+    checks: Response(check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::session::{Presence, SymSet};

@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "message-undecodable", "B-05", include_str!("message_undecodable.rs"))
-        .about(Subject::UndecodableMessage);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    message-undecodable: Error, rows "B-05",
+    about(Subject::UndecodableMessage);
+    checks: Message(check)
+}
 
 use xdscope_wire::event::Variant;
 

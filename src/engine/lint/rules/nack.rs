@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs"))
-    .ends(Ending::OfContent)
-    .about(Subject::Nack);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack: Info, rows "E-21, F-05",
+    ends(Ending::OfContent), about(Subject::Nack);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.is_nack() {

@@ -12,12 +12,12 @@
 //!
 //! Reference: API reference, `DiscoveryRequest.error_detail`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-empty-message", "E-25", include_str!("nack_empty_message.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-empty-message: Info, rows "E-25";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.is_nack() && request.error().is_some_and(|error| error.message.is_empty()) {

@@ -15,13 +15,13 @@
 //!
 //! Reference: xDS protocol, "When to send an update".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-resend-loop", "E-30, F-34", include_str!("nack_resend_loop.rs"))
-        .ends(Ending::Loop(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    nack-resend-loop: Warn, rows "E-30, F-34",
+    ends(Ending::Loop(CorrectMessage::Ack));
+    checks: Response(check)
+}
 
 use std::time::Duration;
 

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-then-plain-request", "E-26", include_str!("nack_then_plain_request.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-then-plain-request: Info, rows "E-26";
+    checks: Request(check)
+}
 
 use crate::session::Status;
 

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-unexplained", "J-03", include_str!("nack_unexplained.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-unexplained: Info, rows "J-03";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let message = request.error().map_or("", |error| &error.message);

@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-version-refused", "E-23", include_str!("nack_version_refused.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-version-refused: Warn, rows "E-23",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(version) = claims_refused(request).filter(|_| !request.track.completeness.has_lost) else {

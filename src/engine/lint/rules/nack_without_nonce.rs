@@ -12,14 +12,14 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use crate::nack::StatedFaults;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"))
-        .about(Subject::StrayVerdict);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-without-nonce: Error, rows "E-21, F-05",
+    about(Subject::StrayVerdict);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !is_broken(ctx, request) {

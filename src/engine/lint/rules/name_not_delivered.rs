@@ -14,17 +14,13 @@
 //!
 //! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "name-not-delivered",
-    "E-34, E-46, L-05",
-    include_str!("name_not_delivered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
+rule! {
+    name-not-delivered: Info, rows "E-34, E-46, L-05",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Missing, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());

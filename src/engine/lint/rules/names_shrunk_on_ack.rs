@@ -20,16 +20,16 @@
 
 use std::time::Duration;
 
-use super::super::prelude::*;
 use crate::lint::memory::state::EchoRun;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "names-shrunk-on-ack", "E-31", include_str!("names_shrunk_on_ack.rs"));
+rule! {
+    names-shrunk-on-ack: Info, rows "E-31";
+    checks: Request(check)
+}
 
 /// Time within which a client that has forgotten names restores them.
 const AT_ONCE: Duration = Duration::from_secs(1);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some((seq, at, names)) = &ctx.state.missing_from_ack else { return };

@@ -16,13 +16,13 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "new-name-not-resent", "E-36, L-05", include_str!("new_name_not_resent.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+rule! {
+    new-name-not-resent: Warn, rows "E-36, L-05",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 use xdscope_wire::Profile;
 

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "node-changed", "E-06", include_str!("node_changed.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    node-changed: Warn, rows "E-06";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let fields = &request.outcome.node_changes;

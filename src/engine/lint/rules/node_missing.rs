@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "node-missing", "E-05", include_str!("node_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    node-missing: Error, rows "E-05";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;

@@ -16,14 +16,13 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack))
-        .about(Subject::StrayVerdict);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nonce-unknown: Error, rows "E-11, F-09",
+    ends(Ending::Message(CorrectMessage::Ack)), about(Subject::StrayVerdict);
+    checks: Request(check)
+}
 
 use crate::session::{RequestClass, Track};
 use xdscope_wire::event::{Nonce, TypeUrl};

@@ -27,20 +27,15 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "not-resubscribed", "P", include_str!("not_resubscribed.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Open(opened),
-    Check::Alarm(Alarm::Opened, check_stream),
-    Check::Alarm(Alarm::Settled, check),
-    Check::Alarm(Alarm::Settled, check_types),
-    Check::Alarm(Alarm::Unsubscribed, check_in_use),
-];
+rule! {
+    not-resubscribed: Info, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks:
+        Open(opened), Alarm(Alarm::Opened, check_stream), Alarm(Alarm::Settled, check),
+        Alarm(Alarm::Settled, check_types), Alarm(Alarm::Unsubscribed, check_in_use)
+}
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

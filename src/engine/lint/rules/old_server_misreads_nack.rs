@@ -14,16 +14,12 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "old-server-misreads-nack",
-    "L-08, E-23",
-    include_str!("old_server_misreads_nack.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    old-server-misreads-nack: Info, rows "L-08, E-23";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if let Some(version) = super::nack_version_refused::claims_refused(request) {

@@ -15,12 +15,12 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-eds-before-cds", "H-08", include_str!("order_eds_before_cds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    order-eds-before-cds: Info, rows "H-08";
+    checks: Response(check)
+}
 
 use xdscope_wire::event::Kind;
 

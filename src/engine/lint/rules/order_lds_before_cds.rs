@@ -17,15 +17,13 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"))
-        .ends(Ending::State)
-        .about(Subject::MissingCluster)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    order-lds-before-cds: Warn, rows "H-09",
+    ends(Ending::State), about(Subject::MissingCluster), worded(Sentence::WithNames);
+    checks: Response(check)
+}
 
 use xdscope_wire::event::Kind;
 

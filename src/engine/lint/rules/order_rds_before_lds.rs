@@ -15,12 +15,12 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-rds-before-lds", "H-09", include_str!("order_rds_before_lds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    order-rds-before-lds: Info, rows "H-09";
+    checks: Response(check)
+}
 
 use xdscope_wire::event::Kind;
 

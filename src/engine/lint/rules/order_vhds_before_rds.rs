@@ -15,12 +15,12 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-vhds-before-rds", "H-09", include_str!("order_vhds_before_rds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    order-vhds-before-rds: Info, rows "H-09";
+    checks: Response(check)
+}
 
 use xdscope_wire::event::{Kind, Sym};
 

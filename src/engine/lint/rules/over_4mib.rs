@@ -14,12 +14,13 @@
 //!
 //! Reference: gRPC documentation, `GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "over-4mib", "P", include_str!("over_4mib.rs")).ends(Ending::Response);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took), Check::Close(cut)];
+rule! {
+    over-4mib: Warn, rows "P",
+    ends(Ending::Response);
+    checks: Message(check), Request(took), Close(cut)
+}
 
 use crate::session::MessageKind;
 use xdscope_wire::DEFAULT_RECEIVE_LIMIT;

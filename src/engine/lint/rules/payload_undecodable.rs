@@ -13,13 +13,13 @@
 //!
 //! Reference: protobuf, "Encoding".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "payload-undecodable", "A-18", include_str!("payload_undecodable.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    payload-undecodable: Error, rows "A-18",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use crate::session::key;
 use xdscope_wire::event::Sym;

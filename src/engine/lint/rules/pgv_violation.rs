@@ -14,13 +14,13 @@
 //!
 //! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "pgv-violation", "J-01, J-02, J-05", include_str!("pgv_violation.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(refused)];
+rule! {
+    pgv-violation: Info, rows "J-01, J-02, J-05",
+    ends(Ending::Content);
+    checks: Response(check), Request(refused)
+}
 
 use std::sync::Arc;
 

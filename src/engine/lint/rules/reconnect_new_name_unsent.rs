@@ -16,17 +16,13 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "reconnect-new-name-unsent",
-    "E-19",
-    include_str!("reconnect_new_name_unsent.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+rule! {
+    reconnect-new-name-unsent: Warn, rows "E-19",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx

@@ -20,16 +20,12 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "reconnect-version-dropped",
-    "E-02, L-03",
-    include_str!("reconnect_version_dropped.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    reconnect-version-dropped: Info, rows "E-02, L-03";
+    checks: Request(check)
+}
 
 use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
 use crate::session::StreamKey;

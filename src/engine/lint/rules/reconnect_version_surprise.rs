@@ -23,16 +23,12 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "reconnect-version-surprise",
-    "E-02",
-    include_str!("reconnect_version_surprise.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    reconnect-version-surprise: Info, rows "E-02";
+    checks: Request(check)
+}
 
 use xdscope_wire::event::Sym;
 use xdscope_wire::text::shown_name;

@@ -19,13 +19,13 @@
 //!
 //! Reference: gRFC A9, "Server-side Connection Management".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "regular-stream-age", "P", include_str!("regular_stream_age.rs"))
-        .worded(Sentence::WithCount);
-
-pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
+rule! {
+    regular-stream-age: Info, rows "P",
+    worded(Sentence::WithCount);
+    checks: Close(check)
+}
 
 use std::time::Duration;
 

@@ -14,11 +14,12 @@
 //!
 //! Reference: xRFC TP1, "xDS relay proxy".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Warn, "relay-leak", "K-30", include_str!("relay_leak.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    relay-leak: Warn, rows "K-30";
+    checks: Response(check)
+}
 
 use crate::session::{Stream, key};
 use xdscope_wire::event::Sym;

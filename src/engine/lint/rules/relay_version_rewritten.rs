@@ -13,12 +13,12 @@
 //!
 //! Reference: xRFC TP1, "xDS relay proxy".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "relay-version-rewritten", "K-30", include_str!("relay_version_rewritten.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    relay-version-rewritten: Info, rows "K-30";
+    checks: Response(check)
+}
 
 use crate::session::key;
 use xdscope_wire::event::Sym;

@@ -20,14 +20,13 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "removed-in-use", "P", include_str!("removed_in_use.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    removed-in-use: Info, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks: Response(check)
+}
 
 use super::support::{listed, listed_names, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};

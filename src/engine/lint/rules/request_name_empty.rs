@@ -15,13 +15,13 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "request-name-empty", "P", include_str!("request_name_empty.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    request-name-empty: Warn, rows "P",
+    ends(Ending::State);
+    checks: Request(check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::event::Sym;

@@ -18,12 +18,12 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "request-repeat", "E-50", include_str!("request_repeat.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_resent)];
+rule! {
+    request-repeat: Info, rows "E-50";
+    checks: Request(check), Response(check_resent)
+}
 
 use std::time::Duration;
 

@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "resource-name-empty", "A-18, F-31", include_str!("resource_name_empty.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    resource-name-empty: Error, rows "A-18, F-31",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let count = response.scan.nameless.len();

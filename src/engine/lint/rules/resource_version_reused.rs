@@ -15,18 +15,13 @@
 //!
 //! Reference: API reference, `Resource.version`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "resource-version-reused",
-    "F-35, K-16",
-    include_str!("resource_version_reused.rs"),
-)
-.ends(Ending::Content)
-.about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    resource-version-reused: Error, rows "F-35, K-16",
+    ends(Ending::Content), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 use super::support::and_more;
 use crate::session::Track;

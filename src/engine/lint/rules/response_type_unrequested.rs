@@ -13,18 +13,13 @@
 //!
 //! Reference: xDS protocol, "Aggregated Discovery Service".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "response-type-unrequested",
-    "I-01",
-    include_str!("response_type_unrequested.rs"),
-)
-.ends(Ending::State)
-.about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    response-type-unrequested: Error, rows "I-01",
+    ends(Ending::State), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use xdscope_wire::event::TypeUrl;

@@ -14,13 +14,13 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "response-unanswered", "E-04, F-36", include_str!("response_unanswered.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
+rule! {
+    response-unanswered: Info, rows "E-04, F-36",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Unanswered, check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::store::PushedVersion;

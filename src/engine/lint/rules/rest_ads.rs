@@ -12,11 +12,12 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Error, "rest-ads", "D-05", include_str!("rest_ads.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    rest-ads: Error, rows "D-05";
+    checks: Request(check_request), Response(check_response)
+}
 
 use crate::session::Track;
 use xdscope_wire::event::{Kind, TypeUrl};

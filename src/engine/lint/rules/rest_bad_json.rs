@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "rest-bad-json", "D-04", include_str!("rest_bad_json.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    rest-bad-json: Error, rows "D-04";
+    checks: Message(check)
+}
 
 use serde_json::Value;
 

@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "rest-delta", "D-06", include_str!("rest_delta.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
+rule! {
+    rest-delta: Error, rows "D-06";
+    checks: Message(check)
+}
 
 use xdscope_schema::read_json;
 use xdscope_wire::event::Variant;

@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "rest-noncanonical", "D-04", include_str!("rest_noncanonical.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
+rule! {
+    rest-noncanonical: Info, rows "D-04";
+    checks: Open(check)
+}
 
 use xdscope_wire::Open;
 use xdscope_wire::event::Variant;

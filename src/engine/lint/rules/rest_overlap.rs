@@ -21,13 +21,12 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "rest-overlap", "D-03", include_str!("rest_overlap.rs"));
-
-pub(super) static CHECKS: &[Check] =
-    &[Check::Request(check_request), Check::Message(check_response), Check::Passed(passed)];
+rule! {
+    rest-overlap: Warn, rows "D-03";
+    checks: Request(check_request), Message(check_response), Passed(passed)
+}
 
 use std::time::Duration;
 

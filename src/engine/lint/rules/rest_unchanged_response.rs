@@ -16,13 +16,13 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "rest-unchanged-response", "D-07", include_str!("rest_unchanged_response.rs"))
-        .ends(Ending::Message(CorrectMessage::Response));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    rest-unchanged-response: Warn, rows "D-07",
+    ends(Ending::Message(CorrectMessage::Response));
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(before) = ctx.state.newest.as_ref().filter(|_| response.track.polled) else { return };

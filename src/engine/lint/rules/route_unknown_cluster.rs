@@ -16,16 +16,13 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"))
-        .ends(Ending::State)
-        .about(Subject::MissingCluster)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] =
-    &[Check::Open(check_dump), Check::Response(check), Check::Request(verdict)];
+rule! {
+    route-unknown-cluster: Warn, rows "H-11",
+    ends(Ending::State), about(Subject::MissingCluster), worded(Sentence::WithNames);
+    checks: Open(check_dump), Response(check), Request(verdict)
+}
 
 use crate::lint::memory::references::ROUTE_KINDS;
 use crate::session::MessageKind;

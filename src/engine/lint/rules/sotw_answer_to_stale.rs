@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "sotw-answer-to-stale", "E-12", include_str!("sotw_answer_to_stale.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-answer-to-stale: Warn, rows "E-12";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let stale = ctx.state.stale_requests_since_response > 0

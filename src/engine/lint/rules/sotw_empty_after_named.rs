@@ -14,16 +14,12 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "sotw-empty-after-named",
-    "E-40, L-06",
-    include_str!("sotw_empty_after_named.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    sotw-empty-after-named: Info, rows "E-40, L-06";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw() else { return };

@@ -13,17 +13,13 @@
 //!
 //! Reference: xDS protocol, "SotW TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "sotw-heartbeat-partial-state",
-    "G-10",
-    include_str!("sotw_heartbeat_partial_state.rs"),
-)
-.ends(Ending::Response);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-heartbeat-partial-state: Warn, rows "G-10",
+    ends(Ending::Response);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (catalog, track) = (ctx.catalog(), response.track);

@@ -14,13 +14,13 @@
 //!
 //! Reference: xDS protocol, "When to send an update".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "sotw-needless-update", "E-29", include_str!("sotw_needless_update.rs"))
-        .ends(Ending::Message(CorrectMessage::Response));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-needless-update: Warn, rows "E-29",
+    ends(Ending::Message(CorrectMessage::Response));
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !repeats(ctx, response) || has_recent_request(ctx, response) {

@@ -16,14 +16,13 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack))
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    sotw-nonce-empty: Error, rows "E-08",
+    ends(Ending::Message(CorrectMessage::Ack)), about(Subject::AcceptedFault);
+    checks: Request(check)
+}
 
 use crate::session::RequestClass;
 

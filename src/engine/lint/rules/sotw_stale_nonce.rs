@@ -16,12 +16,12 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "sotw-stale-nonce", "E-09", include_str!("sotw_stale_nonce.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    sotw-stale-nonce: Info, rows "E-09";
+    checks: Request(check)
+}
 
 use crate::session::RequestClass;
 

@@ -15,17 +15,13 @@
 //!
 //! Reference: xDS protocol, "SotW TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "sotw-wrapper-unsupported",
-    "G-09",
-    include_str!("sotw_wrapper_unsupported.rs"),
-)
-.ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-wrapper-unsupported: Error, rows "G-09",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use xdscope_wire::NodeInfo;
 

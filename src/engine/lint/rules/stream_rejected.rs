@@ -33,20 +33,13 @@
 //!
 //! Reference: gRPC documentation, "Status codes and their use in gRPC".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"))
-        .ends(Ending::State)
-        .about(Subject::FailedStream)
-        .worded(Sentence::WithCount);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Close(check),
-    Check::Request(of_request),
-    Check::Response(of_response),
-    Check::Alarm(Alarm::Outlived, outlived),
-];
+rule! {
+    stream-rejected: Error, rows "P",
+    ends(Ending::State), about(Subject::FailedStream), worded(Sentence::WithCount);
+    checks: Close(check), Request(of_request), Response(of_response), Alarm(Alarm::Outlived, outlived)
+}
 
 use super::super::alarm::Alarm;
 use crate::lint::findings::failed_series::{FailedClient, FailedSeries};

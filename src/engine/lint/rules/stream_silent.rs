@@ -14,12 +14,12 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "stream-silent", "I-12", include_str!("stream_silent.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Passed(passed), Check::Alarm(Alarm::Silent, check)];
+rule! {
+    stream-silent: Info, rows "I-12";
+    checks: Passed(passed), Alarm(Alarm::Silent, check)
+}
 
 use xdscope_wire::event::{Dir, Side};
 

@@ -11,12 +11,12 @@
 //!
 //! Reference: xDS protocol, "Transport API version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "transport-v2", "I-13, L-01", include_str!("transport_v2.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
+rule! {
+    transport-v2: Info, rows "I-13, L-01";
+    checks: Open(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let method = ctx.stream.method.as_ref();

@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ttl-dropped-by-update", "G-05", include_str!("ttl_dropped_by_update.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    ttl-dropped-by-update: Info, rows "G-05";
+    checks: Response(check)
+}
 
 use xdscope_wire::event::Sym;
 

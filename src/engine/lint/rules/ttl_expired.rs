@@ -15,12 +15,13 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-expired", "G-02", include_str!("ttl_expired.rs")).ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
+rule! {
+    ttl-expired: Warn, rows "G-02",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Ttl, check)
+}
 
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};

@@ -13,17 +13,13 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "ttl-heartbeat-version",
-    "G-11, G-06",
-    include_str!("ttl_heartbeat_version.rs"),
-)
-.ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    ttl-heartbeat-version: Warn, rows "G-11, G-06",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use crate::session::Hollow;
 

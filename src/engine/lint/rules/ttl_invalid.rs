@@ -12,13 +12,14 @@
 //!
 //! Reference: API reference, `Resource.ttl`.
 
-use super::super::prelude::*;
 use super::support::and_more;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs")).ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    ttl-invalid: Warn, rows "G-02",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();

@@ -13,14 +13,13 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-unsupported-client", "G-03", include_str!("ttl_unsupported_client.rs"))
-        .ends(Ending::Content)
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    ttl-unsupported-client: Warn, rows "G-03",
+    ends(Ending::Content), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 use xdscope_wire::NodeInfo;
 

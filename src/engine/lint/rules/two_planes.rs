@@ -13,11 +13,12 @@
 //!
 //! Reference: API reference, `DiscoveryResponse.control_plane`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Warn, "two-planes", "P", include_str!("two_planes.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    two-planes: Warn, rows "P";
+    checks: Response(check)
+}
 
 use std::sync::Arc;
 

@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-service-mismatch", "A-14", include_str!("type_service_mismatch.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    type-service-mismatch: Error, rows "A-14",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 use xdscope_wire::event::{Kind, TypeUrl};
 

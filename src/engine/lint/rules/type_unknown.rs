@@ -13,12 +13,12 @@
 //!
 //! Reference: xDS protocol, "Resource Types".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "type-unknown", "A-01", include_str!("type_unknown.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    type-unknown: Info, rows "A-01";
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.first {

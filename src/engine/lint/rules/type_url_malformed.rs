@@ -15,13 +15,13 @@
 //!
 //! Reference: xDS protocol, "Resource Types".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-malformed", "A-01", include_str!("type_url_malformed.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    type-url-malformed: Error, rows "A-01",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 use xdscope_wire::event::{Kind, TYPE_PREFIX};
 

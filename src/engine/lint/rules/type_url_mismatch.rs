@@ -13,13 +13,13 @@
 //!
 //! Reference: API reference, `DiscoveryResponse.type_url`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-mismatch", "E-28, F-31, G-08", include_str!("type_url_mismatch.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    type-url-mismatch: Error, rows "E-28, F-31, G-08",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use crate::session::type_of_name;
 use xdscope_wire::content::BlobId;

@@ -15,14 +15,13 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] =
-    &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
+rule! {
+    unexpected-fields: Warn, rows "B-05, L-19, L-24",
+    ends(Ending::Content);
+    checks: Message(check), Response(of_delta), Response(ttl), Response(text_locators)
+}
 
 use super::super::structured::ListEntry;
 use xdscope_wire::event::Sym;

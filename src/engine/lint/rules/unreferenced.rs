@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "API flow".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "unreferenced", "P", include_str!("unreferenced.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alarm::Unreferenced, due)];
+rule! {
+    unreferenced: Info, rows "P";
+    checks: Response(check), Alarm(Alarm::Unreferenced, due)
+}
 
 use std::time::Duration;
 

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "unrequested-resource", "E-35, F-13", include_str!("unrequested_resource.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    unrequested-resource: Info, rows "E-35, F-13";
+    checks: Response(check)
+}
 
 use crate::session::SymSet;
 use xdscope_wire::event::Sym;

@@ -17,12 +17,12 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "version-churn", "E-16", include_str!("version_churn.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    version-churn: Info, rows "E-16";
+    checks: Response(check)
+}
 
 use crate::session::key;
 use xdscope_wire::content::BlobId;

@@ -16,18 +16,13 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "version-static-content-changed",
-    "E-15, L-04",
-    include_str!("version_static_content_changed.rs"),
-)
-.ends(Ending::Message(CorrectMessage::Response))
-.about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    version-static-content-changed: Error, rows "E-15, L-04",
+    ends(Ending::Message(CorrectMessage::Response)), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 use crate::session::{Presence, ResourceEntry};
 use xdscope_wire::Profile;

@@ -13,12 +13,12 @@
 //!
 //! Reference: Envoy documentation, "Virtual Host Discovery Service (VHDS)".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "vhds-name-form", "A-05", include_str!("vhds_name_form.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    vhds-name-form: Info, rows "A-05";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.track.kind != Some(xdscope_wire::event::Kind::Vhds) {

@@ -12,13 +12,13 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "vhds-on-sotw", "A-05", include_str!("vhds_on_sotw.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    vhds-on-sotw: Error, rows "A-05",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.sotw().is_some() && request.outcome.first {

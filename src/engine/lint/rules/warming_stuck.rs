@@ -31,18 +31,13 @@
 //!
 //! Reference: xDS protocol, "Resource warming".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
-        .ends(Ending::State)
-        .about(Subject::Warming);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Open(check_dump),
-    Check::Alarm(Alarm::Warming, check),
-    Check::Alarm(Alarm::Listeners, check_listeners),
-];
+rule! {
+    warming-stuck: Warn, rows "H-04, H-05",
+    ends(Ending::State), about(Subject::Warming);
+    checks: Open(check_dump), Alarm(Alarm::Warming, check), Alarm(Alarm::Listeners, check_listeners)
+}
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -16,16 +16,12 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "wildcard-dropped-by-names",
-    "E-41, L-06",
-    include_str!("wildcard_dropped_by_names.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
+rule! {
+    wildcard-dropped-by-names: Info, rows "E-41, L-06";
+    checks: Request(check), Response(check_reading)
+}
 
 use crate::session::{Wildcard, WildcardReading};
 

@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "wildcard-other-type", "E-42, L-07", include_str!("wildcard_other_type.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    wildcard-other-type: Info, rows "E-42, L-07";
+    checks: Request(check)
+}
 
 use crate::session::Wildcard;
 use xdscope_wire::event::Kind;

@@ -14,16 +14,12 @@
 //!
 //! Reference: xRFC TP1, "Alternatives".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "xdstp-alt-without-failure",
-    "K-29",
-    include_str!("xdstp_alt_without_failure.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    xdstp-alt-without-failure: Info, rows "K-29";
+    checks: Request(check)
+}
 
 use xdscope_wire::event::Sym;
 

@@ -14,16 +14,12 @@
 //!
 //! Reference: xRFC TP1, "Transport network addressing".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "xdstp-authority-unmapped",
-    "K-24",
-    include_str!("xdstp_authority_unmapped.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-authority-unmapped: Warn, rows "K-24";
+    checks: Response(check)
+}
 
 use std::collections::BTreeMap;
 

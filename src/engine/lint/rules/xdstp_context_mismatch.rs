@@ -13,18 +13,13 @@
 //!
 //! Reference: xRFC TP1, "Collections".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "xdstp-context-mismatch",
-    "K-17, K-21",
-    include_str!("xdstp_context_mismatch.rs"),
-)
-.ends(Ending::Response)
-.about(Subject::ContextParameters);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
+rule! {
+    xdstp-context-mismatch: Error, rows "K-17, K-21",
+    ends(Ending::Response), about(Subject::ContextParameters);
+    checks: Response(check), Fault(has_fault)
+}
 
 use crate::lint::findings::finding::Finding;
 use crate::session::{Track, key};

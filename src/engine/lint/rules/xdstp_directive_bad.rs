@@ -11,13 +11,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-directive-bad", "K-11", include_str!("xdstp_directive_bad.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-directive-bad: Error, rows "K-11",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 use super::super::structured::ListEntry;
 

@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-directive-on-wire", "K-06", include_str!("xdstp_directive_on_wire.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-directive-on-wire: Warn, rows "K-06",
+    ends(Ending::Content);
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let names: Vec<_> =

@@ -15,13 +15,13 @@
 //!
 //! Reference: xRFC TP1, "Glob".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-empty-glob-silent", "K-20", include_str!("xdstp_empty_glob_silent.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+rule! {
+    xdstp-empty-glob-silent: Warn, rows "K-20",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 use xdscope_wire::event::Sym;
 

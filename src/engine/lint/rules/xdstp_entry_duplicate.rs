@@ -11,13 +11,13 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-duplicate", "K-14", include_str!("xdstp_entry_duplicate.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-entry-duplicate: Error, rows "K-14",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = Vec::new();

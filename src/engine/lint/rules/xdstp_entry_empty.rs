@@ -11,14 +11,13 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"))
-        .ends(Ending::Content)
-        .about(Subject::NamelessPart);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-entry-empty: Error, rows "K-12",
+    ends(Ending::Content), about(Subject::NamelessPart);
+    checks: Response(check)
+}
 
 use super::super::structured::ListEntry;
 

@@ -13,12 +13,12 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-entry-name", "K-14", include_str!("xdstp_entry_name.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-entry-name: Info, rows "K-14";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let allowed_by_both = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);

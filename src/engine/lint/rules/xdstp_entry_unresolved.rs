@@ -12,18 +12,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Response(check),
-    Check::Request(forget_unsubscribed),
-    Check::Close(forget_stream),
-    Check::ClientFault(has_fault),
-];
+rule! {
+    xdstp-entry-unresolved: Warn, rows "K-15",
+    ends(Ending::Content);
+    checks: Response(check), Request(forget_unsubscribed), Close(forget_stream), ClientFault(has_fault)
+}
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

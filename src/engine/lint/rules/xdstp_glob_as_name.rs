@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-as-name", "K-06", include_str!("xdstp_glob_as_name.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-glob-as-name: Error, rows "K-06",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();

@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "Glob".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-glob-bad", "K-18", include_str!("xdstp_glob_bad.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-glob-bad: Warn, rows "K-18",
+    ends(Ending::Content);
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');

@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-redirected", "K-28", include_str!("xdstp_glob_redirected.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-glob-redirected: Error, rows "K-28",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();

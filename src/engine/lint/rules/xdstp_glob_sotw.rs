@@ -13,12 +13,12 @@
 //!
 //! Reference: xRFC TP1, "Discovery request and responses".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-glob-sotw", "K-26", include_str!("xdstp_glob_sotw.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    xdstp-glob-sotw: Info, rows "K-26";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|_| !request.track.subscription.globs.is_empty()) else { return };

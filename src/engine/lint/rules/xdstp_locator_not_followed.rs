@@ -14,16 +14,12 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "xdstp-locator-not-followed",
-    "K-13",
-    include_str!("xdstp_locator_not_followed.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
+rule! {
+    xdstp-locator-not-followed: Info, rows "K-13";
+    checks: Alarm(Alarm::Targets, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let unfollowed = super::support::unfollowed(ctx, true);

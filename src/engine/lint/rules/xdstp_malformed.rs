@@ -13,14 +13,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-malformed", "K-02", include_str!("xdstp_malformed.rs"))
-        .ends(Ending::Content)
-        .about(Subject::MalformedName);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    xdstp-malformed: Error, rows "K-02",
+    ends(Ending::Content), about(Subject::MalformedName);
+    checks: Request(check_request), Response(check_response)
+}
 
 use super::super::structured_names::{is_given, is_repeated};
 use xdscope_wire::event::Sym;

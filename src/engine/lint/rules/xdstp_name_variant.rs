@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "Normalization".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-name-variant", "K-08", include_str!("xdstp_name_variant.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-name-variant: Info, rows "K-08";
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let catalog = ctx.catalog();

@@ -13,12 +13,12 @@
 //!
 //! Reference: xRFC TP1, "Caching & Scalability".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-node-dependent", "K-32", include_str!("xdstp_node_dependent.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-node-dependent: Warn, rows "K-32";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.structured.is_empty() {

@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
+rule! {
+    xdstp-redirect-loop: Warn, rows "K-27",
+    ends(Ending::Content);
+    checks: Response(check), Fault(has_fault)
+}
 
 use std::sync::Arc;
 

@@ -12,13 +12,13 @@
 //!
 //! Reference: xRFC TP1, "Context parameters".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-reserved-param", "K-09", include_str!("xdstp_reserved_param.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check), Check::Response(check_locators)];
+rule! {
+    xdstp-reserved-param: Warn, rows "K-09",
+    ends(Ending::Content);
+    checks: StructuredNames(check), Response(check_locators)
+}
 
 use super::super::structured::ListEntry;
 use xdscope_wire::event::Sym;

@@ -12,12 +12,12 @@
 //!
 //! Reference: xRFC TP1, "Context parameters".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-reserved-prefix", "K-10", include_str!("xdstp_reserved_prefix.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-reserved-prefix: Info, rows "K-10";
+    checks: StructuredNames(check)
+}
 
 use std::borrow::Cow;
 

@@ -13,13 +13,13 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-type-mismatch", "K-04", include_str!("xdstp_type_mismatch.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    xdstp-type-mismatch: Error, rows "K-04",
+    ends(Ending::Content);
+    checks: Request(check_request), Response(check_response)
+}
 
 use super::super::structured_names::{delivered_names, is_given, requested_names};
 use crate::session::Track;
