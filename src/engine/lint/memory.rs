@@ -78,7 +78,9 @@ impl Lint {
 
     /// Marks the contents and names of all states as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        self.streams.values().for_each(|stream| stream.mark(used));
+        for stream in self.streams.values() {
+            stream.mark(used);
+        }
         self.source.graphs.mark(used);
         self.source.entry_references.mark(used);
         self.source.lasting.mark(used);
@@ -104,15 +106,21 @@ impl StreamState {
     }
 
     fn mark(&self, used: &mut UsedContent) {
-        self.tracks().for_each(|track| track.mark(used));
-        self.reported_unsubscribed.iter().for_each(|(_, name, _)| mark_key(used, *name));
+        for track in self.tracks() {
+            track.mark(used);
+        }
+        for (_, name, _) in &self.reported_unsubscribed {
+            mark_key(used, *name);
+        }
     }
 }
 
 impl SentResponse {
     fn mark(&self, used: &mut UsedContent) {
         used.list(&self.list);
-        self.duplicates.iter().for_each(|name| mark_key(used, *name));
+        for name in &self.duplicates {
+            mark_key(used, *name);
+        }
     }
 }
 
@@ -137,10 +145,15 @@ impl TrackState {
     }
 
     fn mark(&self, used: &mut UsedContent) {
-        let sent = self.pending.iter().chain(&self.rejected).chain(&self.newest);
-        sent.for_each(|response| response.mark(used));
-        self.clean_list.iter().for_each(|list| used.list(list));
-        self.left_out.values().for_each(|blob| used.blob(*blob));
+        for response in self.pending.iter().chain(&self.rejected).chain(&self.newest) {
+            response.mark(used);
+        }
+        if let Some(list) = &self.clean_list {
+            used.list(list);
+        }
+        for blob in self.left_out.values() {
+            used.blob(*blob);
+        }
         used.names(self.ttl_versions.values());
         let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
         let by_name = by_name.chain(self.reported_warming.keys()).chain(self.reported_unrequested.keys());
@@ -149,10 +162,12 @@ impl TrackState {
         let routes = self.unaccepted_routes.iter().flat_map(|(_, names)| names);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
-        let targets = self.targets.iter().map(|target| &target.of);
+        let targets = self.targets.iter().map(|target| &target.resource);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        all.chain(targets).chain(findings).chain(routes).for_each(|name| mark_key(used, *name));
+        for name in all.chain(targets).chain(findings).chain(routes) {
+            mark_key(used, *name);
+        }
     }
 }
 
@@ -197,8 +212,8 @@ impl SourceState {
         });
         self.constraint_violations.retain(|blob, _| used.has_blob(*blob));
         self.deliveries.retain(|(name, blob), deliveries| {
-            let is_used = |delivery: &crate::lint::memory::state::Delivery| used.has_name(delivery.version);
-            used.has_blob(*blob) && used.has_name(*name) && deliveries.iter().all(is_used)
+            let mut versions = deliveries.iter().map(|delivery| delivery.version);
+            used.has_blob(*blob) && used.has_name(*name) && versions.all(|version| used.has_name(version))
         });
         self.inspected.clear();
     }

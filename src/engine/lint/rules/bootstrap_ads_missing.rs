@@ -13,6 +13,7 @@
 //!
 //! Reference: xDS protocol, "Client Configuration".
 
+use crate::lint::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
 use crate::lint::prelude::*;
 
 rule! {
@@ -20,13 +21,11 @@ rule! {
     checks: Bootstrap(check)
 }
 
-use super::super::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
-
 fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     if file.ads_config().is_none() && !file.is_grpc() {
-        file.each(&mut |place, of| {
-            if is_ads(of) {
+        file.each(&mut |place, object| {
+            if is_ads(object) {
                 found.push(BootstrapProblem::new(
                     place,
                     "uses `ads`, but dynamic_resources.ads_config is missing",

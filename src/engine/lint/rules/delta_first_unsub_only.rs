@@ -26,9 +26,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let Some(body) = request.delta() else { return };
-    let asks = !body.subscribe.is_empty() || !body.locators_subscribe.is_empty();
-    if !asks && !body.unsubscribe.is_empty() {
-        let text = "first request only unsubscribes: unclear whether a wildcard is meant".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &body.unsubscribe, ..FindingDraft::default() });
+    let subscribes = !body.subscribe.is_empty() || !body.locators_subscribe.is_empty();
+    if !subscribes && !body.unsubscribe.is_empty() {
+        let text = "first request only unsubscribes: unclear whether a wildcard is meant";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &body.unsubscribe));
     }
 }

@@ -24,12 +24,10 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| !request.outcome.first) else {
-        return;
-    };
-    if !body.initial_resource_versions.is_empty() {
+    if let Some(body) = request.delta()
+        && !request.outcome.first
+    {
         let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
-        let text = "initial_resource_versions after the first request".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+        ctx.report_names(&RULE, Blame::Client, "initial_resource_versions after the first request", &names);
     }
 }

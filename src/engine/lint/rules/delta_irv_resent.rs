@@ -22,8 +22,5 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.outcome.claimed_resent;
-    if !names.is_empty() {
-        let text = "sent at the version that the client already holds".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "sent at the version that the client already holds", names);
 }

@@ -23,7 +23,6 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.view.is_delta && response.view.nonce.is_empty() {
-        let text = "delta response without a nonce".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "delta response without a nonce", &[]));
     }
 }

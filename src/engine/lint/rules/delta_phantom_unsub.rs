@@ -20,9 +20,8 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = &request.outcome.unknown_unsubscribes;
-    if !names.is_empty() && !request.track.completeness.has_lost {
-        let text = "unsubscribed, but was not subscribed".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names, ..FindingDraft::default() });
+    if !request.track.completeness.has_lost {
+        let names = &request.outcome.unknown_unsubscribes;
+        ctx.report_names(&RULE, Blame::Client, "unsubscribed, but was not subscribed", names);
     }
 }

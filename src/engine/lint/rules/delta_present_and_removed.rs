@@ -13,6 +13,7 @@
 //! Reference: xDS protocol, "Deleting Resources".
 
 use crate::lint::prelude::*;
+use crate::session::SymSet;
 
 rule! {
     delta-present-and-removed: Error, rows "F-29",
@@ -25,12 +26,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let (track, catalog) = (response.track, ctx.catalog());
-    let gone: crate::session::SymSet =
-        response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
-    let names = response.view.resources.blobs().iter().map(|id| crate::session::key(catalog, *id));
-    let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
-    if !names.is_empty() {
-        let text = "in both resources and removed_resources".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let removed: SymSet = response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
+    let names: Vec<_> = response.names(catalog).filter(|name| removed.contains(name)).collect();
+    ctx.report_names(&RULE, Blame::Server, "in both resources and removed_resources", &names);
 }

@@ -15,16 +15,15 @@
 //!
 //! Reference: API reference, `Resource.version`.
 
+use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
 use crate::lint::prelude::*;
+use xdscope_wire::event::Variant;
 
 rule! {
     delta-version-empty: Info, rows "F-02",
     ends(Ending::OfContent);
     checks: Response(check)
 }
-
-use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
-use xdscope_wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.unversioned;
@@ -35,7 +34,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let servers = &mut ctx.source_state.servers_without_versions;
     let server = ctx.stream.open.server.clone().unwrap_or_default();
     if servers.len() < MAX_SOURCE_ENTRIES && servers.insert(server) {
-        let text = "the server sends resources without a version".to_owned();
+        let text = "the server sends resources without a version";
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

@@ -14,6 +14,8 @@
 //! Reference: xDS protocol, "Duplicate Resource Names".
 
 use crate::lint::prelude::*;
+use crate::session::{MessageKind, nameless};
+use xdscope_wire::event::Sym;
 
 rule! {
     duplicate-accepted: Warn, rows "E-43",
@@ -21,20 +23,12 @@ rule! {
     checks: Request(check)
 }
 
-use crate::session::MessageKind;
-
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
-        return;
-    };
-    let twice = ctx.state.pending(answered).map(|sent| sent.duplicates.clone()).unwrap_or_default();
-    let twice: Vec<_> = twice.into_iter().filter(|name| crate::session::nameless(*name).is_none()).collect();
-    if !twice.is_empty() {
-        let text = "accepted, but more than once in the response".to_owned();
-        let evidence = [answered];
-        ctx.report(
-            &RULE,
-            FindingDraft { text, names: &twice, evidence: &evidence, ..FindingDraft::default() },
-        );
+    let Some(sent) = request.outcome.answers.and_then(|answered| ctx.state.pending(answered)) else { return };
+    let is_named = |name: &Sym| nameless(*name).is_none();
+    let twice: Vec<Sym> = sent.duplicates.iter().copied().filter(is_named).collect();
+    if request.outcome.kind == MessageKind::Ack && !twice.is_empty() {
+        let text = "accepted, but more than once in the response";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &twice).evidence(request.answered()));
     }
 }

@@ -28,14 +28,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if is_empty(response)
         && let Some(run) = ctx.exchange_loop(response)
     {
-        let text = "server answers each ACK with an empty response, and client ACKs each".to_owned();
-        let draft = FindingDraft { blame: Blame::Both, text, ..FindingDraft::default() };
+        let text = "server answers each ACK with an empty response, and client ACKs each";
+        let draft = FindingDraft::new(Blame::Both, text, &[]);
         return ctx.report_loop(&RULE, run, draft);
     }
     let named = response.track.kind.is_some() && !response.is_full_state() && !response.view.is_delta;
     if named && is_empty(response) {
-        let text = "empty response: changes nothing".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "empty response: changes nothing", &[]));
     }
 }
 

@@ -21,20 +21,13 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(since) =
-        ctx.state.emptied_at.filter(|_| response.is_full_state() && !response.view.resources.is_empty())
-    else {
+    let Some(since) = ctx.state.emptied_at else { return };
+    if !response.is_full_state() {
         return;
-    };
+    }
     if ctx.has_timestamps() && ctx.at.since(since) > ctx.options.timers.ack && ctx.has_all_since_time(since) {
-        let names: Vec<_> = response
-            .view
-            .resources
-            .blobs()
-            .iter()
-            .map(|id| crate::session::key(ctx.catalog(), *id))
-            .collect();
-        let text = "sent to a client that has unsubscribed from everything".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+        let names: Vec<_> = response.names(ctx.catalog()).collect();
+        let text = "sent to a client that has unsubscribed from everything";
+        ctx.report_names(&RULE, Blame::Server, text, &names);
     }
 }

@@ -13,7 +13,10 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
+use crate::lint::exchange::undecodable;
+use crate::lint::findings::lasting::Lasting;
 use crate::lint::prelude::*;
+use xdscope_wire::Message;
 
 rule! {
     fs-parse-error: Error, rows "C-01",
@@ -21,12 +24,11 @@ rule! {
     checks: Message(check)
 }
 
-use crate::lint::findings::lasting::Lasting;
-use xdscope_wire::event::Variant;
-
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    let file = ctx.stream.variant() == Some(Variant::File);
-    let Some(reason) = super::super::exchange::undecodable(message).filter(|_| file) else { return };
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    let Some(reason) = undecodable(message) else { return };
+    if !ctx.is_file() {
+        return;
+    }
     let bytes = message.bytes(ctx.catalog()).unwrap_or_default();
     // For text the error of the binary reader is useless. The notices of the source have the
     // error of the text reader.
@@ -34,6 +36,6 @@ fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
         true => "not a DiscoveryResponse in any supported format".to_owned(),
         false => format!("not a DiscoveryResponse: {reason}"),
     };
-    let found = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
+    let found = FindingDraft::new(Blame::Server, text, &[]);
     ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
 }

@@ -38,12 +38,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         "" => format!("rejected{message}"),
         version => format!("version {version} rejected{message}"),
     };
-    let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
     let nack = request.track.verdicts.nacks.back().filter(|nack| Some(nack.n) == ctx.seq);
     let reason = nack.map(|nack| nack.reason().into());
     // The content may be wrong, or the client too strict.
-    let blame = Blame::Both;
-    let found =
-        FindingDraft { blame, text, evidence: &evidence, part: version, reason, ..FindingDraft::default() };
-    ctx.report(&RULE, found);
+    let draft = FindingDraft::new(Blame::Both, text, &[]).evidence(request.answered());
+    ctx.report(&RULE, FindingDraft { part: version, reason, ..draft });
 }

@@ -21,8 +21,7 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.is_nack() && request.error().is_some_and(|error| error.message.is_empty()) {
-        let text = "NACK without a message".to_owned();
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        let draft = FindingDraft::new(Blame::Client, "NACK without a message", &[]);
+        ctx.report(&RULE, draft.evidence(request.answered()));
     }
 }

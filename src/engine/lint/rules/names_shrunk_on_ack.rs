@@ -36,24 +36,22 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.at.since(*at) > AT_ONCE {
         return;
     }
+    let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
+    let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
+    if names.is_empty() || request.sotw().is_none() || !ctx.has_all_since(*seq) {
+        return;
+    }
     // A server that changes contents has another cause to answer.
     let has_changes = ctx.state.newest.as_ref().is_none_or(|newest| newest.has_changes);
     let is_answer = request.outcome.answers.is_some() && !has_changes && ctx.has_timestamps();
-    let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
-    let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
-    if !names.is_empty() && request.sotw().is_some() && ctx.has_all_since(*seq) {
-        let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
-        ctx.state.restorations = before.next(ctx.at);
-        if ctx.state.restorations.is_loop() {
-            let text = "left out of one ACK and requested again in the next, and server answers each";
-            let draft = FindingDraft::new(Blame::Both, text.to_owned(), &names);
-            let draft = FindingDraft { evidence: &evidence, ..draft };
-            return ctx.report_loop(&RULE, ctx.state.restorations, draft);
-        }
-        let text = "missing from an ACK and requested again at once".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { text, names: &names, evidence: &evidence, guess: true, ..FindingDraft::default() },
-        );
+    let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
+    ctx.state.restorations = before.next(ctx.at);
+    if ctx.state.restorations.is_loop() {
+        let text = "left out of one ACK and requested again in the next, and server answers each";
+        let draft = FindingDraft::new(Blame::Both, text, &names).evidence(&evidence);
+        return ctx.report_loop(&RULE, ctx.state.restorations, draft);
     }
+    let text = "missing from an ACK and requested again at once";
+    let draft = FindingDraft::new(Blame::Client, text, &names).evidence(&evidence);
+    ctx.report(&RULE, draft.as_guess());
 }

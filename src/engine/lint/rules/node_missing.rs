@@ -20,9 +20,9 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
-    if first && ctx.has_full_history() && request.message.node().is_none() {
-        let text = "first request of the stream without a node".to_owned();
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    let is_first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
+    if is_first && ctx.has_full_history() && request.message.node().is_none() {
+        let text = "first request of the stream without a node";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

@@ -26,6 +26,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.outcome.nonce_reused && ctx.is_grpc() {
         let text = format!("nonce {} was already used", response.view.nonce);
         let severity = (!response.view.is_delta).then_some(Severity::Warn);
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, severity, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).severity(severity));
     }
 }

@@ -26,10 +26,6 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let text = format!(
             "NACK of version {version} that reports version {version}: a server that compares versions takes it for an ACK"
         );
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Both, text, evidence: &evidence, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Both, text, &[]).evidence(request.answered()));
     }
 }

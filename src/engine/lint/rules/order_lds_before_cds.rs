@@ -17,7 +17,10 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
+use super::support::{names_to_use, report_unknown_clusters};
+use crate::lint::client::RouteUse;
 use crate::lint::prelude::*;
+use xdscope_wire::event::Kind;
 
 rule! {
     order-lds-before-cds: Warn, rows "H-09",
@@ -25,11 +28,9 @@ rule! {
     checks: Response(check)
 }
 
-use xdscope_wire::event::Kind;
-
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind == Some(Kind::Lds) {
-        let new = super::support::names_to_use(ctx, response);
-        super::support::report_unknown_clusters(ctx, response.track, (&new, false), &RULE);
+        let new = names_to_use(ctx, response);
+        report_unknown_clusters(ctx, &RULE, response.track, &new, RouteUse::Sent);
     }
 }

@@ -15,21 +15,22 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
+use super::support::report_unreferenced;
 use crate::lint::prelude::*;
+use xdscope_wire::event::Kind;
 
 rule! {
     order-rds-before-lds: Info, rows "H-09";
     checks: Response(check)
 }
 
-use xdscope_wire::event::Kind;
-
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    super::support::report_unreferenced(
+    report_unreferenced(
         ctx,
         response,
         &RULE,
-        (Kind::Rds, &[Kind::Lds, Kind::Srds]),
+        Kind::Rds,
+        &[Kind::Lds, Kind::Srds],
         "route configuration that no listener of the client uses",
     );
 }

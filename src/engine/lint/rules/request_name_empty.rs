@@ -15,7 +15,9 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
+use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::prelude::*;
+use xdscope_wire::event::Sym;
 
 rule! {
     request-name-empty: Warn, rows "P",
@@ -23,14 +25,10 @@ rule! {
     checks: Request(check)
 }
 
-use crate::lint::findings::lasting::{Lasting, LastingState};
-use xdscope_wire::event::Sym;
-
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.added.contains(&Sym::EMPTY) {
-        let text = "requested: no resource has an empty name".to_owned();
-        let found = FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]);
-        let state = LastingState::Requested;
-        ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
+        let text = "requested: no resource has an empty name";
+        let draft = FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]);
+        ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Requested, ctx.at));
     }
 }

@@ -14,6 +14,7 @@
 //! Reference: xDS protocol, "Resource names".
 
 use crate::lint::prelude::*;
+use xdscope_wire::text::plural;
 
 rule! {
     resource-name-empty: Error, rows "A-18, F-31",
@@ -24,10 +25,8 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let count = response.scan.nameless.len();
     if count > 0 {
-        let text = format!(
-            "{count} of {} without a name",
-            xdscope_wire::text::plural(response.view.resources.len() as u64, "resource")
-        );
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        let text =
+            format!("{count} of {} without a name", plural(response.view.resources.len() as u64, "resource"));
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]));
     }
 }

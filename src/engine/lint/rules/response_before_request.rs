@@ -21,9 +21,8 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let first = ctx.stream.requests == 0 && !ctx.is_aggregated();
-    if first && ctx.is_grpc() && !response.track.completeness.has_lost {
-        let text = "response before any request".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+    let is_first = ctx.stream.requests == 0 && !ctx.is_aggregated();
+    if is_first && ctx.is_grpc() && !response.track.completeness.has_lost {
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "response before any request", &[]));
     }
 }

@@ -22,14 +22,11 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let stale = ctx.state.stale_requests_since_response > 0
+    let is_stale = ctx.state.stale_requests_since_response > 0
         && ctx.state.stale_requests_since_response == ctx.state.requests_since_response;
-    if stale && super::sotw_needless_update::repeats(ctx, response) {
-        let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
+    if is_stale && super::sotw_needless_update::repeats(ctx, response) {
+        let before = ctx.state.newest.as_ref().map(|before| before.seq);
         let text = format!("version {} sent again in response to a stale request", response.view.version);
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(before.as_slice()));
     }
 }

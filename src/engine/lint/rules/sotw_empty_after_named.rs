@@ -23,10 +23,10 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw() else { return };
-    let empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
-    let emptied = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
-    if empty && emptied {
-        let text = "the list became empty: the client unsubscribes from everything".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &request.outcome.removed, ..FindingDraft::default() });
+    let is_empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
+    let was_named = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
+    if is_empty && was_named {
+        let text = "the list became empty: the client unsubscribes from everything";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &request.outcome.removed));
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
+use super::support::version_text;
 use crate::lint::prelude::*;
 
 rule! {
@@ -23,8 +24,7 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.view.is_delta && response.view.nonce.is_empty() && ctx.is_grpc() {
-        let text =
-            format!("response {} without a nonce", super::support::version_text(response.view.version));
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        let text = format!("response {} without a nonce", version_text(response.view.version));
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]));
     }
 }

@@ -16,6 +16,7 @@
 //! Reference: xDS protocol, "SotW TTL".
 
 use crate::lint::prelude::*;
+use xdscope_wire::NodeInfo;
 
 rule! {
     sotw-wrapper-unsupported: Error, rows "G-09",
@@ -23,15 +24,13 @@ rule! {
     checks: Response(check)
 }
 
-use xdscope_wire::NodeInfo;
-
 const FEATURE: &str = NodeInfo::WRAPPER_FEATURE;
 /// The name of the feature in gRPC clients.
 const GRPC_FEATURE: &str = "xds.config.resource-in-sotw";
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !response.scan.wrapped.is_empty() && lacks_wrappers(ctx) {
-        let names = &response.scan.wrapped;
+    let names = &response.scan.wrapped;
+    if !names.is_empty() && lacks_wrappers(ctx) {
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }

@@ -12,6 +12,7 @@
 //! Reference: xDS protocol, "Transport API version".
 
 use crate::lint::prelude::*;
+use xdscope_wire::event::ApiVersion;
 
 rule! {
     transport-v2: Info, rows "I-13, L-01";
@@ -20,8 +21,8 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>) {
     let method = ctx.stream.method.as_ref();
-    if method.is_some_and(|method| method.transport == xdscope_wire::event::ApiVersion::V2) {
+    if method.is_some_and(|method| method.transport == ApiVersion::V2) {
         let text = format!("v2 transport: {}", ctx.stream.open.method);
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

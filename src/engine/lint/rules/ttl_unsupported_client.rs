@@ -14,14 +14,14 @@
 //! Reference: xDS protocol, "TTL".
 
 use crate::lint::prelude::*;
+use crate::session::key;
+use xdscope_wire::NodeInfo;
 
 rule! {
     ttl-unsupported-client: Warn, rows "G-03",
     ends(Ending::Content), about(Subject::AcceptedFault);
     checks: Response(check)
 }
-
-use xdscope_wire::NodeInfo;
 
 const FEATURE: &str = NodeInfo::TTL_FEATURE;
 
@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // `sotw-wrapper-unsupported` covers TTLs in wrappers that the client does not read at all.
     if lacks_ttl(ctx) && (response.view.is_delta || !super::sotw_wrapper_unsupported::lacks_wrappers(ctx)) {
         let catalog = ctx.catalog();
-        let names: Vec<_> = response.scan.ttl.iter().map(|id| crate::session::key(catalog, *id)).collect();
+        let names: Vec<_> = response.scan.ttl.iter().map(|id| key(catalog, *id)).collect();
         let text = format!("TTL for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

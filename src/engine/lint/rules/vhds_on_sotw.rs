@@ -13,6 +13,7 @@
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
 use crate::lint::prelude::*;
+use xdscope_wire::event::Kind;
 
 rule! {
     vhds-on-sotw: Error, rows "A-05",
@@ -32,9 +33,9 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-fn check(ctx: &mut RuleContext<'_>, kind: Option<xdscope_wire::event::Kind>, blame: Blame, what: &str) {
-    if kind == Some(xdscope_wire::event::Kind::Vhds) {
+fn check(ctx: &mut RuleContext<'_>, kind: Option<Kind>, blame: Blame, what: &str) {
+    if kind == Some(Kind::Vhds) {
         let text = format!("virtual hosts {what} on a SotW method: VHDS is delta only");
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }

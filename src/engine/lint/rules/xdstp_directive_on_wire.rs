@@ -23,8 +23,5 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let names: Vec<_> =
         names.iter().filter(|(_, name)| name.directives.is_some()).map(|(sym, _)| *sym).collect();
-    if !names.is_empty() {
-        let text = "names on the wire must not have directives".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
-    }
+    ctx.report_names(&RULE, blame, "names on the wire must not have directives", &names);
 }

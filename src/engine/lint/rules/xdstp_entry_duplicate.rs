@@ -11,6 +11,7 @@
 //!
 //! Reference: xRFC TP1, "List".
 
+use super::support::inline_names;
 use crate::lint::prelude::*;
 
 rule! {
@@ -22,8 +23,7 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = Vec::new();
     for (list, entries) in &response.scan.collections {
-        let mut inline: Vec<_> =
-            super::support::inline_names(entries).filter(|name| !name.is_empty()).collect();
+        let mut inline: Vec<_> = inline_names(entries).filter(|name| !name.is_empty()).collect();
         let count = inline.len();
         inline.sort_unstable();
         inline.dedup();
@@ -31,8 +31,5 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             names.push(*list);
         }
     }
-    if !names.is_empty() {
-        let text = "two inline entries have the same name".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "two inline entries have the same name", &names);
 }

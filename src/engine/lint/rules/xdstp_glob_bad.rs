@@ -21,10 +21,7 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');
-    let names: Vec<_> = names.iter().filter(|(_, name)| bad(name.id)).map(|(sym, _)| *sym).collect();
-    if !names.is_empty() {
-        let text = "asterisk elsewhere than in the last segment".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
-    }
+    let is_bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');
+    let names: Vec<_> = names.iter().filter(|(_, name)| is_bad(name.id)).map(|(sym, _)| *sym).collect();
+    ctx.report_names(&RULE, blame, "asterisk elsewhere than in the last segment", &names);
 }

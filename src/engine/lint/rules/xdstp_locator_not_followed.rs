@@ -14,6 +14,8 @@
 //!
 //! Reference: xRFC TP1, "List".
 
+use super::support::report_unfollowed;
+use crate::lint::memory::state::TargetOrigin;
 use crate::lint::prelude::*;
 
 rule! {
@@ -22,6 +24,5 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let unfollowed = super::support::unfollowed(ctx, true);
-    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", &unfollowed);
+    report_unfollowed(ctx, &RULE, TargetOrigin::List, "member of the list is not requested");
 }

@@ -25,14 +25,9 @@ fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let without_directives = |name| catalog.text(name).split('#').next();
     let is_variant = |name: &Sym| {
         let first = catalog.first_spelling(*name);
-        first != *name
-            && without_directives(first) != without_directives(*name)
-            && !ctx.state.spellings.contains(name)
+        without_directives(first) != without_directives(*name) && !ctx.state.spellings.contains(name)
     };
     let mut variants: Vec<Sym> = names.iter().map(|(name, _)| *name).filter(is_variant).collect();
     variants.dedup();
-    if !variants.is_empty() {
-        let text = "another spelling of the same resource".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &variants, ..FindingDraft::default() });
-    }
+    ctx.report_names(&RULE, blame, "another spelling of the same resource", &variants);
 }

@@ -25,8 +25,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let names = ctx.changed_contents(response).others;
-    if !names.is_empty() {
-        let text = "different content for another node at the same name and version".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let text = "different content for another node at the same name and version";
+    ctx.report_names(&RULE, Blame::Server, text, &names);
 }

@@ -15,6 +15,8 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
+use super::support::report_unfollowed;
+use crate::lint::memory::state::TargetOrigin;
 use crate::lint::prelude::*;
 
 rule! {
@@ -23,6 +25,5 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let unfollowed = super::support::unfollowed(ctx, false);
-    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", &unfollowed);
+    report_unfollowed(ctx, &RULE, TargetOrigin::Redirect, "target of the redirect is not requested");
 }
