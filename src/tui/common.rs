@@ -148,7 +148,9 @@ impl Density {
         let mut out = vec![0; cells];
         for (at, messages) in self.parts.iter().enumerate() {
             let cell = at * cells / self.parts.len().max(1);
-            out.iter_mut().skip(cell).take(1).for_each(|slot| *slot += messages);
+            if let Some(slot) = out.get_mut(cell) {
+                *slot += messages;
+            }
         }
         out
     }
@@ -315,7 +317,7 @@ impl Common {
     pub fn tour_area(&self) -> Option<Rect> {
         let body = layout(self.size.0, self.size.1)?.body;
         let height = self.tour_lines.min(body.height);
-        (height > 0).then(|| Rect { y: body.bottom() - height, height, ..body })
+        if height == 0 { None } else { Some(Rect { y: body.bottom() - height, height, ..body }) }
     }
 
     /// The filter in force on a screen; `None` if the rows of the screen lack one of its fields.
@@ -373,9 +375,7 @@ impl Common {
 
     /// Returns the indices of the problems that Overview lists.
     pub fn problems_listed(&self) -> Vec<usize> {
-        let all = 0..self.problems.len();
-        let listed = self.listed_problems.as_ref();
-        listed.map_or_else(|| all.clone().collect(), |listed| listed.clone())
+        self.listed_problems.clone().unwrap_or_else(|| (0..self.problems.len()).collect())
     }
 
     /// Chooses the next problem in the list, or the previous one. Returns `None` if there is none.
@@ -407,10 +407,13 @@ impl Common {
         let Some((at, identity)) = self.problem.at.zip(self.problem.identity.as_ref()) else { return };
         let same =
             self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::new(fact) == *identity);
-        match same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at)) {
-            Some(index) => self.problem.at = Some(index),
-            None => self.problem.at = Some(at.min(self.problems.len().saturating_sub(1))),
-        }
+        let nearest = same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at));
+        self.problem.at = Some(nearest.unwrap_or(at.min(self.problems.len().saturating_sub(1))));
+    }
+
+    /// The time of day of an event, in whole seconds.
+    pub fn time_of_day(&self, at: Time) -> String {
+        text::time_of_day_secs(at, self.clock, &self.zone)
     }
 
     /// The age of an event at the moment that is shown.

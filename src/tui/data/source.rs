@@ -6,7 +6,7 @@ use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::{ProblemFact, problems_with_applied};
 use xdscope_engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use xdscope_schema::Schema;
-use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::contents::{BodyRenderer, Contents};
 use super::format::{AppliedFilter, BodyFormat};
@@ -59,9 +59,6 @@ pub trait Data {
     }
     fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.store().stream(stream)
-    }
-    fn variant(&self, stream: StreamId) -> Option<Variant> {
-        self.stream(stream)?.variant
     }
     /// The states without resource names: cheap for any number of resources.
     fn summaries(&self) -> Vec<SummaryFact> {

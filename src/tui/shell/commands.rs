@@ -32,10 +32,7 @@ const MAX_RESIZE: i16 = 200;
 
 /// Runs a command.
 pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
-    if find_command(model, command) {
-        return vec![];
-    }
-    if columns::run(model, command) {
+    if find_command(model, command) || columns::run(model, command) {
         return vec![];
     }
     if let Some(Overlay::Help { .. }) = model.overlays.last()
@@ -183,9 +180,7 @@ fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
         Command::SortName => sort(model, Sort::Name),
         Command::SortNewest => sort(model, Sort::Newest),
         Command::ChooseColumns => columns::open_columns(model),
-        Command::Left | Command::Right => {
-            model.say("nothing here is wider than the screen: long texts wrap");
-        }
+        Command::Left | Command::Right => model.say("nothing here is wider than the screen: long texts wrap"),
         Command::Grow => resize(model, RESIZE_STEP),
         Command::Shrink => resize(model, -RESIZE_STEP),
         Command::NextPane | Command::PreviousPane => {
@@ -237,21 +232,20 @@ fn timeline_command(model: &mut Model, command: Command, data: &dyn Data) {
 
 /// Sorts in one of the orders that a list has besides its columns.
 fn sort(model: &mut Model, by: Sort) {
-    let is_offered = columns::sort_entries(model).iter().any(|entry| entry.sort == by);
-    if !is_offered && columns::sort_entries(model).is_empty() {
-        return columns::open_sort(model);
-    }
-    if !is_offered {
+    let entries = columns::sort_entries(model);
+    if entries.is_empty() {
+        columns::open_sort(model);
+    } else if entries.iter().any(|entry| entry.sort == by) {
+        columns::sort(model, by);
+    } else {
         model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sort { .. }));
-        return model.say("this list has no such order: s lists its columns");
+        model.say("this list has no such order: s lists its columns");
     }
-    columns::sort(model, by);
 }
 
 fn resize(model: &mut Model, by: i16) {
     if !model.screen.has_resizable_panes() || model.common.is_full_screen {
-        model.say("the panes of this screen take what they need");
-        return;
+        return model.say("the panes of this screen take what they need");
     }
     model.common.shift = model.common.shift.saturating_add(by).clamp(-MAX_RESIZE, MAX_RESIZE);
 }
@@ -268,8 +262,7 @@ fn record(model: &mut Model) -> Vec<Effect> {
             return vec![];
         }
     };
-    model.say(notice);
-    vec![]
+    model.decline(notice)
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {

@@ -15,6 +15,7 @@ use crate::widgets::theme::{Palette, Theme};
 use xdscope_present::report;
 use xdscope_wire::event::StreamId;
 
+use super::effect::Effect;
 use super::message_pane::MessagePane;
 use super::overlay::Overlay;
 use super::tour::Tour;
@@ -170,6 +171,12 @@ impl Model {
 
     pub fn say(&mut self, notice: impl Into<String>) {
         self.common.say(notice);
+    }
+
+    /// Says why a command has no effect.
+    pub(super) fn decline(&mut self, notice: impl Into<String>) -> Vec<Effect> {
+        self.say(notice);
+        Vec::new()
     }
 
     /// Pauses the screen, if it is not paused.

@@ -48,25 +48,7 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Changed => vec![],
         Msg::Info(info) => {
-            if info.notice.is_some() && info.notice != model.common.info.notice {
-                // A notice from before the first facts is kept.
-                let is_first = model.common.info.source.is_empty();
-                model.common.notice = match (model.common.notice.take(), info.notice.clone()) {
-                    (Some(before), Some(notice)) if is_first => Some(format!("{notice}; {before}")),
-                    (_, notice) => notice,
-                };
-            }
-            let turn = |info: &Info| info.bar.as_ref().map(|bar| (bar.turn, bar.rewound));
-            if turn(&info) != turn(&model.common.info) {
-                model.forget();
-            }
-            // A live source that is rewound is read from its session file.
-            if info.bar.as_ref().map(|bar| bar.rewound)
-                != model.common.info.bar.as_ref().map(|bar| bar.rewound)
-            {
-                model.screens.graph.forget_contents();
-            }
-            model.common.info = *info;
+            take_info(model, *info);
             vec![]
         }
         Msg::Notice(text) => {
@@ -75,13 +57,39 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Paste(text) => {
             if model.overlays.last().is_some_and(Overlay::is_prompt) {
-                text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::type_char(model, c, data));
+                for c in text.chars().filter(|c| !c.is_control()) {
+                    prompt::type_char(model, c, data);
+                }
             }
             vec![]
         }
         Msg::Suspend => vec![Effect::Suspend],
         Msg::Stop => vec![Effect::Quit],
     }
+}
+
+/// Takes in the state of the source. Drops what was loaded if the time cursor went back.
+fn take_info(model: &mut Model, info: Info) {
+    let before = &model.common.info;
+    if info.notice.is_some() && info.notice != before.notice {
+        // A notice from before the first facts is kept.
+        let is_first = before.source.is_empty();
+        model.common.notice = match (model.common.notice.take(), info.notice.clone()) {
+            (Some(before), Some(notice)) if is_first => Some(format!("{notice}; {before}")),
+            (_, notice) => notice,
+        };
+    }
+    let turn = |info: &Info| info.bar.as_ref().map(|bar| bar.turn);
+    let rewound = |info: &Info| info.bar.as_ref().map(|bar| bar.rewound);
+    let is_other_source = rewound(&info) != rewound(&model.common.info);
+    if is_other_source || turn(&info) != turn(&model.common.info) {
+        model.forget();
+    }
+    // A live source that is rewound is read from its session file.
+    if is_other_source {
+        model.screens.graph.forget_contents();
+    }
+    model.common.info = info;
 }
 
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {

@@ -77,7 +77,10 @@ fn place_that_answers(model: &Model, screen: ScreenId) -> Option<Destination> {
         && !model.screens.overview.was_moved
         && model.common.scope == Scope::default()
         && model.common.filter.is_none();
-    let problems = || model.common.problems.iter().filter(|_| is_untouched);
+    if !is_untouched {
+        return None;
+    }
+    let problems = || model.common.problems.iter();
     match screen {
         ScreenId::Subscriptions => {
             let has_name = |problem: &&ProblemFact| match &problem.problem {

@@ -207,7 +207,7 @@ fn completion_hint(term: &LastTerm<'_>, known: &KnownValues<'_>) -> Option<Strin
     let words = term.completions(known);
     let more = if words.len() > MAX_LISTED_VALUES { " ..." } else { "" };
     let listed = words.into_iter().take(MAX_LISTED_VALUES).collect::<Vec<_>>().join(" ");
-    (!listed.is_empty()).then(|| format!("Tab completes: {listed}{more}"))
+    if listed.is_empty() { None } else { Some(format!("Tab completes: {listed}{more}")) }
 }
 
 /// Names what is near, if the value of a field is unknown.
@@ -292,7 +292,9 @@ pub(crate) fn accept(model: &mut Model, data: &dyn Data) {
             model.overlays.pop();
             model.common.filter = (!text.is_empty()).then(|| AppliedFilter { text: text.clone(), filter });
             remember(&mut model.filters, &text);
-            hint.into_iter().for_each(|hint| model.say(hint));
+            if let Some(hint) = hint {
+                model.say(hint);
+            }
         }
     }
 }

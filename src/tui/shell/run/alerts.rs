@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn announces_a_problem_once_and_again_when_it_comes_back() {
-        let source = ScriptedStore::of(REFUSED);
+        let source = ScriptedStore::new(REFUSED);
         let model = typed(&source.data(), "");
         let mut alerts = Alerts::default();
         let mut none = model.common.clone();
