@@ -63,6 +63,17 @@ contexts! {
 }
 
 impl Context {
+    /// The screens among some contexts: `screens 4 and 5`; `None` without any.
+    pub(crate) fn screens(contexts: impl Iterator<Item = Context>) -> Option<String> {
+        let contexts: Vec<Context> = contexts.collect();
+        let screens = ScreenId::ALL.into_iter().filter(|screen| contexts.contains(&Context::Screen(*screen)));
+        let numbers: Vec<String> = screens.map(|screen| screen.number().to_string()).collect();
+        match numbers.split_last()? {
+            (last, []) => Some(format!("screen {last}")),
+            (last, others) => Some(format!("screens {} and {last}", others.join(", "))),
+        }
+    }
+
     pub fn is_screen(self) -> bool {
         matches!(self, Context::Screen(_))
     }

@@ -30,8 +30,8 @@ pub trait ListScreen {
     fn text_lines(&self, common: &Common, area: Rect) -> Vec<StyledLine>;
 }
 
-/// The areas of a list of `rows` rows, which gets at most one of `share` parts of the body, and of
-/// the text below, which may have the whole body.
+/// The areas of a list of `rows` rows, which gets at most one of `share` parts of the body, and
+/// of the text below, which may have the whole body.
 pub(crate) fn areas(common: &Common, layout: &Layout, rows: usize, share: u16) -> (Rect, Rect) {
     if common.is_full_screen { layout::split(layout.body, 0) } else { layout.list_above(rows, share) }
 }

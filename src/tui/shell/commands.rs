@@ -12,6 +12,8 @@ pub(crate) mod replay;
 use crate::common::{Pane, Paused};
 use crate::data::Data;
 use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::keymap::BINDINGS;
 use crate::input::screen_id::ScreenId;
 use crate::lists::Sort;
 use crate::screens::screen::{Outcome, Screen, movement};
@@ -198,31 +200,12 @@ fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
             model.say(notice.unwrap_or_else(|| "nothing is known to be missing".to_owned()));
         }
         _ => {
-            if let Some(notice) = elsewhere(command) {
-                model.say(notice);
+            let keys = BINDINGS.iter().filter(|binding| binding.command == command);
+            if let Some(screens) = Context::screens(keys.map(|binding| binding.context)) {
+                model.say(format!("this works on {screens}"));
             }
         }
     }
-}
-
-/// The screens on which a command works.
-fn elsewhere(command: Command) -> Option<&'static str> {
-    Some(match command {
-        Command::Older | Command::Newer => "this works on screens 4 and 5",
-        Command::NextChange
-        | Command::PreviousChange
-        | Command::Columns
-        | Command::Order
-        | Command::AllLines
-        | Command::Base => "this works on screen 5",
-        Command::Wrap => "this works on screens 3 and 4",
-        Command::Docs => "this works on screen 4",
-        Command::Parents => "this works on screens 4 and 8",
-        Command::Streams => "this works on screen 2",
-        Command::ProblemsOnly => "this works on screen 8",
-        Command::ExplainRule | Command::HideRule | Command::ShowRules => "this works on screen 9",
-        _ => return None,
-    })
 }
 
 /// Runs a command of the timeline, whichever screen is shown.

@@ -120,35 +120,25 @@ fn recall_search(model: &mut Model, by: isize) {
 
 fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     match model.overlays.last() {
-        Some(Overlay::Filter(_)) => {
-            filter_prompt::accept(model, data);
-            vec![]
-        }
-        Some(Overlay::ClientPrompt { .. }) => {
-            client_action::accept(model);
-            vec![]
-        }
+        Some(Overlay::Palette { .. }) => return palette::accept(model, data),
         Some(Overlay::Record { input }) => {
             let name = input.trim().to_owned();
             model.overlays.pop();
-            if name.is_empty() { vec![] } else { vec![Effect::Record(Some(name))] }
+            if !name.is_empty() {
+                return vec![Effect::Record(Some(name))];
+            }
         }
+        Some(Overlay::Find { input, .. }) if input.is_empty() => find::cancel(model),
         Some(Overlay::Find { input, .. }) => {
             let text = input.clone();
-            if text.is_empty() {
-                find::cancel(model);
-            } else {
-                // Says again which match is shown.
-                find::typed(model);
-                model.overlays.pop();
-                remember(&mut model.searches, &text);
-            }
-            vec![]
-        }
-        Some(Overlay::Palette { .. }) => palette::accept(model, data),
-        _ => {
+            // Says again which match is shown.
+            find::typed(model);
             model.overlays.pop();
-            vec![]
+            remember(&mut model.searches, &text);
         }
+        Some(Overlay::Filter(_)) => filter_prompt::accept(model, data),
+        Some(Overlay::ClientPrompt { .. }) => client_action::accept(model),
+        _ => drop(model.overlays.pop()),
     }
+    vec![]
 }

@@ -82,7 +82,7 @@ fn age(common: &Common, cell: &SummaryFact) -> String {
 /// The stream of a node: variant and age, or how often streams have ended.
 pub(super) fn stream(common: &Common, row: &Row) -> Span {
     let glyphs = common.theme.glyphs();
-    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let worst = common.worst_problem(row);
     let lives = worst.and_then(|problem| Some((problem, report::problem_lives(problem, &common.clock)?)));
     if let Some((problem, lives)) = lives {
         return span(format!("{} {lives}", glyphs.again), report::problem_word(problem).1);
@@ -107,7 +107,7 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let reason = reason(common, row);
     let text = display_safe(&reason.text);
     let mark = common.theme.glyphs().cut;
-    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let worst = common.worst_problem(row);
     let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
     let shortened = match text.strip_suffix('?') {
         Some(sentence) if is_rule && cells > 0 => {
@@ -120,7 +120,7 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
 
 /// The defect of a node in a few words.
 pub(super) fn reason(common: &Common, row: &Row) -> Span {
-    if let Some(problem) = common.worst.of_row(row).and_then(|at| common.problems.get(at)) {
+    if let Some(problem) = common.worst_problem(row) {
         let text = report::problem_reason(problem);
         return span(text, report::problem_word(problem).1);
     }

@@ -92,7 +92,7 @@ impl OverviewScreen {
     fn problem_in_detail<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
         match common.pane {
             Pane::Second => common.chosen_problem(),
-            Pane::Main => common.worst.of_row(self.row()?).and_then(|at| common.problems.get(at)),
+            Pane::Main => common.worst_problem(self.row()?),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the
 //! screen.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::data::{AppliedFilter, Contents};
@@ -309,7 +309,7 @@ impl ResourceTree {
             self.window = self.rows_from(self.top, height);
         }
         let Some(stream) = self.stream else { return };
-        let mut names: HashMap<TypeUrl, Vec<Arc<str>>> = HashMap::new();
+        let mut names: BTreeMap<TypeUrl, Vec<Arc<str>>> = BTreeMap::new();
         for place in self.window.iter().filter_map(ResourceRow::place) {
             names.entry(place.type_url.clone()).or_default().extend(place.name.clone());
         }
