@@ -1,6 +1,6 @@
 //! The facts that the screens read.
 
-use xdscope_engine::applied::{AppliedDiff, AppliedState};
+use xdscope_engine::applied::AppliedState;
 use xdscope_engine::filter::{Filter, FilterError};
 use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::{ProblemFact, problems_with_applied};
@@ -74,10 +74,6 @@ pub trait Data {
     fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
         let summaries = self.summaries_of(stream).into_iter();
         summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
-    }
-    /// The applied resources of a state, if the source comes with a dump of the client.
-    fn applied(&self, state: &StateFact) -> Option<AppliedDiff> {
-        self.applied_state()?.compare(state, self.store())
     }
     /// The NACKs that the store remembers.
     fn nacks(&self) -> Vec<Seq> {

@@ -185,6 +185,29 @@ impl Model {
     }
 }
 
+/// Puts an older or a newer entry of a history into an input, which is empty behind the newest one.
+/// Returns false if there is no older one.
+pub(super) fn recall(
+    history: &[String],
+    input: &mut String,
+    recalled: &mut Option<usize>,
+    by: isize,
+) -> bool {
+    let index = recalled.unwrap_or(history.len()).checked_add_signed(by);
+    match index.and_then(|index| history.get(index)) {
+        Some(text) => {
+            input.clone_from(text);
+            *recalled = index;
+        }
+        None if by > 0 => {
+            input.clear();
+            *recalled = None;
+        }
+        None => return false,
+    }
+    true
+}
+
 /// Adds a line to a history, as its newest entry.
 pub(super) fn remember(history: &mut Vec<String>, line: &str) {
     if line.is_empty() {

@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::input::command::Command;
 
 use super::effect::Effect;
-use super::model::{Model, remember};
+use super::model::{Model, recall, remember};
 use super::overlay::Overlay;
 use super::palette;
 use crate::shell::commands::client_action;
@@ -103,17 +103,8 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
 /// Recalls an older or a newer search.
 fn recall_search(model: &mut Model, by: isize) {
     let Some(Overlay::Find { input, recalled, .. }) = model.overlays.last_mut() else { return };
-    let at = recalled.unwrap_or(model.searches.len()).checked_add_signed(by);
-    match at.and_then(|at| model.searches.get(at)) {
-        Some(text) => {
-            input.clone_from(text);
-            *recalled = at;
-        }
-        None if by > 0 => {
-            input.clear();
-            *recalled = None;
-        }
-        None => return model.say("no older search"),
+    if !recall(&model.searches, input, recalled, by) {
+        return model.say("no older search");
     }
     find::typed(model);
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{HeldDetails, HoldScreen};
+use super::HoldScreen;
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
@@ -53,7 +53,7 @@ pub(super) fn columns() -> [Column; 11] {
 /// The cells of a message, in the order of the columns.
 pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> StyledLine {
     let (fact, glyphs) = (&row.fact, common.theme.glyphs());
-    let stream = screen.loaded.get(&fact.id).and_then(|loaded: &HeldDetails| loaded.stream);
+    let stream = screen.loaded.get(&fact.id).and_then(|loaded| loaded.stream);
     let node = match (&fact.node, stream) {
         (node, Some(stream)) => common.client_name(node.as_deref(), stream),
         (Some(node), None) => node.to_string(),

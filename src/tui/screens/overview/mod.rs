@@ -47,7 +47,6 @@ impl OverviewScreen {
         self.row().and_then(|row| stream_of(row, self.column))
     }
 
-    /// The type of the selected column.
     fn column_type(&self) -> Option<&TypeUrl> {
         self.column.checked_sub(1).and_then(|at| self.table.types.get(at))
     }
@@ -68,15 +67,13 @@ impl OverviewScreen {
     }
 
     fn open(&self, common: &mut Common) -> Outcome {
-        let outcome = match common.pane {
-            Pane::Main => self.selected_stream().map(|stream| {
+        match (common.pane, self.selected_stream(), common.chosen_problem()) {
+            (Pane::Main, Some(stream), _) => {
                 Outcome::Open(Destination::Stream { stream, type_url: self.column_type().cloned() })
-            }),
-            Pane::Second => common
-                .chosen_problem()
-                .map(|problem| Outcome::OpenProblem(problem_place::destination(problem))),
-        };
-        outcome.unwrap_or_else(|| Outcome::say(common, "nothing to open"))
+            }
+            (Pane::Second, _, Some(problem)) => Outcome::OpenProblem(problem_place::destination(problem)),
+            _ => Outcome::say(common, "nothing to open"),
+        }
     }
 
     /// Looks up the rules that were broken by the cause of the chosen problem.

@@ -120,7 +120,8 @@ impl StreamScreen {
         if let Some(by) = common.sorts.get(ScreenId::Stream).column() {
             sort_by_column(types, by, &view::columns(), |state| view::stream_row(common, state, plain("")));
         }
-        self.applied = types.iter().map(|state| data.applied(state)).collect();
+        let dump = data.applied_state();
+        self.applied = types.iter().map(|state| dump?.compare(state, data.store())).collect();
         if self.types.position().is_none() {
             let rank = |state: &&StateFact| severity(state.last_state.unwrap_or(state.state));
             self.types.selected = self.types.rows.iter().min_by_key(rank).map(ListRow::key);

@@ -10,7 +10,7 @@ use xdscope_present::json::type_word;
 use xdscope_wire::event::{Dir, Kind};
 use xdscope_wire::text::near::nearest;
 
-use crate::shell::model::{Model, remember};
+use crate::shell::model::{self, Model, remember};
 use crate::shell::overlay::{FilterPrompt, Overlay};
 
 /// Values that a hint lists.
@@ -258,17 +258,8 @@ pub(crate) fn recall(model: &mut Model, by: isize, data: &dyn Data) {
     if let Some(before) = prompt.before.as_ref().filter(|before| history.last() != Some(&before.text)) {
         history.push(before.text.clone());
     }
-    let at = prompt.recalled.unwrap_or(history.len()).checked_add_signed(by);
-    match at.and_then(|at| history.get(at)) {
-        Some(text) => {
-            prompt.input.clone_from(text);
-            prompt.recalled = at;
-        }
-        None if by > 0 => {
-            prompt.input.clear();
-            prompt.recalled = None;
-        }
-        None => return model.say("no older filter"),
+    if !model::recall(&history, &mut prompt.input, &mut prompt.recalled, by) {
+        return model.say("no older filter");
     }
     check(model, data);
 }
