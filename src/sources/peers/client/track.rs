@@ -142,10 +142,10 @@ impl Track {
         for list in refused.into_iter().chain(self.seen.as_ref().map(|(_, list)| list)) {
             used.list(list);
         }
-        for (name, held) in &self.held {
+        self.held.iter().for_each(|(name, held)| {
             used.names([name, &held.version]);
             used.names(held.answers());
-        }
+        });
     }
 
     pub(super) fn new(lane: Lane, profile: ServerProfile, full_state: bool) -> Track {
