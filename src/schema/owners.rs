@@ -5,7 +5,7 @@
 //!
 //! | control plane | key | fields |
 //! |---|---|---|
-//! | Istio | `istio` | `config`: `/apis/GROUP/VERSION/namespaces/NAMESPACE/KIND/NAME`; `services[]`: `namespace`, `name` |
+//! | Istio | `istio` | `config`: `/apis/…/namespaces/NAMESPACE/KIND/NAME`, `services[]` |
 //! | Envoy Gateway | `envoy-gateway` | `resources[]`, `policies[]`: `kind`, `namespace`, `name` |
 //! | kgateway | begins with `dev.kgateway` or `io.kgateway` | `kind`, `namespace`, `name` |
 //!
@@ -19,7 +19,7 @@ use xdscope_wire::pb::{Fields, Value};
 /// The most owners of one resource.
 pub const MAX_OWNERS: usize = 64;
 
-/// Where the owner of a resource is stated.
+/// Source of the owner of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OwnerSource {
     /// In the metadata of the resource.
@@ -39,7 +39,7 @@ pub struct Owner {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// Where the owner is stated.
+    /// Source of the owner.
     pub source: OwnerSource,
 }
 
@@ -68,14 +68,16 @@ impl fmt::Display for Owner {
 
 /// Returns the owners of a resource, each once, in the order of its fields.
 ///
-/// `any` is the serialized resource in its `google.protobuf.Any`. Metadata wins over the name. Takes
-/// time in proportion to the size of the resource, and reads on behind a field that is no protobuf.
+/// `any` is the serialized resource in its `google.protobuf.Any`. Metadata wins over the name. The
+/// time is proportional to the size of the resource.
 pub fn owners_of(any: &[u8], name: &str) -> Vec<Owner> {
     let mut owners = Owners(Vec::new());
     let type_url = field(any, 1).and_then(|url| std::str::from_utf8(url).ok()).unwrap_or_default();
     let message = type_url.rsplit('/').next().unwrap_or_default();
-    if let (Some((_, part)), Some(value)) = (PARTS.iter().find(|(name, _)| *name == message), field(any, 2)) {
-        owners.read_part(value, part);
+    if let (Some((_, part)), Some(value)) =
+        (MARKED_MESSAGES.iter().find(|(name, _)| *name == message), field(any, 2))
+    {
+        owners.read_message(value, part);
     }
     if owners.0.is_empty() {
         owners.0.extend(owner_by_name(name));
@@ -84,19 +86,20 @@ pub fn owners_of(any: &[u8], name: &str) -> Vec<Owner> {
 }
 
 /// A message with metadata: the number of its field `metadata`, and its fields with such messages.
-struct Part {
+struct MarkedMessage {
     metadata: u32,
-    children: &'static [(u32, &'static Part)],
+    children: &'static [(u32, &'static MarkedMessage)],
 }
 
-static ROUTE: Part = Part { metadata: 4, children: &[] };
-static VIRTUAL_HOST: Part = Part { metadata: 24, children: &[(3, &ROUTE)] };
-static ROUTE_CONFIGURATION: Part = Part { metadata: 17, children: &[(2, &VIRTUAL_HOST)] };
-static FILTER_CHAIN: Part = Part { metadata: 5, children: &[] };
-static LISTENER: Part = Part { metadata: 6, children: &[(3, &FILTER_CHAIN), (25, &FILTER_CHAIN)] };
-static CLUSTER: Part = Part { metadata: 25, children: &[] };
+static ROUTE: MarkedMessage = MarkedMessage { metadata: 4, children: &[] };
+static VIRTUAL_HOST: MarkedMessage = MarkedMessage { metadata: 24, children: &[(3, &ROUTE)] };
+static ROUTE_CONFIGURATION: MarkedMessage = MarkedMessage { metadata: 17, children: &[(2, &VIRTUAL_HOST)] };
+static FILTER_CHAIN: MarkedMessage = MarkedMessage { metadata: 5, children: &[] };
+static LISTENER: MarkedMessage =
+    MarkedMessage { metadata: 6, children: &[(3, &FILTER_CHAIN), (25, &FILTER_CHAIN)] };
+static CLUSTER: MarkedMessage = MarkedMessage { metadata: 25, children: &[] };
 
-static PARTS: [(&str, &Part); 4] = [
+static MARKED_MESSAGES: [(&str, &MarkedMessage); 4] = [
     ("envoy.config.cluster.v3.Cluster", &CLUSTER),
     ("envoy.config.listener.v3.Listener", &LISTENER),
     ("envoy.config.route.v3.RouteConfiguration", &ROUTE_CONFIGURATION),
@@ -107,14 +110,14 @@ static PARTS: [(&str, &Part); 4] = [
 struct Owners(Vec<Owner>);
 
 impl Owners {
-    fn read_part(&mut self, message: &[u8], part: &Part) {
+    fn read_message(&mut self, message: &[u8], part: &MarkedMessage) {
         for (number, value) in submessages(message) {
             if number == part.metadata {
                 for (key, mark) in entries(value) {
                     self.read_mark(&key, mark);
                 }
             } else if let Some((_, child)) = part.children.iter().find(|(field, _)| *field == number) {
-                self.read_part(value, child);
+                self.read_message(value, child);
             }
         }
     }

@@ -78,9 +78,7 @@ impl Lint {
 
     /// Marks the contents and names of all states as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        for stream in self.streams.values() {
-            stream.mark(used);
-        }
+        self.streams.values().for_each(|stream| stream.mark(used));
         self.source.graphs.mark(used);
         self.source.entry_references.mark(used);
         self.source.lasting.mark(used);
@@ -151,9 +149,7 @@ impl TrackState {
         if let Some(list) = &self.clean_list {
             used.list(list);
         }
-        for blob in self.left_out.values() {
-            used.blob(*blob);
-        }
+        self.left_out.values().for_each(|blob| used.blob(*blob));
         used.names(self.ttl_versions.values());
         let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
         let by_name = by_name.chain(self.reported_warming.keys()).chain(self.reported_unrequested.keys());

@@ -196,7 +196,7 @@ impl<'a> FindingDraft<'a> {
     }
 
     /// Says that the finding rests on a guess.
-    pub(crate) fn as_guess(self) -> FindingDraft<'a> {
+    pub(crate) fn guessed(self) -> FindingDraft<'a> {
         FindingDraft { guess: true, ..self }
     }
 

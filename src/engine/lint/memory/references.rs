@@ -140,11 +140,10 @@ pub(crate) fn has_references(kind: Option<Kind>) -> bool {
 impl ReferenceGraphs {
     /// Marks the names of all clients' references as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        for graph in self.clients.values() {
-            for (_, name) in graph.refs.keys().chain(graph.users.keys()).chain(graph.released.keys()) {
-                used.name(*name);
-            }
-        }
+        let graphs = self.clients.values();
+        let keys =
+            graphs.flat_map(|graph| graph.refs.keys().chain(graph.users.keys()).chain(graph.released.keys()));
+        keys.for_each(|(_, name)| used.name(*name));
         for finding in self.windows.values().chain(self.breaks.values()).flatten() {
             used.names(&finding.clusters);
         }

@@ -55,6 +55,6 @@ fn check(ctx: &mut RuleContext<'_>) {
     if let Some(other) = open.find(overlaps) {
         let other = other.id.0;
         let text = format!("second ADS stream of the client, open for 5s or more beside stream {other}");
-        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).guessed());
     }
 }

@@ -30,6 +30,6 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
         let server = if ctx.store.engine().has_other_server(ctx.stream) { " to this server" } else { "" };
         let text = format!("initial_resource_versions on the first stream of the client{server}");
-        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).guessed());
     }
 }

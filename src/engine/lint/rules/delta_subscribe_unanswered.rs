@@ -94,7 +94,7 @@ fn check_stated(ctx: &mut RuleContext<'_>) {
     let text = "most likely left behind: the server sent other stated resources again at the stated \
                 versions, and neither sent nor removed this one";
     let evidence = track.carried.claims.stated_by.as_slice();
-    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(evidence).as_guess();
+    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(evidence).guessed();
     ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Unmentioned, newest.at));
 }
 

@@ -71,7 +71,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if is_rejected {
         ctx.report_lasting(&RULE, draft, Lasting::unused_file(ctx.at));
     } else {
-        ctx.report(&RULE, draft.as_guess());
+        ctx.report(&RULE, draft.guessed());
     }
 }
 

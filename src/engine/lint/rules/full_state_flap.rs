@@ -42,11 +42,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     ctx.state.flaps = ctx.state.flaps.next(ctx.at);
     if ctx.state.flaps.is_loop() && ctx.has_timestamps() {
         let text = "missing from one response and back, unchanged, in the next, again and again";
-        let draft = FindingDraft::new(Blame::Server, text, &names).as_guess();
+        let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
         return ctx.report_loop(&RULE, ctx.state.flaps, draft);
     }
     let text = "missing from one response and back, unchanged, in the next";
     let before = ctx.state.newest.as_ref().map(|before| before.seq);
-    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(before.as_slice()).as_guess();
+    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(before.as_slice()).guessed();
     ctx.report(&RULE, draft);
 }

@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !names.is_empty() {
         let what = if response.track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
         let text = format!("gRPC clients get {what} through ADS only, but another config source is stated");
-        let draft = FindingDraft::new(Blame::Server, text, &names).as_guess();
+        let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
         ctx.report(&RULE, draft);
     }
 }

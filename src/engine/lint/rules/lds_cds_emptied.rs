@@ -42,7 +42,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         1 => format!("{deletes} the only resource"),
         all => format!("{deletes} all {all} resources"),
     };
-    let draft = FindingDraft::new(Blame::Server, text, &names).as_guess();
+    let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
     ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Emptied(response.track.kind), ctx.at));
 }
 

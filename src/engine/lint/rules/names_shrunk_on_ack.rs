@@ -53,5 +53,5 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let text = "missing from an ACK and requested again at once";
     let draft = FindingDraft::new(Blame::Client, text, &names).evidence(&evidence);
-    ctx.report(&RULE, draft.as_guess());
+    ctx.report(&RULE, draft.guessed());
 }

@@ -124,7 +124,7 @@ fn check(ctx: &mut RuleContext<'_>) {
                 before.id.0,
                 ctx.stream.id.0
             );
-            let draft = FindingDraft::new(Blame::Client, text, &names).as_guess();
+            let draft = FindingDraft::new(Blame::Client, text, &names).guessed();
             ctx.report(&RULE, FindingDraft { part: track.type_url.as_str(), ..draft });
         }
     }
@@ -274,7 +274,7 @@ fn report_type(ctx: &mut RuleContext<'_>, before: &Stream, track: &Track) {
         type_label(&track.type_url),
         before.id.0,
     );
-    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).as_guess();
+    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).guessed();
     let draft = FindingDraft { part: track.type_url.as_str(), ..draft };
     let state = LastingState::NotResubscribed(track.type_url.clone());
     ctx.report_lasting(&RULE, draft, Lasting::new(state, ctx.stream.opened));

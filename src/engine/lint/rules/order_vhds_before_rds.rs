@@ -41,6 +41,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<Sym> = response.outcome.added.iter().copied().filter(is_unknown).collect();
     if !routes.is_empty() && !names.is_empty() {
         let text = "virtual host of a route configuration that the client does not have";
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

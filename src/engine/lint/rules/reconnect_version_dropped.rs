@@ -45,7 +45,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !known.version.is_empty() {
         let text = format!("reconnected without a version, but acknowledged {} before", known.version);
         let evidence = [known.n];
-        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).as_guess();
+        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).guessed();
         let own = (ctx.stream.id, ctx.track_index);
         let key = (StreamKey::of(ctx.stream), request.track.type_url.clone());
         let known = &mut ctx.source_state.without_version;

@@ -49,7 +49,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let text = format!("reconnected with {stated}, {kind}, but acknowledged {known} before");
     let acked = prior.verdicts.in_force.as_ref().map(|known| known.n);
     let evidence: Vec<_> = sent.into_iter().chain(acked).collect();
-    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).as_guess());
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).guessed());
 }
 
 /// Reports a version that the client has refused on an earlier stream.

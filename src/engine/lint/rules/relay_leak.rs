@@ -49,6 +49,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "forwarded by the relay, but requested by another client";
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

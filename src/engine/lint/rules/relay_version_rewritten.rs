@@ -39,6 +39,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if let Some((upstream, forwarded)) = first {
         let (upstream, forwarded) = (ctx.text(upstream), ctx.text(forwarded));
         let text = format!("the relay received version {upstream} and forwards version {forwarded}");
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

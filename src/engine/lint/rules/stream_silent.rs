@@ -46,5 +46,5 @@ fn check(ctx: &mut RuleContext<'_>) {
     let (silent, every) = (ctx.at.since(newest).as_secs(), keepalive.every.as_secs_f64());
     let sender = keepalive.by.word();
     let text = format!("no frames for {silent}s, although the {sender} sent a PING every {every:.0}s");
-    ctx.report(&RULE, FindingDraft::new(Blame::of_side(Some(keepalive.by)), text, &[]).as_guess());
+    ctx.report(&RULE, FindingDraft::new(Blame::of_side(Some(keepalive.by)), text, &[]).guessed());
 }

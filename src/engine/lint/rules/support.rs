@@ -142,7 +142,7 @@ pub(super) fn report_unreferenced(
     };
     let names: Vec<Sym> = response.outcome.added.iter().filter(is_unreferenced).copied().collect();
     if !names.is_empty() {
-        ctx.report(rule, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(rule, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }
 

@@ -37,6 +37,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = dropped.map(|entry| entry.name).collect();
     if !names.is_empty() {
         let text = "new version without TTL; the previous version had one";
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

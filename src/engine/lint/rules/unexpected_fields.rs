@@ -34,7 +34,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     }
     let numbers: Vec<String> = unknown.iter().take(8).map(u32::to_string).collect();
     let text = format!("unknown field {} in {}", numbers.join(", "), message.shape.message());
-    ctx.report(&RULE, FindingDraft::new(sender(message), text, &[]).as_guess());
+    ctx.report(&RULE, FindingDraft::new(sender(message), text, &[]).guessed());
 }
 
 /// Reports resources of a `DeltaDiscoveryResponse` on a SotW stream.
@@ -56,7 +56,7 @@ fn check_ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let names: Vec<_> = response.scan.unread_ttl.iter().map(|id| key(catalog, *id)).collect();
     let text = "unknown field 6 (ttl) in Resource of v2";
-    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
 }
 
 /// Reports locators in the form of the proposal: docs/protocol.md#l-24
@@ -64,6 +64,6 @@ fn check_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = names_with_locator(response, |locator| locator.is_text);
     if !names.is_empty() {
         let text = "a locator that is a string, as in the proposal (xRFC TP1)";
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

@@ -99,7 +99,7 @@ fn check_due(ctx: &mut RuleContext<'_>) {
     names.retain(|name| !is_referred_to(ctx, kind, *name));
     if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {
         let text = "no resource of the client has referred to it for 60 s";
-        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).guessed());
     }
 }
 

@@ -236,7 +236,7 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
     let text = format!("client has clusters and requests no listeners: {reason}");
     let past = Some(format!("client had clusters and requested no listeners for {{}}: {reason}"));
     let severity = (!is_blocked).then_some(Severity::Info);
-    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).as_guess();
+    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).guessed();
     let draft = FindingDraft { cause: Some(NO_LISTENERS), ..draft };
     ctx.report_lasting(&RULE, draft, Lasting { state: LastingState::UnrequestedListeners, since, past });
 }

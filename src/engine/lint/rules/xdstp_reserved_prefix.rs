@@ -31,6 +31,6 @@ fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
     if !names.is_empty() {
         let text = "context parameter begins with a reserved sign";
-        ctx.report(&RULE, FindingDraft::new(blame, text, &names).as_guess());
+        ctx.report(&RULE, FindingDraft::new(blame, text, &names).guessed());
     }
 }

@@ -96,10 +96,10 @@ impl Refusals {
     /// Marks the contents and names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         for refused in [&self.by_name, &self.removals] {
-            for (name, refusal) in refused {
+            refused.iter().for_each(|(name, refusal)| {
                 mark_key(used, *name);
                 refusal.mark(used);
-            }
+            });
         }
         let removed = self.newest.iter().flat_map(|known| &known.removed);
         self.applied.keys().chain(removed).for_each(|name| mark_key(used, *name));

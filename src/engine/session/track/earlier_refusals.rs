@@ -33,10 +33,10 @@ pub(crate) struct EarlierRefusals {
 impl EarlierRefusals {
     /// Marks the contents and names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        for (name, earlier) in self.by_name.iter() {
+        self.by_name.iter().for_each(|(name, earlier)| {
             mark_key(used, *name);
             earlier.refusal.mark(used);
-        }
+        });
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -67,10 +67,10 @@ impl WarmingBatches {
     /// Marks the names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         self.batches.iter().for_each(|batch| used.run(&batch.names));
-        for (name, blob) in &self.earlier {
+        self.earlier.iter().for_each(|(name, blob)| {
             mark_key(used, *name);
             used.blob(*blob);
-        }
+        });
     }
 
     /// Returns the content that the client uses while the update of a resource warms.
