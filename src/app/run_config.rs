@@ -61,7 +61,7 @@ pub enum StartError {
     Thread(#[source] io::Error),
 }
 
-/// What the threads of a run decode, record and analyse with.
+/// Parts with which the threads of a run decode, record and analyse.
 pub(super) struct RunParts {
     /// Redacts headers and messages for users, also if the run keeps secrets.
     pub redactor: Arc<Redactor>,

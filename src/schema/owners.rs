@@ -22,9 +22,9 @@ pub const MAX_OWNERS: usize = 64;
 /// Source of the owner of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OwnerSource {
-    /// In the metadata of the resource.
+    /// The metadata of the resource.
     Metadata,
-    /// In the structure of the name of the resource: a guess.
+    /// The structure of the name of the resource, or a host in place of a name: a guess.
     Name,
 }
 
@@ -156,6 +156,8 @@ impl Owners {
     }
 
     /// Reads an object with `kind`, `namespace` and `name`. `kind` is that of objects without one.
+    ///
+    /// Istio states the host of a ServiceEntry in place of its name.
     fn read_object(&mut self, object: &[u8], kind: Option<&str>) {
         let mut owner = owner(kind.unwrap_or_default(), "", "", OwnerSource::Metadata);
         for (key, value) in entries(object) {
@@ -166,6 +168,10 @@ impl Owners {
                 "name" => owner.name = text.into_owned(),
                 _ => {}
             }
+        }
+        if owner.kind == "Service" && owner.name.contains('.') {
+            owner.kind = "ServiceEntry".to_owned();
+            owner.source = OwnerSource::Name;
         }
         if !owner.kind.is_empty() && !owner.name.is_empty() {
             self.add(owner);

@@ -322,8 +322,7 @@ impl Engine {
         let ReceivedMessage { stream: index, message, is_known } = *received;
         self.messages += 1;
         let (at, seq, dir) = (outcome.at, Seq(self.messages), message.dir());
-        outcome.seq = Some(seq);
-        outcome.what = SessionEvent::Aside;
+        (outcome.seq, outcome.what) = (Some(seq), SessionEvent::Aside);
         self.note_specials(catalog);
         self.note_spellings(catalog, message);
         let node_before = self.count(index, message, seq, at);
@@ -333,13 +332,11 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
-        let track = self.track_of(index, &type_url, at);
-        outcome.track = track;
+        outcome.track = self.track_of(index, &type_url, at);
         // The type of a file is that of its subscription.
-        if !is_decoded {
+        let (Some(track), Some(stream), true) = (outcome.track, self.streams.get(index), is_decoded) else {
             return;
-        }
-        let (Some(track), Some(stream)) = (track, self.streams.get(index)) else { return };
+        };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let has_ttl = stream.has_ttl();
         let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
@@ -380,9 +377,7 @@ impl Engine {
         outcome.what = match &message.body {
             MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
             MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
-            MessageBody::SotwResponse(_)
-            | MessageBody::DeltaResponse(_)
-            | MessageBody::Undecodable { .. } => match message.response() {
+            _ => match message.response() {
                 Some(response) => SessionEvent::Response(track.response(&mut ctx, &response, from_file)),
                 None => SessionEvent::Aside,
             },

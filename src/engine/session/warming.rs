@@ -314,11 +314,22 @@ impl WarmingView<'_> {
         !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
+    fn is_covered(&self, track: &Track, name: Sym) -> bool {
+        let entry = track.sent.get(self.catalog, name);
+        track.covers(self.catalog, name, entry.as_ref())
+    }
+
+    /// Whether the client requests a name, by itself or with a wildcard or glob.
+    fn is_requested(&self, track: &Track, name: Sym) -> bool {
+        track.subscribed.is_wildcard()
+            || track.subscribed.names.contains(name)
+            || track.glob_of(self.catalog, name).is_some()
+    }
+
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
         if key.kind == Kind::Srds {
             return self.scopes_state(key, batch);
         }
-        let of_kind = || self.tracks_of(key.kind);
         let needs_resend = self.needs_resend(key.kind, batch);
         // A redirect that leads to itself brings no resource.
         let is_loop = self.target_of(key).is_some();
@@ -333,7 +344,7 @@ impl WarmingView<'_> {
             Presence::Again | Presence::Expired => false,
         };
         let (mut is_resend, mut is_absent, mut absent, mut is_error) = (false, false, None, false);
-        for track in of_kind() {
+        for track in self.tracks_of(key.kind) {
             let Some(entry) = track.sent.get(self.catalog, key.name) else { continue };
             if is_met(track, &entry) {
                 return NeedState::Met;
@@ -346,21 +357,22 @@ impl WarmingView<'_> {
                 is_error = error.is_some_and(|error| !error.is_not_found());
             }
         }
-        let covers = |track: &&Track| {
-            let entry = track.sent.get(self.catalog, key.name);
-            track.covers(self.catalog, key.name, entry.as_ref())
-        };
         // Envoy waits on for routes and filters that do not exist.
         let told = matches!(key.kind, Kind::Eds | Kind::Sds).then(|| self.told_absent(key)).flatten();
-        let Some(covering) = of_kind().find(covers) else {
+        let Some(covering) = self.tracks_of(key.kind).find(|track| self.is_covered(track, key.name)) else {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
         if let Some(response) = told {
             let since = response.map_or(batch.at, |told| told.at.max(batch.at));
-            let absent = response.map(|told| told.seq);
+            let (absent, is_elsewhere) = (response.map(|told| told.seq), self.is_elsewhere(covering));
             let need = MissingNeed::new(key.kind, key.name, since);
-            let need = MissingNeed { is_absent: true, absent, is_error, ..need };
-            return NeedState::Absent(MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need });
+            return NeedState::Absent(MissingNeed {
+                is_absent: true,
+                absent,
+                is_error,
+                is_elsewhere,
+                ..need
+            });
         }
         let request = covering.waiting.get(key.name);
         // A client that has its resources from before the recording may have had the warming one.
@@ -371,31 +383,26 @@ impl WarmingView<'_> {
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
-        let is_known = request.is_some()
-            || covering.subscribed.is_wildcard()
-            || covering.subscribed.names.contains(key.name)
-            || covering.glob_of(self.catalog, key.name).is_some();
+        let is_known = request.is_some() || self.is_requested(covering, key.name);
         if !is_known {
             // The requests before the recording and their responses are unknown.
             return NeedState::Met;
         }
-        // A SotW request asks for all of its names once more.
         let is_restated = covering.subscription.last_names.is_some();
-        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.verdicts.is_verdict(*n);
-        let repeat = covering.traffic.last_request.filter(is_repeat);
+        let repeat = if is_restated { repeated_request(covering, batch.seq) } else { None };
         let asked = request.map(|request| request.first).or(repeat);
         let since = match request {
             Some(request) if !is_resend => request.since.max(batch.at),
             _ => batch.at,
         };
-        let is_owed = request.is_some_and(|request| request.is_owed());
-        let is_malformed = request.is_some_and(|request| request.is_malformed);
+        let (is_owed, is_malformed) =
+            request.map_or((false, false), |request| (request.is_owed(), request.is_malformed));
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
         let has_timeout = has_timeout(request, is_absent && !is_restated);
         let timeout = if has_timeout { need.timeout } else { None };
-        let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
-        let need = MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need };
+        let is_elsewhere = self.is_elsewhere(covering);
+        let need = MissingNeed { is_absent, absent, is_error, is_cached, is_elsewhere, timeout, ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, ..need })
     }
 
@@ -463,6 +470,13 @@ impl WarmingView<'_> {
         }
         WarmingProgress { warmed, is_sweep }
     }
+}
+
+/// Returns the newest request behind a message, unless it is a verdict: a SotW request asks for all
+/// of its names once more.
+fn repeated_request(track: &Track, after: Seq) -> Option<Seq> {
+    let newest = track.traffic.last_request?;
+    if newest > after && !track.verdicts.is_verdict(newest) { Some(newest) } else { None }
 }
 
 /// Whether the client stops waiting for a resource at its timeout. `is_answered`: a delta server

@@ -168,6 +168,7 @@ impl Store {
             Some(known) => known.content == content && Some(&known.version) == version.as_ref(),
             None => false,
         };
+        let deadline = track.ttl.deadlines.get(name).copied();
         let is_file = stream.variant() == Some(Variant::File);
         let is_down = stream.closed.is_some() && track.lifetime.replaced.is_none() && !is_file;
         ResourceFact {
@@ -194,12 +195,8 @@ impl Store {
             origin: track.origin(&self.catalog, name, entry),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
-            ttl_deadline: track.ttl.deadlines.get(name).copied(),
-            ttl_left: track
-                .ttl
-                .deadlines
-                .get(name)
-                .map(|deadline| deadline.since(track.lifetime.ttl_clock(now))),
+            ttl_deadline: deadline,
+            ttl_left: deadline.map(|deadline| deadline.since(track.lifetime.ttl_clock(now))),
             ttl: track.ttl.records.get(&name).map(|record| Box::new(TtlFact::from(record))),
             error: track.errors.get(&name).map(|error| {
                 let is_present = entry.is_some_and(ResourceEntry::is_present);

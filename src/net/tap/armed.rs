@@ -80,8 +80,7 @@ pub(super) async fn run(
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let (mut is_stopping, mut resets, mut deadline) = (*stopped.borrow(), armed.watch_resets(), None);
-    // Whether the receivers took anything since the last deadline. At first they are given a
-    // second chance: the process itself may have stood still.
+    // Whether the receivers took anything since the last deadline; a second chance at first.
     let mut has_written = true;
     // Whether messages were sent since the tap stops.
     let mut has_released = false;

@@ -62,6 +62,9 @@ fn services_of_a_cluster_of_istio_are_owners() {
     let services = json!([{ "host": "a.shop.svc.cluster.local", "name": "a", "namespace": "shop" }]);
     let cluster = json!({ "metadata": { "filter_metadata": { "istio": { "services": services } } } });
     assert_eq!(shown("envoy.config.cluster.v3.Cluster", &cluster), ["Service shop/a"]);
+    let entries = json!([{ "host": "www.a.com", "name": "www.a.com", "namespace": "shop" }]);
+    let cluster = json!({ "metadata": { "filter_metadata": { "istio": { "services": entries } } } });
+    assert_eq!(shown("envoy.config.cluster.v3.Cluster", &cluster), ["ServiceEntry shop/www.a.com?"]);
 }
 
 #[test]

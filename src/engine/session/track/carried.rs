@@ -1,4 +1,4 @@
-//! What a client brought along from before the stream.
+//! Versions and names that a client brought along from before the stream.
 
 use std::sync::Arc;
 
