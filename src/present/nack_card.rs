@@ -114,7 +114,7 @@ impl NackCard<'_> {
         }
         let owners: Vec<&Owner> = card.subjects.iter().flat_map(|subject| &subject.owners).collect();
         for owner in owners.iter().take(MAX_OWNER_LINES) {
-            lines.add("owner", format!("{owner}   {}", report::owner_command(owner)), Role::Plain);
+            lines.add("owner", report::owner_line(owner), Role::Plain);
         }
         if let Some(more) = owners.len().checked_sub(MAX_OWNER_LINES).filter(|more| *more > 0) {
             lines.add("owner", format!("and {more} more"), Role::Muted);

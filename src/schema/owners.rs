@@ -127,61 +127,56 @@ impl Owners {
         match key {
             "istio" => {
                 let config = entries(mark).find(|(name, _)| name == "config");
-                if let Some(owner) = config.and_then(|(_, value)| object_of_path(&string(value)?)) {
-                    self.add(owner);
-                }
-                self.read_objects(mark, "services", Some("Service"));
+                self.add(config.and_then(|(_, value)| object_of_path(&string(value)?)));
+                objects(mark, "services").for_each(|service| self.add(istio_service(service)));
             }
             "envoy-gateway" => {
-                self.read_objects(mark, "resources", None);
-                self.read_objects(mark, "policies", None);
+                objects(mark, "resources").for_each(|object| self.add(stated_object(object)));
+                objects(mark, "policies").for_each(|object| self.add(stated_object(object)));
             }
             _ if key.starts_with("dev.kgateway") || key.starts_with("io.kgateway") => {
-                self.read_object(mark, None);
+                self.add(stated_object(mark));
             }
             _ => {}
         }
     }
 
-    /// Reads a list of objects in a field of a mark.
-    fn read_objects(&mut self, mark: &[u8], list: &str, kind: Option<&str>) {
-        for (_, value) in entries(mark).filter(|(name, _)| name == list) {
-            let items = field(value, VALUE_LIST).unwrap_or_default();
-            for (_, item) in submessages(items) {
-                if let Some(object) = field(item, VALUE_STRUCT) {
-                    self.read_object(object, kind);
-                }
-            }
-        }
-    }
-
-    /// Reads an object with `kind`, `namespace` and `name`. `kind` is that of objects without one.
-    ///
-    /// Istio states the host of a ServiceEntry in place of its name.
-    fn read_object(&mut self, object: &[u8], kind: Option<&str>) {
-        let mut owner = owner(kind.unwrap_or_default(), "", "", OwnerSource::Metadata);
-        for (key, value) in entries(object) {
-            let Some(text) = string(value) else { continue };
-            match &*key {
-                "kind" => owner.kind = text.into_owned(),
-                "namespace" => owner.namespace = text.into_owned(),
-                "name" => owner.name = text.into_owned(),
-                _ => {}
-            }
-        }
-        if owner.kind == "Service" && owner.name.contains('.') {
-            owner.kind = "ServiceEntry".to_owned();
-            owner.source = OwnerSource::Name;
-        }
-        if !owner.kind.is_empty() && !owner.name.is_empty() {
-            self.add(owner);
-        }
-    }
-
-    fn add(&mut self, owner: Owner) {
-        if self.0.len() < MAX_OWNERS && !self.0.contains(&owner) {
+    fn add(&mut self, owner: Option<Owner>) {
+        if let Some(owner) = owner
+            && self.0.len() < MAX_OWNERS
+            && !self.0.contains(&owner)
+        {
             self.0.push(owner);
         }
+    }
+}
+
+/// Returns the objects in a list of a mark. Both are a `google.protobuf.Struct`.
+fn objects<'a>(mark: &'a [u8], list: &str) -> impl Iterator<Item = &'a [u8]> {
+    let lists = entries(mark).filter(move |(name, _)| name == list);
+    let lists = lists.filter_map(|(_, value)| field(value, VALUE_LIST));
+    lists.flat_map(submessages).filter_map(|(_, item)| field(item, VALUE_STRUCT))
+}
+
+/// Reads an object with the members `kind`, `namespace` and `name`.
+fn stated_object(object: &[u8]) -> Option<Owner> {
+    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|key| member(object, key));
+    let (kind, name) = (kind?, name?);
+    let namespace = namespace.unwrap_or_default();
+    if kind.is_empty() || name.is_empty() {
+        return None;
+    }
+    Some(owner(&kind, &namespace, &name, OwnerSource::Metadata))
+}
+
+/// Reads an entry of Istio's `services`, which has no kind. The name of a `Service` is a DNS label;
+/// a name with dots is a host of a `ServiceEntry`, whose own name is not stated.
+fn istio_service(service: &[u8]) -> Option<Owner> {
+    let (namespace, name) = (member(service, "namespace")?, member(service, "name")?);
+    match name.contains('.') {
+        _ if name.is_empty() => None,
+        true => Some(owner("ServiceEntry", &namespace, &name, OwnerSource::Name)),
+        false => Some(owner("Service", &namespace, &name, OwnerSource::Metadata)),
     }
 }
 
@@ -230,13 +225,19 @@ fn owner_by_name(name: &str) -> Option<Owner> {
         },
     };
     let mut labels = host.split('.');
-    if let (Some(service), Some(namespace), Some("svc")) = (labels.next(), labels.next(), labels.next()) {
+    if let (Some(service), Some(namespace), Some("svc")) = (labels.next(), labels.next(), labels.next())
+        && !service.is_empty()
+        && !namespace.is_empty()
+    {
         return Some(owner("Service", namespace, service, OwnerSource::Name));
     }
     // Envoy Gateway: httproute/shop/reviews/rule/0.
     let mut parts = name.split('/');
-    let (kind, namespace, object) = (parts.next()?, parts.next()?, parts.next()?);
-    let (_, kind) = ROUTE_KINDS.iter().find(|(prefix, _)| *prefix == kind)?;
+    let (prefix, namespace, object) = (parts.next()?, parts.next()?, parts.next()?);
+    let (_, kind) = ROUTE_KINDS.iter().find(|(known, _)| *known == prefix)?;
+    if namespace.is_empty() || object.is_empty() {
+        return None;
+    }
     Some(owner(kind, namespace, object, OwnerSource::Name))
 }
 
@@ -264,6 +265,11 @@ fn field(message: &[u8], number: u32) -> Option<&[u8]> {
 fn entries(message: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
     let maps = submessages(message).filter(|(number, _)| *number == 1);
     maps.filter_map(|(_, entry)| Some((String::from_utf8_lossy(field(entry, 1)?), field(entry, 2)?)))
+}
+
+/// Returns the text in a field of a `google.protobuf.Struct`.
+fn member<'a>(object: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
+    entries(object).find(|(name, _)| name == key).and_then(|(_, value)| string(value))
 }
 
 /// Returns the text of a `google.protobuf.Value`, if it is one.

@@ -28,6 +28,8 @@ use crate::session::stream::node::NodeDigests;
 use crate::session::stream::not_kept::NotKeptPart;
 use crate::session::stream::siblings::Siblings;
 use crate::session::stream::table::{StreamTable, Streams};
+use crate::session::track::Track;
+use crate::session::track::prior::Prior;
 use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 
@@ -322,7 +324,8 @@ impl Engine {
         let ReceivedMessage { stream: index, message, is_known } = *received;
         self.messages += 1;
         let (at, seq, dir) = (outcome.at, Seq(self.messages), message.dir());
-        (outcome.seq, outcome.what) = (Some(seq), SessionEvent::Aside);
+        outcome.seq = Some(seq);
+        outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
         self.note_spellings(catalog, message);
         let node_before = self.count(index, message, seq, at);
@@ -334,9 +337,10 @@ impl Engine {
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
         outcome.track = self.track_of(index, &type_url, at);
         // The type of a file is that of its subscription.
-        let (Some(track), Some(stream), true) = (outcome.track, self.streams.get(index), is_decoded) else {
+        if !is_decoded {
             return;
-        };
+        }
+        let (Some(track), Some(stream)) = (outcome.track, self.streams.get(index)) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let has_ttl = stream.has_ttl();
         let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
@@ -374,14 +378,7 @@ impl Engine {
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let changed_by = track.subscription.changed_by;
         self.responses.remove(&track.responses);
-        outcome.what = match &message.body {
-            MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
-            MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
-            _ => match message.response() {
-                Some(response) => SessionEvent::Response(track.response(&mut ctx, &response, from_file)),
-                None => SessionEvent::Aside,
-            },
-        };
+        outcome.what = apply(track, &mut ctx, message, prior, from_file);
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
         self.responses.add(&track.responses);
         let mut events = std::mem::take(&mut ctx.events);
@@ -492,6 +489,26 @@ impl Engine {
             self.join(index);
         }
         node_before
+    }
+}
+
+/// Applies a message to its track. `prior` is the track on the stream before.
+fn apply(
+    track: &mut Track,
+    ctx: &mut Context<'_>,
+    message: &Message,
+    prior: Option<Prior>,
+    from_file: bool,
+) -> SessionEvent {
+    match &message.body {
+        MessageBody::SotwRequest(request) => SessionEvent::Request(track.sotw_request(ctx, request, prior)),
+        MessageBody::DeltaRequest(request) => SessionEvent::Request(track.delta_request(ctx, request, prior)),
+        MessageBody::SotwResponse(_) | MessageBody::DeltaResponse(_) | MessageBody::Undecodable { .. } => {
+            match message.response() {
+                Some(response) => SessionEvent::Response(track.response(ctx, &response, from_file)),
+                None => SessionEvent::Aside,
+            }
+        }
     }
 }
 

@@ -395,8 +395,8 @@ impl WarmingView<'_> {
             Some(request) if !is_resend => request.since.max(batch.at),
             _ => batch.at,
         };
-        let (is_owed, is_malformed) =
-            request.map_or((false, false), |request| (request.is_owed(), request.is_malformed));
+        let is_owed = request.is_some_and(|request| request.is_owed());
+        let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
         let has_timeout = has_timeout(request, is_absent && !is_restated);

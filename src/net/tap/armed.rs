@@ -80,7 +80,7 @@ pub(super) async fn run(
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let (mut is_stopping, mut resets, mut deadline) = (*stopped.borrow(), armed.watch_resets(), None);
-    // Whether the receivers took anything since the last deadline; a second chance at first.
+    // Whether the receivers took anything since the last deadline.
     let mut has_written = true;
     // Whether messages were sent since the tap stops.
     let mut has_released = false;
@@ -248,6 +248,9 @@ async fn read_to_end(pump: &mut Pump) {
 }
 
 /// Extends a deadline that has passed. Returns whether nothing was written since the last one.
+///
+/// `has_written` is true at first, which gives the receivers a second chance: the process itself
+/// may have stood still.
 fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
     let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) else { return false };
     *deadline = Some(passed + RELEASE_TIME / 2);

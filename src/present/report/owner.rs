@@ -1,7 +1,7 @@
 //! Texts about the owners of a resource.
 
 use crate::text::shell_word;
-use xdscope_schema::owners::Owner;
+use xdscope_schema::owners::{Owner, OwnerSource};
 
 /// Returns the first owner and the number of others: `VirtualService shop/reviews +2`. Empty
 /// without owners.
@@ -13,8 +13,17 @@ pub fn owners(owners: &[Owner]) -> String {
     }
 }
 
-/// Returns the command that shows an owner: `kubectl get virtualservice -n shop reviews -o yaml`.
-pub fn owner_command(owner: &Owner) -> String {
+/// Returns an owner, and the command that shows the object:
+/// `VirtualService shop/reviews   kubectl get virtualservice -n shop reviews -o yaml`. An owner
+/// that is a guess has no command: the object may have another name, or not exist.
+pub fn owner_line(owner: &Owner) -> String {
+    match owner.source {
+        OwnerSource::Metadata => format!("{owner}   {}", command(owner)),
+        OwnerSource::Name => owner.to_string(),
+    }
+}
+
+fn command(owner: &Owner) -> String {
     let kind = owner.kind.to_lowercase();
     let place = match owner.namespace.as_str() {
         "" => String::new(),
@@ -25,8 +34,6 @@ pub fn owner_command(owner: &Owner) -> String {
 
 #[cfg(test)]
 mod tests {
-    use xdscope_schema::owners::OwnerSource;
-
     use super::*;
 
     fn owner(namespace: &str, name: &str) -> Owner {
@@ -44,8 +51,12 @@ mod tests {
 
     #[test]
     fn command_is_safe_to_paste() {
-        let command = owner_command(&owner("shop", "reviews"));
-        assert_eq!(command, "kubectl get virtualservice -n shop reviews -o yaml");
-        assert_eq!(owner_command(&owner("", "a;rm")), "kubectl get virtualservice 'a;rm' -o yaml");
+        let line = owner_line(&owner("shop", "reviews"));
+        let command = "kubectl get virtualservice -n shop reviews -o yaml";
+        assert_eq!(line, format!("VirtualService shop/reviews   {command}"));
+        let line = owner_line(&owner("", "a;rm"));
+        assert_eq!(line, "VirtualService a;rm   kubectl get virtualservice 'a;rm' -o yaml");
+        let guess = Owner { source: OwnerSource::Name, ..owner("shop", "reviews") };
+        assert_eq!(owner_line(&guess), "VirtualService shop/reviews?");
     }
 }

@@ -94,7 +94,19 @@ fn name_is_a_guess_behind_the_metadata() {
     let name = "outbound_.80_.v1_.reviews.shop.svc.cluster.local";
     assert_eq!(by_name(name).as_deref(), Some("Service shop/reviews?"));
     assert_eq!(by_name("httproute/shop/front/rule/0").as_deref(), Some("HTTPRoute shop/front?"));
-    for name in ["", "a", "BlackHoleCluster", "inbound|80||", "outbound|443||example.com", "a/b/c", "|||"] {
+    for name in [
+        "",
+        "a",
+        "BlackHoleCluster",
+        "inbound|80||",
+        "outbound|443||example.com",
+        "a/b/c",
+        "|||",
+        "outbound|80||.shop.svc",
+        "outbound|80||a..svc",
+        "httproute//a",
+        "httproute/a/",
+    ] {
         assert_eq!(by_name(name), None, "{name}");
     }
     let cluster = json!({ "name": "a", "metadata": istio("destination-rule", "reviews") });

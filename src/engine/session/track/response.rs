@@ -368,7 +368,8 @@ impl Track {
         removed: &mut Vec<Sym>,
     ) -> Option<(Sym, Hollow)> {
         let received = ctx.catalog.entry(id);
-        let (name, version, ttl) = (received.name, received.version, received.ttl.filter(|_| ctx.has_ttl));
+        let (name, version) = (received.name, received.version);
+        let ttl = if ctx.has_ttl { received.ttl } else { None };
         if name == Sym::EMPTY {
             return None;
         }

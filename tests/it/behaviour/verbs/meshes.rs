@@ -1,4 +1,4 @@
-//! Recordings of real meshes: what a person judged to be wrong there, and nothing else.
+//! Recordings of real meshes have the problems that a person judged true, and no others.
 
 use std::path::Path;
 
@@ -56,4 +56,9 @@ fn owners_of_istio_are_those_of_its_configuration() {
         "outbound|8080||reviews.shop.svc.cluster.local",
     ];
     assert_eq!(names, wanted);
+
+    let filter = "owner:DestinationRule/shop/reviews";
+    let (_, messages) = objects(&["log", ISTIO, "--filter", filter, "-o", "jsonl"]);
+    let types = texts(&messages, "type");
+    assert!(!types.is_empty() && types.iter().all(|word| *word == "cds"), "{messages:#?}");
 }
