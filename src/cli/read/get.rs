@@ -115,7 +115,7 @@ pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    Ok(if get.is_any_missing() { Exit::Never } else { Exit::Yes })
+    Ok(get.exit())
 }
 
 /// Returns the states of the selected streams.
@@ -163,9 +163,11 @@ fn watch(
         };
         let (style, terminal) = (io.style(global), io.stdout_is_terminal);
         let printed = get.write(style, terminal, &mut *io.stdout)?;
+        let exit = get.exit();
         // Later rows stand below the titles of the first ones.
         args.rows.no_headers |= printed > 0;
-        io.flush()
+        io.flush()?;
+        Ok(exit)
     })
 }
 
@@ -242,6 +244,10 @@ impl Get<'_> {
     }
 
     /// Whether the server has sent a resource that WHAT names to none of the clients in time.
+    fn exit(&self) -> Exit {
+        if self.is_any_missing() { Exit::Never } else { Exit::Yes }
+    }
+
     fn is_any_missing(&self) -> bool {
         let facts = |what: &GetTarget| {
             let states = self.states.iter().filter(|state| what.is_type(&state.type_url));
