@@ -1,6 +1,7 @@
 //! Runs that last until they are stopped: `tap`, `demo` and `serve`, with screens or one line per
 //! event.
 
+mod check_config;
 pub(super) mod ending;
 pub(super) mod faults;
 pub(super) mod holds;
@@ -110,6 +111,9 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     faults::say_unknown(faults.as_ref(), global, io);
     let faults = faults.map(SharedFaults::from);
     let ending = Ending::read(&args.end, faults.as_ref(), global, io)?;
+    if args.check_config {
+        return check_config::run(args, &maps, &tls, global, io);
+    }
     let (verb, notice, has_tour, no_hold) = ("tap", None, false, None);
     let mut run = Run { flags, global, decode, copies, verb, empty, notice, has_tour, ending, no_hold };
     let memory = offline::options(&args.live.timers).history;

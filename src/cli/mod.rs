@@ -31,6 +31,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub use error::{CliError, Exit};
 
 use args::{Cli, Verb};
+use command::config_file::Expanded;
 use terminal::io::Io;
 use xdscope_wire::text::near;
 
@@ -74,6 +75,8 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Ok(config) => (config, None),
         Err(error) => (crate::cli::command::settings::Config::default(), Some(error)),
     };
+    let expanded = Expanded::read(args)?;
+    let args = expanded.args.clone();
     let parse = |args: &[OsString]| {
         let matches = crate::cli::command::settings::command(&config, io).try_get_matches_from(args)?;
         Ok::<_, clap::Error>((Cli::from_arg_matches(&matches)?, matches))
@@ -96,7 +99,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     };
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return not_parsed(&error, &args, io),
+        Err(error) => return not_parsed(&error, &expanded, io),
     };
     let needs_no_config = matches!(
         cli.verb,
@@ -108,6 +111,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     cli.global.keys = config.keys.clone();
     cli.global.themes = config.themes.clone();
     cli.global.secret_names = config.secret_names.clone();
+    cli.global.secret_names.extend(expanded.secret_names.clone());
     if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
         io.say(&xdscope_wire::text::display_safe(&note));
     }
@@ -234,7 +238,8 @@ fn unknown_flag(text: &str, flag: &str, verb: &clap::Command, all: &clap::Comman
 const MAX_EDITS: usize = 2;
 
 /// Prints `--help` and `--version`; anything else is a usage error.
-fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result<Exit, CliError> {
+fn not_parsed(error: &clap::Error, expanded: &Expanded, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let args = &expanded.args[..];
     let text = without_far_tips(&error.render().to_string());
     match error.kind() {
         ErrorKind::DisplayHelp => {
@@ -267,7 +272,14 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
     }
     let words = without_help_tip(text.trim_start_matches("error: "));
     let words = words.replace("invalid digit found in string", "not a whole number");
-    let mut usage = CliError::usage(words);
+    let place = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => expanded.place_of(flag),
+        _ => None,
+    };
+    let mut usage = CliError::usage(match place {
+        Some(place) => format!("{place}: {words}"),
+        None => words,
+    });
     let mut command = crate::cli::command::command_line::command();
     command.build();
     let verb = crate::cli::command::command_line::verb_of(&command, args);

@@ -1,6 +1,7 @@
 //! Tests of verbs, from arguments to output, in an environment of the test.
 
 mod columns;
+mod config_file;
 mod contract;
 mod descriptors;
 mod effect;

@@ -311,6 +311,14 @@ impl SecretNames {
         })
     }
 
+    /// Adds the names of another list.
+    pub fn extend(&mut self, more: SecretNames) {
+        self.headers.extend(more.headers);
+        self.keys.extend(more.keys);
+        self.fields.extend(more.fields);
+        self.in_texts.extend(more.in_texts);
+    }
+
     /// Whether no name was added.
     pub fn is_empty(&self) -> bool {
         self.headers.is_empty() && self.keys.is_empty() && self.fields.is_empty()

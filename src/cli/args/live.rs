@@ -73,6 +73,9 @@ pub struct LiveFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Service")]
 pub struct ServiceFlags {
+    /// Read flags from this file in TOML, by their long names; those of the command line win
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Serve metrics for Prometheus (/metrics) and probes (/livez, /readyz, /healthz) over HTTP:
     /// host:port or unix:/path
     #[arg(long, value_name = "ADDRESS")]
@@ -129,6 +132,9 @@ pub struct TapArgs {
     /// Address to listen on and server to forward to; repeatable
     #[arg(long, value_name = "LISTEN=UPSTREAM")]
     pub map: Vec<String>,
+    /// Check all flags and the files that they name, say what a run would do, and exit
+    #[arg(long, conflicts_with = "rewrite_bootstrap", help_heading = "Service")]
+    pub check_config: bool,
     /// Print this Envoy or gRPC bootstrap with its servers replaced by the tap, and exit
     #[arg(long, value_name = "FILE")]
     pub rewrite_bootstrap: Option<PathBuf>,

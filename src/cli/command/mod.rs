@@ -3,6 +3,7 @@
 pub(super) mod candidates;
 pub(super) mod command_line;
 pub(super) mod completions;
+pub(super) mod config_file;
 pub(super) mod default_source;
 pub(super) mod effect;
 pub(super) mod examples;

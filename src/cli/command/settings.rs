@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use xdscope_present::text::shell_word;
@@ -32,9 +33,9 @@ pub(crate) const CONFIGURABLE_FLAGS: [&str; 11] = [
     "time",
 ];
 
-/// Flags that have no environment variable: a format and a file belong to one run, and secrets are
+/// Flags that have no environment variable: a format and files belong to one run, and secrets are
 /// kept only if the command line says so.
-const BY_FLAG_ONLY: [&str; 4] = ["format", "json", "keep-secrets", "output"];
+const BY_FLAG_ONLY: [&str; 6] = ["check-config", "config", "format", "json", "keep-secrets", "output"];
 
 /// Largest file, in bytes.
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1 << 20;
@@ -84,31 +85,39 @@ pub(crate) fn read(io: &Io<'_>) -> Result<Config, CliError> {
 }
 
 /// Reads the text of a file of settings.
-fn read_text(path: &Path) -> std::io::Result<String> {
+pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
     open::read_text(open::open_without_waiting(path)?, MAX_CONFIG_BYTES)
 }
 
-struct File<'a> {
-    path: &'a Path,
-    text: &'a str,
+/// A file in TOML.
+pub(super) struct File<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
 }
 
 impl File<'_> {
-    fn line(&self, at: usize) -> usize {
+    /// The number of the line at a position.
+    pub(super) fn line(&self, at: usize) -> usize {
         self.text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
     }
 
-    fn wrong(&self, line: usize, why: impl std::fmt::Display) -> CliError {
+    /// An error in a line.
+    pub(super) fn wrong(&self, line: usize, why: impl std::fmt::Display) -> CliError {
         CliError::usage(format!("{} line {line}: {why}", self.path.display()))
     }
 
-    fn config(&self) -> Result<Config, CliError> {
-        let table = DeTable::parse(self.text).map_err(|error| {
+    /// Parses the file.
+    pub(super) fn table(&self) -> Result<Spanned<DeTable<'_>>, CliError> {
+        DeTable::parse(self.text).map_err(|error| {
             let line = self.line(error.span().map_or(0, |span| span.start));
             self.wrong(line, error.message())
                 .next("NAME = \"VALUE\", with quotes around texts")
                 .next("xdscope help config")
-        })?;
+        })
+    }
+
+    fn config(&self) -> Result<Config, CliError> {
+        let table = self.table()?;
         let mut config = Config::default();
         for (key, value) in table.get_ref() {
             let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
@@ -196,7 +205,7 @@ impl File<'_> {
     }
 
     /// Reads the names of secrets that the user adds: lists of headers, keys and fields.
-    fn secret_names(&self, line: usize, table: &DeTable<'_>) -> Result<SecretNames, CliError> {
+    pub(super) fn secret_names(&self, line: usize, table: &DeTable<'_>) -> Result<SecretNames, CliError> {
         let mut lists: [Vec<String>; 3] = Default::default();
         let mut lines = [line; 3];
         for (key, value) in table {

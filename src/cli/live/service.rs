@@ -28,9 +28,7 @@ impl Service {
     pub(super) fn start(flags: &ServiceFlags, io: &mut Io<'_>) -> Result<Service, CliError> {
         let manager = ServiceManager::of_env(&io.env, std::process::id());
         let mut service = Service { monitor: None, manager, is_forwarding: Arc::new(|| true) };
-        let Some(text) = &flags.metrics else { return Ok(service) };
-        let address: Address = Address::listen(text)
-            .map_err(|error| CliError::usage(format!("--metrics: {error}")).next(EXAMPLE))?;
+        let Some(address) = address(flags)? else { return Ok(service) };
         if !address.is_local() {
             io.say(&format!("warning: everyone who can reach {address} can read the metrics of this run"));
         }
@@ -85,5 +83,14 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// The address of `--metrics`.
+pub(super) fn address(flags: &ServiceFlags) -> Result<Option<Address>, CliError> {
+    let Some(text) = &flags.metrics else { return Ok(None) };
+    match Address::listen(text) {
+        Ok(address) => Ok(Some(address)),
+        Err(error) => Err(CliError::usage(format!("--metrics: {error}")).next(EXAMPLE)),
     }
 }

@@ -1,9 +1,11 @@
 //! TLS on one side of the tap: certificates and keys, handshakes, their facts and failures.
 //!
-//! Uses rustls with ring, on any byte stream, without knowledge of the tap or gRPC.
+//! Uses rustls with ring, on any byte stream, without knowledge of the tap or gRPC. Files that are
+//! renewed count for the next handshake; connections stay as they are.
 
 mod facts;
 mod load;
+mod reloaded;
 mod verify;
 mod words;
 
@@ -28,6 +30,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
 use xdscope_wire::event::Side;
 use xdscope_wire::{Certificate, Secured};
 
+use reloaded::Reloaded;
 use verify::{Presents, Verifier};
 
 /// The settings of a TLS server (`--listen-cert` and others).
@@ -51,11 +54,31 @@ fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct ClientTls {
     provider: Arc<CryptoProvider>,
+    files: Reloaded<ClientFiles>,
+    servername: Option<String>,
+    any_name: bool,
+}
+
+/// Content of the files of a client.
+struct ClientFiles {
     /// `None`: any certificate is accepted.
     roots: Option<Arc<RootCertStore>>,
     own: Option<Arc<CertifiedKey>>,
-    servername: Option<String>,
-    any_name: bool,
+}
+
+impl ClientFiles {
+    fn load(options: &ClientOptions, provider: &CryptoProvider) -> Result<ClientFiles, LoadError> {
+        let roots = match (options.insecure, &options.cacert) {
+            (true, _) => None,
+            (false, Some(file)) => Some(Arc::new(load::roots(file)?)),
+            (false, None) => Some(Arc::new(load::system()?)),
+        };
+        let own = match (&options.cert, &options.key) {
+            (Some(cert), Some(key)) => Some(Arc::new(load::own(cert, key, provider)?)),
+            _ => None,
+        };
+        Ok(ClientFiles { roots, own })
+    }
 }
 
 impl ClientTls {
@@ -65,20 +88,18 @@ impl ClientTls {
     /// A file cannot be read, or its contents cannot be used.
     pub fn load(options: &ClientOptions) -> Result<ClientTls, LoadError> {
         let provider = provider();
-        let roots = match (options.insecure, &options.cacert) {
-            (true, _) => None,
-            (false, Some(file)) => Some(Arc::new(load::roots(file)?)),
-            (false, None) => Some(Arc::new(load::system()?)),
-        };
-        let own = match (&options.cert, &options.key) {
-            (Some(cert), Some(key)) => Some(Arc::new(load::own(cert, key, &provider)?)),
-            _ => None,
-        };
+        let pems = [&options.cacert, &options.cert, &options.key].into_iter().flatten();
+        let paths = pems.filter_map(|pem| match pem {
+            Pem::File(path) => Some(path.clone()),
+            Pem::Inline(_) => None,
+        });
+        let (settings, with) = (options.clone(), provider.clone());
+        let files = Reloaded::new(paths.collect(), Box::new(move || ClientFiles::load(&settings, &with)))?;
         if let Some(name) = &options.servername {
             ServerName::try_from(name.clone()).map_err(|_| LoadError::Name(name.clone()))?;
         }
         let (servername, any_name) = (options.servername.clone(), options.any_name);
-        Ok(ClientTls { provider, roots, own, servername, any_name })
+        Ok(ClientTls { provider, files, servername, any_name })
     }
 
     /// Performs the handshake on `io`.
@@ -97,7 +118,8 @@ impl ClientTls {
         alpn: &[Vec<u8>],
     ) -> Result<(TlsStream<IO>, Secured), Failure> {
         let name = self.servername.as_deref().or(sni).unwrap_or(host);
-        let mut seen = Secured { unverified: self.roots.is_none(), ..Secured::default() };
+        let ClientFiles { roots, own } = &*self.files.current();
+        let mut seen = Secured { unverified: roots.is_none(), ..Secured::default() };
         let fail = |what: String, seen| Failure { what, next: None, seen: Box::new(seen) };
         let Ok(server) = ServerName::try_from(name.to_owned()) else {
             return Err(fail(format!("not a valid server name: `{name}`"), seen));
@@ -105,8 +127,8 @@ impl ClientTls {
         if let ServerName::DnsName(name) = &server {
             seen.sni = Some(name.as_ref().to_owned());
         }
-        let verifier = Arc::new(Verifier::new(self.roots.clone(), self.any_name, self.provider.clone()));
-        let presents = Arc::new(Presents::new(self.own.clone()));
+        let verifier = Arc::new(Verifier::new(roots.clone(), self.any_name, self.provider.clone()));
+        let presents = Arc::new(Presents::new(own.clone()));
         let config = ClientConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()
             .map(|builder| {
@@ -124,7 +146,7 @@ impl ClientTls {
         seen.server = verifier.seen();
         seen.is_client_certificate_requested = presents.is_requested();
         if seen.is_client_certificate_requested {
-            seen.client = self.own.as_ref().and_then(|own| own.cert.first()).map(facts::certificate);
+            seen.client = own.as_ref().and_then(|own| own.cert.first()).map(facts::certificate);
         }
         match result {
             Ok(stream) => {
@@ -139,9 +161,34 @@ impl ClientTls {
 /// The server side of TLS.
 #[derive(Debug)]
 pub struct Server {
+    files: Reloaded<ServerFiles>,
+    /// Whether each client must present a certificate.
+    asks: bool,
+}
+
+/// Content of the files of a server.
+struct ServerFiles {
     config: ServerConfig,
     own: Option<Certificate>,
-    asks: bool,
+}
+
+impl ServerFiles {
+    fn load(options: &ServerOptions) -> Result<ServerFiles, LoadError> {
+        let provider = provider();
+        let own = load::own(&options.cert.clone().into(), &options.key.clone().into(), &provider)?;
+        let facts = own.cert.first().map(facts::certificate);
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(LoadError::Tls)?;
+        let builder = match &options.client_ca {
+            Some(file) => {
+                builder.with_client_cert_verifier(load::client_verifier(&file.clone().into(), provider)?)
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)));
+        Ok(ServerFiles { config, own: facts })
+    }
 }
 
 /// A client that has sent its ClientHello and waits for the answer.
@@ -159,20 +206,15 @@ impl Server {
     /// # Errors
     /// A file cannot be read, or its contents cannot be used.
     pub fn load(options: &ServerOptions) -> Result<Server, LoadError> {
-        let provider = provider();
-        let own = load::own(&options.cert.clone().into(), &options.key.clone().into(), &provider)?;
-        let facts = own.cert.first().map(facts::certificate);
-        let builder = ServerConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(LoadError::Tls)?;
-        let builder = match &options.client_ca {
-            Some(file) => {
-                builder.with_client_cert_verifier(load::client_verifier(&file.clone().into(), provider)?)
-            }
-            None => builder.with_no_client_auth(),
-        };
-        let config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)));
-        Ok(Server { config, own: facts, asks: options.client_ca.is_some() })
+        let paths = [&options.cert, &options.key].into_iter().chain(&options.client_ca).cloned();
+        let settings = options.clone();
+        let files = Reloaded::new(paths.collect(), Box::new(move || ServerFiles::load(&settings)))?;
+        Ok(Server { files, asks: options.client_ca.is_some() })
+    }
+
+    /// The certificate that new connections are presented.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.files.current().own.clone()
     }
 
     /// Reads the ClientHello, and no further.
@@ -202,13 +244,14 @@ impl Server {
         hello: Hello<IO>,
         alpn: Option<Vec<u8>>,
     ) -> Result<(TlsStream<IO>, Secured), Failure> {
+        let files = self.files.current();
         let mut seen = Secured {
             sni: hello.sni,
-            server: self.own.clone(),
+            server: files.own.clone(),
             is_client_certificate_requested: self.asks,
             ..Secured::default()
         };
-        let mut config = self.config.clone();
+        let mut config = files.config.clone();
         config.alpn_protocols = alpn.into_iter().collect();
         match hello.start.into_stream(Arc::new(config)).into_fallible().await {
             Ok(stream) => {

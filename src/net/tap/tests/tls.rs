@@ -22,10 +22,15 @@ struct Pair {
 impl Pair {
     fn new() -> Pair {
         let pair = Pair { folder: tempfile::tempdir().unwrap() };
-        let made = rcgen::generate_simple_self_signed(vec!["cp.test".to_owned()]).unwrap();
-        std::fs::write(pair.cert(), made.cert.pem()).unwrap();
-        std::fs::write(pair.key(), made.signing_key.serialize_pem()).unwrap();
+        pair.renew();
         pair
+    }
+
+    /// Replaces the certificate and its key by others.
+    fn renew(&self) {
+        let made = rcgen::generate_simple_self_signed(vec!["cp.test".to_owned()]).unwrap();
+        std::fs::write(self.cert(), made.cert.pem()).unwrap();
+        std::fs::write(self.key(), made.signing_key.serialize_pem()).unwrap();
     }
 
     fn cert(&self) -> PathBuf {
@@ -121,6 +126,37 @@ fn relays_tls_and_copies_plaintext() {
         .collect();
     let (alpn, sni) = (Some("two".to_owned()), Some("cp.test".to_owned()));
     assert_eq!(legs, [(Side::Server, alpn.clone(), sni.clone()), (Side::Client, alpn, sni)]);
+}
+
+#[test]
+fn renewed_certificates_count_for_new_connections_and_open_ones_stay() {
+    let pair = Pair::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = listener.local_addr().unwrap();
+    // Echoes each connection until its end. The thread ends with the tests.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || std::io::copy(&mut stream.try_clone().unwrap(), &mut stream));
+        }
+    });
+    let options = ServerOptions { cert: pair.cert(), key: pair.key(), client_ca: None };
+    let tls = Tls { listen: Some(Arc::new(Server::load(&options).unwrap())), upstream: None, local: false };
+    let plain = config("127.0.0.1:0".parse().unwrap(), upstream.to_string().parse().unwrap());
+    let tap = Tap::start(Config { tls, ..plain }).unwrap();
+    let echoes = |client: &mut StreamOwned<ClientConnection, TcpStream>| {
+        let mut back = [0; 5];
+        client.write_all(b"hello").and_then(|()| client.read_exact(&mut back)).is_ok() && back == *b"hello"
+    };
+    let mut open = pair.client(&tap, &[]);
+    assert!(echoes(&mut open));
+    pair.renew();
+    let began = std::time::Instant::now();
+    // Each try trusts the renewed certificate alone.
+    while !echoes(&mut pair.client(&tap, &[])) {
+        assert!(began.elapsed() < TIMEOUT, "the tap presents the old certificate");
+    }
+    assert!(echoes(&mut open), "the connection from before");
 }
 
 #[test]

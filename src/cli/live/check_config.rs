@@ -1,0 +1,84 @@
+//! `tap --check-config`: the run that the flags and the files that they name would begin.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::cli::args::{Global, TapArgs};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::source::schema_flags;
+use crate::cli::terminal::io::Io;
+use crate::net::tap::Tls;
+use crate::net::transport::Address;
+
+use super::service;
+
+/// Checks what only a run would read, and prints what the run would do. Nothing is listened on,
+/// connected to, or written.
+///
+/// # Errors
+/// Descriptors cannot be loaded, or an address or a folder cannot be used.
+pub(super) fn run(
+    args: &TapArgs,
+    maps: &[(Address, Address)],
+    tls: &Tls,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let live = &args.live;
+    schema_flags::schema(&live.descriptors, global)?;
+    let metrics = service::address(&live.service)?;
+    let mut lines = Vec::new();
+    if let Some(file) = &live.service.config {
+        lines.push(("config", file.display().to_string()));
+    }
+    for (listen, upstream) in maps {
+        lines.push(("tap", format!("{listen} → {upstream}")));
+    }
+    if let Some(server) = &tls.listen {
+        lines.push(("clients", of_certificate(server.certificate().map(|own| own.not_after))));
+    }
+    if tls.upstream.is_some() {
+        lines.push(("server", "TLS".to_owned()));
+    }
+    if let Some(address) = metrics {
+        lines.push(("metrics", address.to_string()));
+    }
+    let record = match &live.record {
+        _ if live.no_record => "nothing".to_owned(),
+        Some(path) => existing(path)?.display().to_string(),
+        None => io.state_dir().map_or("nothing: no home".to_owned(), |dir| dir.display().to_string()),
+    };
+    lines.push(("records", record));
+    for (what, text) in lines {
+        writeln!(io.stdout, "{what:<9} {}", xdscope_wire::text::display_safe(&text))?;
+    }
+    if !global.quiet {
+        io.flush()?;
+        io.say("the configuration can be used");
+    }
+    Ok(Exit::Yes)
+}
+
+/// The words for TLS on the side of clients, with the end of the certificate.
+fn of_certificate(not_after: Option<i64>) -> String {
+    match not_after.and_then(|end| Timestamp::from_second(end).ok()) {
+        Some(end) => format!("TLS, certificate until {end}"),
+        None => "TLS".to_owned(),
+    }
+}
+
+/// A path of a recording, if its folder exists.
+fn existing(path: &Path) -> Result<&Path, CliError> {
+    let folder = match path.parent() {
+        _ if path.is_dir() => path,
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() {
+        return Ok(path);
+    }
+    Err(CliError::unreadable(format!("--record: no folder {}", folder.display()))
+        .next(format!("mkdir -p {}", xdscope_present::text::shell_word(&folder.display().to_string()))))
+}

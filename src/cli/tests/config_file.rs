@@ -1,0 +1,74 @@
+//! Tests of `--config` and `tap --check-config`.
+
+use super::*;
+
+const EXAMPLE: &str = include_str!("../../../examples/config/xdscope.toml");
+
+/// Checks a file, with more flags on the command line.
+fn check(text: &str, more: &[&str]) -> CallOutput {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("xdscope.toml");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    let mut output = run(&[&["tap", "--config", path, "--check-config"], more].concat());
+    for text in [&mut output.out, &mut output.err] {
+        *text = text.replace(path, "FILE").replace(folder.path().to_str().unwrap(), "FOLDER");
+    }
+    output
+}
+
+#[test]
+fn example_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    // The form of the log is that of the process, and other tests read it.
+    let text = EXAMPLE.replace("log-format = \"json\"", "");
+    let text = text.replace("/var/lib/xdscope", folder.path().to_str().unwrap());
+    let output = check(&text, &[]);
+    assert_eq!(output.exit, Exit::Yes, "{}", output.err);
+    assert_eq!(
+        output.out,
+        format!(
+            "config    FILE\ntap       127.0.0.1:18001 → cp-1.mesh:15010\n\
+             tap       127.0.0.1:18002 → cp-2.mesh:15010\nmetrics   127.0.0.1:9909\nrecords   {}\n",
+            folder.path().display()
+        )
+    );
+    assert_eq!(output.err, "xdscope: the configuration can be used\n");
+}
+
+#[test]
+fn command_line_wins_and_repeated_flags_add_up() {
+    let text = "server = \"cp.mesh:15010\"\nlisten = \"127.0.0.1:1\"\nplaintext = true\nno-record = true\n";
+    assert!(check(text, &[]).out.contains("127.0.0.1:1 → cp.mesh:15010\n"));
+    let typed = check(text, &["--listen", ":2", "--map", ":3=a.mesh:4"]).out;
+    assert!(typed.contains("127.0.0.1:3 → a.mesh:4\n"), "{typed}");
+    assert!(typed.contains("127.0.0.1:2 → cp.mesh:15010\n") && !typed.contains("127.0.0.1:1 "), "{typed}");
+}
+
+#[test]
+fn errors_name_the_line_and_a_next_step() {
+    for (text, wanted) in [
+        ("server = \"cp:1\"\nmemroy = \"1GB\"", "FILE line 2: `tap` has no flag `memroy`\n  next   memory = …"),
+        ("server = \"cp:1\"\n\nmemory = \"lots\"", "FILE line 3: invalid value 'lots' for '--memory"),
+        ("server = \"cp:1\"\nplaintext = \"yes\"", "FILE line 2: `plaintext` must be true or false, not a string"),
+        ("server = \"cp:1\"\nmemory = [\"1GB\"]", "FILE line 2: `memory` has one value, not a list"),
+        ("server = \"cp:1\"\nlisten = true", "FILE line 2: `listen` must be a text or a number, not a boolean"),
+        ("server = \"cp:1\"\nmap = [[1]]", "FILE line 2: `map` must be a text or a number, not a array"),
+        ("server = cp", "FILE line 1: "),
+        ("config = \"other.toml\"", "FILE line 1: `tap` has no flag `config`"),
+        ("headless = true", "the following required arguments were not provided"),
+        ("server = \"cp:1\"\n[redact]\nheaders = [\"a b\"]", "FILE line 3: `a b` is not a header name"),
+        ("server = \"cp:1\"\nplaintext = true\nrecord = \"FOLDER/none/a.xdsrec\"", "--record: no folder FOLDER/none"),
+        ("server = \"cp:1\"\nlisten-cert = \"no.pem\"\nlisten-key = \"no.pem\"", "cannot read the certificates of no.pem"),
+        ("server = \"cp:1\"\nplaintext = true\nmetrics = \"cp\"", "--metrics: `cp` has no port"),
+        ("server = \"cp:1\"\nfault = [\"nonsense\"]", "nonsense"),
+    ] {
+        let output = check(text, &[]);
+        assert!(output.err.contains(wanted), "{text}: {}", output.err);
+        assert!(output.out.is_empty() && output.exit != Exit::Yes, "{text}: {}", output.out);
+        assert!(output.err.contains("next   "), "{text}: {}", output.err);
+    }
+    let missing = run(&["tap", "--config", "no-such.toml"]);
+    assert!(missing.err.contains("cannot read --config no-such.toml"), "{}", missing.err);
+    assert_eq!(missing.exit, Exit::Unreadable);
+}
