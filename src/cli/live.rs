@@ -258,8 +258,8 @@ impl Run<'_> {
         let running = Running::start(options, sink)
             .inspect_err(|_| session.iter().for_each(|path| recording_file::remove_empty(path)))?;
         signals::on_hang(running.finisher());
-        for listening in running.listening.iter().filter(|_| !self.global.quiet) {
-            io.say(&format!("listening on {listening}"));
+        if !self.global.quiet {
+            running.listening.iter().for_each(|address| io.say(&format!("listening on {address}")));
         }
         service.begin(running.monitored(), &running.source, self.global.quiet, io);
         if let Some(lines) = begin(&running) {
@@ -564,7 +564,9 @@ pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global:
     if let Some(error) = shared.recording_error() {
         io.say(&error);
     }
-    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
+    if let Some((path, size)) = kept
+        && !global.quiet
+    {
         let (path, size) = (path.display().to_string(), text::size(size));
         io.say(&format!(
             "session kept: {path} ({size}); xdscope replay {}",

@@ -1,6 +1,7 @@
 //! `log --ladder`: messages drawn between the two ends of each stream.
 
 use std::io::Write;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
@@ -11,6 +12,7 @@ use xdscope_wire::event::{Dir, StreamId};
 use xdscope_wire::text::{display_safe, latency, time_of_day};
 
 use crate::cli::error::CliError;
+use crate::cli::output::message_line::RowLayout;
 use crate::cli::terminal::io::Style;
 
 /// Columns between the two lifelines; a longer text lengthens its own line.
@@ -23,8 +25,7 @@ pub(crate) fn write(
     streams: &[StreamFact],
     rows: impl Iterator<Item = MessageFact>,
     store: &Store,
-    zone: &TimeZone,
-    style: Style,
+    layout: &RowLayout,
     out: &mut dyn Write,
 ) -> Result<usize, CliError> {
     let mut by_stream: std::collections::BTreeMap<StreamId, Vec<MessageFact>> = Default::default();
@@ -38,7 +39,7 @@ pub(crate) fn write(
         }
         printed += facts.len();
         let stream = streams.iter().find(|stream| stream.stream == *id);
-        Ladder { store, zone, style }.write(stream, facts, out)?;
+        Ladder { store, zone: &layout.zone, style: layout.style }.write(stream, facts, out)?;
     }
     Ok(printed)
 }
@@ -69,8 +70,8 @@ impl Ladder<'_> {
         let bar = self.style.pick("│", "|");
         let mut before = None;
         for fact in facts {
-            let silence = before.map(|before| fact.at.since(before)).filter(|_| !self.store.clock().untimed);
-            if let Some(silence) = silence.filter(|silence| silence.as_secs() >= GAP_SECONDS) {
+            let silence = before.map_or(Duration::ZERO, |before| fact.at.since(before));
+            if silence.as_secs() >= GAP_SECONDS && !self.store.clock().untimed {
                 let mark = format!("{} {}", self.style.pick("⋮", ":"), latency(silence));
                 writeln!(out, "{} {bar}{}{bar}", pad_left(&mark, left), " ".repeat(LANE))?;
             }
@@ -103,7 +104,9 @@ impl Ladder<'_> {
     fn remark(&self, fact: &MessageFact) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(fact.n.map(|n| format!("#{}", n.0)));
-        words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
+        if fact.dir == Some(Dir::Req) {
+            words.extend(fact.latency.map(latency));
+        }
         let text = format!(" {}", pad(&words.join(" "), 12));
         let remark = match (fact.kind, &fact.error) {
             (MessageKind::Nack, Some(_)) => {

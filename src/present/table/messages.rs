@@ -1,0 +1,173 @@
+//! Messages as rows, in the words of `log`.
+
+use jiff::tz::TimeZone;
+
+use xdscope_engine::store::{LineFact, MessageFact};
+use xdscope_wire::event::{Clock, Dir, Time};
+use xdscope_wire::text::{latency, size, time_of_day, type_label};
+
+use super::{Cell, Columns, Style};
+use crate::report::{self, Role};
+use crate::text::Keep;
+
+/// Default limit of gRPC for one message, in bytes. Larger messages are marked.
+const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
+
+/// A message, or the start or end of a stream.
+pub struct LogRow<'a> {
+    /// The message.
+    pub fact: &'a MessageFact,
+    /// Counts in place of the names of the message.
+    pub line: LineFact,
+    /// The time of the row before.
+    pub before: Option<Time>,
+    /// The clock of the source.
+    pub clock: Clock,
+    /// The zone of the times.
+    pub zone: &'a TimeZone,
+    /// The symbols.
+    pub style: Style,
+}
+
+impl<'a> LogRow<'a> {
+    /// Returns a message with times in `zone`. `before` is the time of the row before.
+    pub fn new(fact: &'a MessageFact, before: Option<Time>, clock: Clock, zone: &'a TimeZone) -> LogRow<'a> {
+        LogRow { fact, line: fact.line(), before, clock, zone, style: Style::PLAIN }
+    }
+
+    /// Returns the time of the message.
+    pub fn time(&self) -> String {
+        time_of_day(self.fact.at, self.clock, self.zone)
+    }
+
+    /// Returns the time since the row before; empty for the first row and without times.
+    pub fn delta(&self) -> String {
+        match self.before {
+            Some(before) if !self.clock.untimed => report::delta(self.fact.at.since(before)),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the node of the message; `-` if it has none.
+    pub fn node(&self) -> &str {
+        self.fact.node.as_deref().unwrap_or("-")
+    }
+
+    /// Returns the label of the type; empty for the start and end of a stream.
+    pub fn label(&self) -> String {
+        match self.fact.dir {
+            Some(_) => type_label(self.fact.type_url.as_str()),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the kind of the message: `push`, `└ NACK #478`.
+    pub fn kind(&self) -> (String, Role) {
+        report::kind(&self.line, self.style.pick("└", "`"))
+    }
+
+    /// Returns the size of the message; empty for the start and end of a stream.
+    pub fn size(&self) -> String {
+        self.fact.n.map_or_else(String::new, |_| size(self.fact.size))
+    }
+
+    /// Returns the time that a client took to answer a response.
+    pub fn latency(&self) -> String {
+        match self.fact.latency {
+            Some(taken) if self.fact.dir == Some(Dir::Req) => latency(taken),
+            _ => String::new(),
+        }
+    }
+
+    fn arrow(&self) -> &'static str {
+        match self.fact.dir {
+            Some(Dir::Req) => self.style.pick("→", "->"),
+            Some(Dir::Resp) => self.style.pick("←", "<-"),
+            None => "",
+        }
+    }
+
+    /// Returns the size, marked if gRPC would refuse the message.
+    fn marked_size(&self) -> Cell {
+        match self.fact.size > GRPC_MAX_MESSAGE_BYTES {
+            true => Cell::role(format!("{}!", self.size()), Role::Warn),
+            false => Cell::new(self.size()),
+        }
+    }
+
+    /// Returns the offer, and all remarks.
+    fn note(&self) -> String {
+        let mut notes = report::offer(self.fact, self.style.pick("→", "->"));
+        let remarks = report::remarks(self.fact, &self.line, true);
+        if !remarks.is_empty() {
+            notes.push(remarks);
+        }
+        notes.join("; ")
+    }
+}
+
+/// Terminal cells of the node and its stream.
+const NODE: usize = 15;
+/// Terminal cells of a version.
+const VERSION: usize = 9;
+/// Terminal cells that a version keeps beside a long kind.
+const MIN_VERSION: usize = 6;
+
+/// The columns of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogColumns {
+    /// Colours and symbols.
+    pub style: Style,
+    /// Whether rows name their node and stream.
+    pub has_nodes: bool,
+    /// Whether the time is that since the row before.
+    pub is_by_delta: bool,
+}
+
+impl LogColumns {
+    /// Returns the columns. Without nodes, versions have the room of the nodes.
+    pub fn columns<'a>(self) -> Columns<'static, LogRow<'a>> {
+        let LogColumns { style, has_nodes, is_by_delta } = self;
+        let version = if has_nodes { VERSION } else { VERSION + NODE + super::text::GAP };
+        let mut columns: Columns<'static, LogRow<'a>> = Columns::new()
+            .number("#", |row: &LogRow<'a>| row.fact.n.map_or("-".to_owned(), |n| n.0.to_string()))
+            .role(Role::Muted)
+            .fixed(6)
+            .number("TIME", move |row: &LogRow<'a>| if is_by_delta { row.delta() } else { row.time() })
+            .fixed(12);
+        if !is_by_delta {
+            columns = columns.text(style.pick("Δ", "DELTA"), LogRow::delta).role(Role::Muted).wide();
+        }
+        if has_nodes {
+            let node = |row: &LogRow<'a>| Cell::new(row.node()).with_aside(format!("#{}", row.fact.stream.0));
+            columns = columns.text("NODE", node).fixed(NODE).keep(Keep::Name);
+        }
+        columns = columns
+            .text("", LogRow::arrow)
+            .fixed(style.pick("→", "->").chars().count())
+            .gap(1)
+            .text("TYPE", LogRow::label)
+            .fixed(4)
+            .keep(Keep::Ends)
+            .text("KIND", LogRow::kind)
+            .fixed(13)
+            .keep(Keep::Ends)
+            .text("VER", |row: &LogRow<'a>| row.fact.version.to_string())
+            .between(MIN_VERSION, version)
+            .keep(Keep::Tail)
+            .text("NONCE", |row: &LogRow<'a>| row.fact.nonce.to_string())
+            .wide()
+            .text("RESOURCES", |row: &LogRow<'a>| report::resources(&row.line))
+            .fixed(10)
+            .keep(Keep::Head)
+            .number("SIZE", LogRow::marked_size)
+            .fixed(7)
+            .number("LAT", LogRow::latency)
+            .fixed(5)
+            .text("CLASS", |row: &LogRow<'a>| row.fact.class.map_or("", |class| class.word()))
+            .wide()
+            .text("NOTE", LogRow::note)
+            .wide();
+        columns
+    }
+}
