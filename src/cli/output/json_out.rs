@@ -94,7 +94,7 @@ impl<'a> Objects<'a> {
             ObjectForm::Array(out, 0) => writeln!(out, "[]"),
             ObjectForm::Array(out, _) => writeln!(out, "\n]"),
             ObjectForm::Lines(_) | ObjectForm::Yaml { .. } => Ok(()),
-            ObjectForm::Rows(table, _) => table.finish(),
+            ObjectForm::Rows(table, _) => table.finish_with_titles(),
         }
     }
 }

@@ -233,7 +233,7 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
         .text("SEV", |rule: &&'static Rule| rule.severity.word())
         .text("RULE", |rule| rule.id)
         .text("ABOUT", |rule| rule.title());
-    Ok(columns.write(&rules.collect::<Vec<_>>(), looks, &mut *io.stdout)?)
+    Ok(columns.write_with_titles(&rules.collect::<Vec<_>>(), looks, &mut *io.stdout)?)
 }
 
 /// Checks the `expect` lines of a script.
@@ -323,7 +323,7 @@ fn table(
         .text("AT", |row| row.finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0)))
         .text("SINCE", since)
         .text("FINDING", text);
-    Ok(columns.write(rows, looks, out)?)
+    Ok(columns.write_with_titles(rows, looks, out)?)
 }
 
 /// Formats a finding on one line, for live runs.

@@ -106,7 +106,7 @@ impl SubscriptionRows<'_> {
             columns = columns.number("REDIRECTED", redirected);
         }
         columns = columns.text("RECONNECT", reconnect).optional();
-        Ok(columns.write(self.states, looks, out)?)
+        Ok(columns.write_with_titles(self.states, looks, out)?)
     }
 
     /// Returns the number of requested names in whose place the server named another resource.
@@ -150,7 +150,7 @@ impl SubscriptionRows<'_> {
             .optional()
             .text("OUTCOME", claim(outcome))
             .optional();
-        Ok(columns.write(&rows, looks, out)?)
+        Ok(columns.write_with_titles(&rows, looks, out)?)
     }
 
     /// Adds the rows of a type.

@@ -251,18 +251,30 @@ impl<'a, R> Columns<'a, R> {
         cells
     }
 
-    /// Writes a table as a whole.
+    /// Writes a table as a whole; nothing without a row.
     ///
     /// # Errors
     /// The output fails.
-    pub fn write(mut self, rows: &[R], looks: TableLooks, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(self, rows: &[R], looks: TableLooks, out: &mut dyn Write) -> io::Result<()> {
+        self.filled(rows, looks, out)?.finish()
+    }
+
+    /// Writes a table as a whole; the titles alone without a row.
+    ///
+    /// # Errors
+    /// The output fails.
+    pub fn write_with_titles(self, rows: &[R], looks: TableLooks, out: &mut dyn Write) -> io::Result<()> {
+        self.filled(rows, looks, out)?.finish_with_titles()
+    }
+
+    fn filled<'o>(mut self, rows: &[R], looks: TableLooks, out: &'o mut dyn Write) -> io::Result<Table<'o>> {
         let has_text = |column: &Column<'_, R>| rows.iter().any(|row| !(column.cell)(row).is_empty());
         self.0.retain(|column| !column.heading.is_optional || has_text(column));
         let mut table = Table::new(out, looks, self.headings());
         for row in rows {
             table.row(self.cells(row))?;
         }
-        table.finish()
+        Ok(table)
     }
 
     /// Returns a table as Markdown.

@@ -95,7 +95,7 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Creates a table. A table without a row has no titles either.
+    /// Creates a table.
     pub fn new(out: &'a mut dyn Write, looks: TableLooks, headings: Vec<Heading>) -> Table<'a> {
         let title_width = |heading: &Heading| if looks.has_titles { width(&heading.title) } else { 0 };
         let widths = headings.iter().map(title_width).collect();
@@ -155,12 +155,21 @@ impl<'a> Table<'a> {
         self.out
     }
 
-    /// Writes the last rows.
+    /// Writes the last rows. A table without a row has no titles either.
     ///
     /// # Errors
     /// The output fails.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()
+    }
+
+    /// Writes the last rows, or the titles alone.
+    ///
+    /// # Errors
+    /// The output fails.
+    pub fn finish_with_titles(mut self) -> io::Result<()> {
+        self.flush()?;
+        if self.has_begun { Ok(()) } else { self.begin() }
     }
 }
 
@@ -268,7 +277,7 @@ mod tests {
             .number("SIZE", |row| row[1])
             .text("NOTE", |row| row[2]);
         let mut out = Vec::new();
-        crate::columns.write(rows, looks, &mut out).unwrap();
+        columns.write(rows, looks, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
