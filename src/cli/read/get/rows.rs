@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::ResourceFact;
 use xdscope_engine::structured::{MemberFact, StructuredFact};
 use xdscope_present::report::{self, Role};
@@ -115,6 +116,9 @@ impl Get<'_> {
             .optional()
             .wide()
             .text("HOPS", of_name(move |fact| text::hops(&fact.hops, arrow)))
+            .optional()
+            .wide()
+            .text("OWNER", of_resource(|fact| report::owners(&owners_of_resource(self.store.catalog(), fact))))
             .optional()
             .wide();
         let selected = self.states.iter().filter(|state| self.is_selected(&state.type_url));
