@@ -170,7 +170,7 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
         html.raw("</span>");
         html.element("span", &[("class", "arrow wire")], &cell(&report::arrow_text(&row.line)));
         html.open("span", &[("class", "note")]);
-        let mut words = [row.delta(), cell(&report::remarks(fact, &row.line, false))].to_vec();
+        let mut words = [row.delta(), cell(&row.remarks())].to_vec();
         words.retain(|word| !word.is_empty());
         html.text(&cut(&words.join("  "), 200, Keep::Head, "…"));
         html.raw("</span></li>");

@@ -26,28 +26,28 @@ enum TimelineField {
 
 /// The fields of a row, in order.
 const FIELDS: [(&str, TimelineField); 17] = [
-    ("n", TimelineField::Number(|row| row.fact.n.map_or(0, |n| n.0))),
+    ("n", TimelineField::Number(|row| row.line.n.map_or(0, |n| n.0))),
     ("time", TimelineField::Text(|row| row.time())),
     ("delta", TimelineField::Text(|row| row.delta())),
     ("node", TimelineField::Text(|row| cell(row.node()))),
-    ("stream", TimelineField::Number(|row| u64::from(row.fact.stream.0))),
+    ("stream", TimelineField::Number(|row| u64::from(row.line.stream.0))),
     ("dir", TimelineField::Number(direction)),
     ("type", TimelineField::Text(|row| cell(&row.label()))),
     ("type_word", TimelineField::Text(type_word)),
     ("kind", TimelineField::Text(|row| row.kind().0)),
-    ("kind_word", TimelineField::Text(|row| row.fact.kind.word().to_owned())),
+    ("kind_word", TimelineField::Text(|row| row.line.kind.word().to_owned())),
     ("role", TimelineField::Text(|row| class(row.kind().1).to_owned())),
-    ("version", TimelineField::Text(|row| cell(&row.fact.version))),
-    ("nonce", TimelineField::Text(|row| cell(&row.fact.nonce))),
+    ("version", TimelineField::Text(|row| cell(&row.line.version))),
+    ("nonce", TimelineField::Text(|row| cell(&row.line.nonce))),
     ("resources", TimelineField::Text(|row| report::resources(&row.line))),
     ("size", TimelineField::Text(|row| row.size())),
     ("latency", TimelineField::Text(|row| row.latency())),
-    ("note", TimelineField::Text(|row| cell(&report::remarks(row.fact, &row.line, false)))),
+    ("note", TimelineField::Text(|row| cell(&row.remarks()))),
 ];
 
 /// Returns 1 for a request, 2 for a response, and 0 for the start and end of a stream.
 fn direction(row: &LogRow<'_>) -> u64 {
-    match row.fact.dir {
+    match row.line.dir {
         None => 0,
         Some(Dir::Req) => 1,
         Some(Dir::Resp) => 2,
@@ -56,8 +56,8 @@ fn direction(row: &LogRow<'_>) -> u64 {
 
 /// Returns the word of the type in JSON and in filters.
 fn type_word(row: &LogRow<'_>) -> String {
-    match row.fact.dir {
-        Some(_) => cell(json::type_word(&row.fact.type_url)),
+    match row.line.dir {
+        Some(_) => cell(json::type_word(&row.line.type_url)),
         None => String::new(),
     }
 }
@@ -159,6 +159,6 @@ fn encode(row: &LogRow<'_>, strings: &mut Strings) -> Value {
             TimelineField::Text(text) => json!(strings.add(text(row))),
         });
     }
-    fields.extend(row.fact.answers.map(|n| json!(n.0)));
+    fields.extend(row.line.answers.map(|n| json!(n.0)));
     Value::Array(fields)
 }

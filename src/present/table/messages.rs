@@ -1,5 +1,8 @@
 //! Messages as rows, in the words of `log`.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 
 use xdscope_engine::store::{LineFact, MessageFact};
@@ -15,12 +18,12 @@ const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
 
 /// A message, or the start or end of a stream.
 pub struct LogRow<'a> {
-    /// The message.
-    pub fact: &'a MessageFact,
-    /// Counts in place of the names of the message.
-    pub line: LineFact,
-    /// The time of the row before.
-    pub before: Option<Time>,
+    /// The message, with counts in place of its names.
+    pub line: Cow<'a, LineFact>,
+    /// The message with its names. A row without it has no note.
+    pub message: Option<&'a MessageFact>,
+    /// The time since the row before.
+    pub since: Option<Duration>,
     /// The clock of the source.
     pub clock: Clock,
     /// The zone of the times.
@@ -31,32 +34,53 @@ pub struct LogRow<'a> {
 
 impl<'a> LogRow<'a> {
     /// Returns a message with times in `zone`. `before` is the time of the row before.
-    pub fn new(fact: &'a MessageFact, before: Option<Time>, clock: Clock, zone: &'a TimeZone) -> LogRow<'a> {
-        LogRow { fact, line: fact.line(), before, clock, zone, style: Style::PLAIN }
+    pub fn new(
+        message: &'a MessageFact,
+        before: Option<Time>,
+        clock: Clock,
+        zone: &'a TimeZone,
+    ) -> LogRow<'a> {
+        let line = Cow::Owned(message.line());
+        let since = before.map(|before| message.at.since(before));
+        LogRow { line, message: Some(message), since, clock, zone, style: Style::PLAIN }
+    }
+
+    /// Returns the number of the message; `-` for the start and end of a stream.
+    pub fn number(&self) -> String {
+        self.line.n.map_or("-".to_owned(), |n| n.0.to_string())
     }
 
     /// Returns the time of the message.
     pub fn time(&self) -> String {
-        time_of_day(self.fact.at, self.clock, self.zone)
+        time_of_day(self.line.at, self.clock, self.zone)
     }
 
     /// Returns the time since the row before; empty for the first row and without times.
     pub fn delta(&self) -> String {
-        match self.before {
-            Some(before) if !self.clock.untimed => report::delta(self.fact.at.since(before)),
+        match self.since {
+            Some(since) if !self.clock.untimed => report::delta(since),
             _ => String::new(),
         }
     }
 
     /// Returns the node of the message; `-` if it has none.
     pub fn node(&self) -> &str {
-        self.fact.node.as_deref().unwrap_or("-")
+        self.line.node.as_deref().unwrap_or("-")
+    }
+
+    /// Returns the direction of the message; empty for the start and end of a stream.
+    pub fn arrow(&self) -> &'static str {
+        match self.line.dir {
+            Some(Dir::Req) => self.style.pick("→", "->"),
+            Some(Dir::Resp) => self.style.pick("←", "<-"),
+            None => "",
+        }
     }
 
     /// Returns the label of the type; empty for the start and end of a stream.
     pub fn label(&self) -> String {
-        match self.fact.dir {
-            Some(_) => type_label(self.fact.type_url.as_str()),
+        match self.line.dir {
+            Some(_) => type_label(self.line.type_url.as_str()),
             None => String::new(),
         }
     }
@@ -68,37 +92,35 @@ impl<'a> LogRow<'a> {
 
     /// Returns the size of the message; empty for the start and end of a stream.
     pub fn size(&self) -> String {
-        self.fact.n.map_or_else(String::new, |_| size(self.fact.size))
+        self.line.n.map_or_else(String::new, |_| size(self.line.size))
+    }
+
+    /// Returns the size, marked if gRPC would refuse the message.
+    pub fn marked_size(&self) -> (String, Role) {
+        match self.line.size > GRPC_MAX_MESSAGE_BYTES {
+            true => (format!("{}!", self.size()), Role::Warn),
+            false => (self.size(), Role::Plain),
+        }
     }
 
     /// Returns the time that a client took to answer a response.
     pub fn latency(&self) -> String {
-        match self.fact.latency {
-            Some(taken) if self.fact.dir == Some(Dir::Req) => latency(taken),
+        match self.line.latency {
+            Some(taken) if self.line.dir == Some(Dir::Req) => latency(taken),
             _ => String::new(),
         }
     }
 
-    fn arrow(&self) -> &'static str {
-        match self.fact.dir {
-            Some(Dir::Req) => self.style.pick("→", "->"),
-            Some(Dir::Resp) => self.style.pick("←", "<-"),
-            None => "",
-        }
-    }
-
-    /// Returns the size, marked if gRPC would refuse the message.
-    fn marked_size(&self) -> Cell {
-        match self.fact.size > GRPC_MAX_MESSAGE_BYTES {
-            true => Cell::role(format!("{}!", self.size()), Role::Warn),
-            false => Cell::new(self.size()),
-        }
+    /// Returns the remarks on the message: the reason of a NACK, resource errors, events.
+    pub fn remarks(&self) -> String {
+        self.message.map(|message| report::remarks(message, &self.line, false)).unwrap_or_default()
     }
 
     /// Returns the offer, and all remarks.
     fn note(&self) -> String {
-        let mut notes = report::offer(self.fact, self.style.pick("→", "->"));
-        let remarks = report::remarks(self.fact, &self.line, true);
+        let Some(message) = self.message else { return String::new() };
+        let mut notes = report::offer(message, self.style.pick("→", "->"));
+        let remarks = report::remarks(message, &self.line, true);
         if !remarks.is_empty() {
             notes.push(remarks);
         }
@@ -130,7 +152,7 @@ impl LogColumns {
         let LogColumns { style, has_nodes, is_by_delta } = self;
         let version = if has_nodes { VERSION } else { VERSION + NODE + super::text::GAP };
         let mut columns: Columns<'static, LogRow<'a>> = Columns::new()
-            .number("#", |row: &LogRow<'a>| row.fact.n.map_or("-".to_owned(), |n| n.0.to_string()))
+            .number("#", LogRow::number)
             .role(Role::Muted)
             .fixed(6)
             .number("TIME", move |row: &LogRow<'a>| if is_by_delta { row.delta() } else { row.time() })
@@ -139,7 +161,7 @@ impl LogColumns {
             columns = columns.text(style.pick("Δ", "DELTA"), LogRow::delta).role(Role::Muted).wide();
         }
         if has_nodes {
-            let node = |row: &LogRow<'a>| Cell::new(row.node()).with_aside(format!("#{}", row.fact.stream.0));
+            let node = |row: &LogRow<'a>| Cell::new(row.node()).with_aside(format!("#{}", row.line.stream.0));
             columns = columns.text("NODE", node).fixed(NODE).keep(Keep::Name);
         }
         columns = columns
@@ -152,10 +174,10 @@ impl LogColumns {
             .text("KIND", LogRow::kind)
             .fixed(13)
             .keep(Keep::Ends)
-            .text("VER", |row: &LogRow<'a>| row.fact.version.to_string())
+            .text("VER", |row: &LogRow<'a>| row.line.version.to_string())
             .between(MIN_VERSION, version)
             .keep(Keep::Tail)
-            .text("NONCE", |row: &LogRow<'a>| row.fact.nonce.to_string())
+            .text("NONCE", |row: &LogRow<'a>| row.line.nonce.to_string())
             .wide()
             .text("RESOURCES", |row: &LogRow<'a>| report::resources(&row.line))
             .fixed(10)
@@ -164,7 +186,7 @@ impl LogColumns {
             .fixed(7)
             .number("LAT", LogRow::latency)
             .fixed(5)
-            .text("CLASS", |row: &LogRow<'a>| row.fact.class.map_or("", |class| class.word()))
+            .text("CLASS", |row: &LogRow<'a>| row.line.class.map_or("", |class| class.word()))
             .wide()
             .text("NOTE", LogRow::note)
             .wide();

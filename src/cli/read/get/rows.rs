@@ -118,7 +118,10 @@ impl Get<'_> {
             .text("HOPS", of_name(move |fact| text::hops(&fact.hops, arrow)))
             .optional()
             .wide()
-            .text("OWNER", of_resource(|fact| report::owners(&owners_of_resource(self.store.catalog(), fact))))
+            .text(
+                "OWNER",
+                of_resource(|fact| report::owners(&owners_of_resource(self.store.catalog(), fact))),
+            )
             .optional()
             .wide();
         let selected = self.states.iter().filter(|state| self.is_selected(&state.type_url));
