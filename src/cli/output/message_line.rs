@@ -7,9 +7,9 @@
 use jiff::tz::TimeZone;
 
 use xdscope_engine::store::{MessageFact, Store};
+use xdscope_present::json;
 use xdscope_present::table::{Cell, Columns, FixedLayout, LogColumns, LogRow, Style};
 use xdscope_present::text::{width, wrap};
-use xdscope_present::json;
 use xdscope_wire::event::{Clock, Time};
 use xdscope_wire::text::display_safe;
 
