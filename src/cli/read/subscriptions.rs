@@ -105,7 +105,7 @@ impl SubscriptionRows<'_> {
             let redirected = |state: &&StateFact| count(self.redirected(state) as u64);
             columns = columns.number("REDIRECTED", redirected);
         }
-        columns = columns.text("RECONNECT", reconnect).optional();
+        columns = columns.optional_text("RECONNECT", reconnect);
         Ok(columns.write_with_titles(self.states, looks, out)?)
     }
 
@@ -135,21 +135,14 @@ impl SubscriptionRows<'_> {
             .text("NAME", |row| shown_name(&row.name).to_owned())
             .text("VER", |row| row.version().to_owned())
             .text("STATE", NameRow::state)
-            .text("REDIRECTS TO", |row| row.target.clone())
-            .optional()
-            .text("ALIAS OF", |row| row.alias_of().to_owned())
-            .optional()
-            .text("MEMBERS", |row| row.members.clone())
-            .optional()
-            .text("PERHAPS", |row| row.cause.clone())
+            .optional_text("REDIRECTS TO", |row| row.target.clone())
+            .optional_text("ALIAS OF", |row| row.alias_of().to_owned())
+            .optional_text("MEMBERS", |row| row.members.clone())
+            .optional_text("PERHAPS", |row| row.cause.clone())
             .role(Role::Muted)
-            .optional()
-            .text("CLAIMED", claim(|claim| Cell::new(shown_name(&claim.version))))
-            .optional()
-            .text("KNOWN", claim(|claim| Cell::new(claim.known.as_deref().map_or("-", shown_name))))
-            .optional()
-            .text("OUTCOME", claim(outcome))
-            .optional();
+            .optional_text("CLAIMED", claim(|claim| Cell::new(shown_name(&claim.version))))
+            .optional_text("KNOWN", claim(|claim| Cell::new(claim.known.as_deref().map_or("-", shown_name))))
+            .optional_text("OUTCOME", claim(outcome));
         Ok(columns.write_with_titles(&rows, looks, out)?)
     }
 

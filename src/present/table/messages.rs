@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use xdscope_engine::store::{LineFact, MessageFact};
+use xdscope_engine::store::{LineFact, MessageFact, MessageKind};
 use xdscope_wire::event::{Clock, Dir, Time};
 use xdscope_wire::text::{latency, size, time_of_day, type_label};
 
 use super::{Cell, Columns, Style};
 use crate::report::{self, Role};
-use crate::text::Keep;
+use crate::text::{Keep, pad, width};
 
 /// Default limit of gRPC for one message, in bytes. Larger messages are marked.
 const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
@@ -114,6 +114,37 @@ impl<'a> LogRow<'a> {
     /// Returns the remarks on the message: the reason of a NACK, resource errors, events.
     pub fn remarks(&self) -> String {
         self.message.map(|message| report::remarks(message, &self.line, false)).unwrap_or_default()
+    }
+
+    /// Draws the arrow of the message between two lines of a ladder, with a text on the arrow.
+    pub fn ladder_arrow(&self, text: &str, cells: usize) -> String {
+        let rule = self.style.pick("─", "-");
+        let rest = rule.repeat(cells.saturating_sub(width(text) + 4));
+        match self.line.dir {
+            Some(Dir::Req) => format!("{rule} {text} {rest}{}", self.style.pick("►", ">")),
+            Some(Dir::Resp) => format!("{}{rule} {text} {rest}", self.style.pick("◄", "<")),
+            None => pad(&format!("  {text}"), cells),
+        }
+    }
+
+    /// Returns number and answer time beside the arrow.
+    pub fn ladder_number(&self) -> String {
+        match self.line.n {
+            Some(n) => format!("#{} {}", n.0, self.latency()).trim_end().to_owned(),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the remark beside the arrow. `reason` is that of a NACK.
+    pub fn ladder_remark(&self, reason: impl FnOnce(&LineFact) -> String) -> String {
+        let bad = self.style.pick("✗", "x");
+        match (self.line.kind, &self.line.error) {
+            (MessageKind::Nack, Some(_)) => format!("{bad} {}", reason(&self.line)),
+            (MessageKind::Nack, None) => format!("{bad} by version alone"),
+            (MessageKind::Ack, _) => self.style.pick("✓", "+").to_owned(),
+            (MessageKind::Resend, _) => "! same content again".to_owned(),
+            _ => String::new(),
+        }
     }
 
     /// Returns the offer, and all remarks.

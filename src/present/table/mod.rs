@@ -198,9 +198,13 @@ impl<'a, R> Columns<'a, R> {
         self.with(|heading| heading.priority = 1)
     }
 
-    /// Leaves the last column out where no row has a text in it.
-    pub fn optional(self) -> Self {
-        self.with(|heading| heading.is_optional = true)
+    /// Adds a column of texts that is left out where no row has one.
+    pub fn optional_text<C: Into<Cell>>(
+        self,
+        title: impl Into<Cow<'static, str>>,
+        cell: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        self.text(title, cell).with(|heading| heading.is_optional = true)
     }
 
     /// Gives the last column a width that does not depend on its cells.
@@ -277,12 +281,12 @@ impl<'a, R> Columns<'a, R> {
         Ok(table)
     }
 
-    /// Returns a table as Markdown.
+    /// Returns a table as Markdown; the titles alone without a row.
     pub fn markdown(self, rows: &[R]) -> String {
         let looks = TableLooks { style: Style::PLAIN, has_titles: true, form: TableForm::Markdown };
         let mut out = Vec::new();
         // A vector takes all bytes, and all of them come from strings.
-        let written = self.write(rows, looks, &mut out);
+        let written = self.write_with_titles(rows, looks, &mut out);
         debug_assert!(written.is_ok());
         String::from_utf8(out).unwrap_or_default()
     }

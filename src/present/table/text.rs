@@ -123,31 +123,34 @@ impl<'a> Table<'a> {
             self.begin()?;
         }
         for row in std::mem::take(&mut self.rows) {
-            let line = match self.looks.form {
-                TableForm::Text => join(&self.headings, &self.widths, &row, self.looks.style),
-                TableForm::Markdown => markdown_row(&row, self.headings.len()),
-            };
+            let line = self.line(&row);
             writeln!(self.out, "{line}")?;
         }
         Ok(())
     }
 
+    fn line(&self, row: &[Cell]) -> String {
+        match self.looks.form {
+            TableForm::Text => join(&self.headings, &self.widths, row, self.looks.style),
+            TableForm::Markdown => markdown_row(row, self.headings.len()),
+        }
+    }
+
+    /// Writes the titles. Markdown has no table without a row of titles.
     fn begin(&mut self) -> io::Result<()> {
         self.has_begun = true;
-        let shown = |heading: &Heading| if self.looks.has_titles { title(heading) } else { Cell::new("") };
-        let titles: Vec<Cell> = self.headings.iter().map(shown).collect();
-        match self.looks.form {
-            TableForm::Text if !self.looks.has_titles => Ok(()),
-            TableForm::Text => {
-                writeln!(self.out, "{}", join(&self.headings, &self.widths, &titles, self.looks.style))
-            }
-            // Markdown has no table without a row of titles.
-            TableForm::Markdown => {
-                let rule = |heading: &Heading| if heading.is_number { "---:|" } else { "---|" };
-                let rules: String = self.headings.iter().map(rule).collect();
-                writeln!(self.out, "{}\n|{rules}", markdown_row(&titles, titles.len()))
-            }
+        let is_markdown = self.looks.form == TableForm::Markdown;
+        let title = |heading: &Heading| if self.looks.has_titles { title(heading) } else { Cell::new("") };
+        if self.looks.has_titles || is_markdown {
+            let titles = self.line(&self.headings.iter().map(title).collect::<Vec<_>>());
+            writeln!(self.out, "{titles}")?;
         }
+        if is_markdown {
+            let rule = |heading: &Heading| if heading.is_number { "---:|" } else { "---|" };
+            let rules: String = self.headings.iter().map(rule).collect();
+            writeln!(self.out, "|{rules}")?;
+        }
+        Ok(())
     }
 
     /// Returns the writer, for lines between rows.

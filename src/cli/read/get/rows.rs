@@ -46,6 +46,15 @@ impl ResourceRow {
         };
         version.unwrap_or("-").to_owned()
     }
+
+    fn acked(&self) -> String {
+        let version = if self.entry.is_some() { None } else { self.fact.acked_version.as_deref() };
+        version.unwrap_or("-").to_owned()
+    }
+
+    fn origin(&self) -> &'static str {
+        if self.entry.is_some() { "list" } else { self.fact.origin.word() }
+    }
 }
 
 /// Returns the cells of resources; an entry of a list has none.
@@ -57,73 +66,21 @@ fn of_resource<T: Into<Cell>>(cell: impl Fn(&ResourceFact) -> T) -> impl Fn(&Res
 }
 
 /// Returns the cells of `xdstp` names.
-fn of_name(text: impl Fn(&StructuredFact) -> Option<String>) -> impl Fn(&ResourceRow) -> String {
-    move |row| row.structured.as_ref().and_then(&text).unwrap_or_default()
+fn of_name(text: impl Fn(&StructuredFact) -> String) -> impl Fn(&ResourceRow) -> String {
+    move |row| row.structured.as_ref().map(&text).unwrap_or_default()
 }
 
 impl Get<'_> {
     fn columns(&self, is_wide: bool, style: Style) -> Columns<'_, ResourceRow> {
-        let acked = |fact: &ResourceFact| fact.acked_version.as_deref().unwrap_or("-").to_owned();
-        let hash =
-            |fact: &ResourceFact| fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>();
-        let arrow = style.pick("→", "->");
         let mut columns = Columns::new()
             .text("TYPE", |row: &ResourceRow| type_label(row.fact.type_url.as_str()))
             .role(Role::Muted)
             .text("NAME", ResourceRow::name)
             .text("VER", ResourceRow::version)
-            .text("STATE", move |row: &ResourceRow| self.state(row, is_wide))
-            .text(
-                "ACKED",
-                move |row: &ResourceRow| {
-                    if row.entry.is_some() { "-".to_owned() } else { acked(&row.fact) }
-                },
-            )
-            .wide()
-            .text(
-                "ORIGIN",
-                |row: &ResourceRow| {
-                    if row.entry.is_some() { "list" } else { row.fact.origin.word() }
-                },
-            )
-            .wide()
-            .number("SIZE", of_resource(|fact| size(fact.size)))
-            .wide()
-            .text("HASH", of_resource(hash))
-            .wide()
-            .text("ALIASES", of_resource(|fact| fact.aliases.join(" ")))
-            .wide()
-            .text("TTL", of_resource(|fact| self.ttl(fact)))
-            .wide()
-            .text(
-                "ERROR",
-                of_resource(|fact| fact.error.as_deref().map(report::resource_error).unwrap_or_default()),
-            )
-            .wide()
-            .text("AUTHORITY", of_name(|fact| Some(text::authority(&fact.parts.authority).to_owned())))
-            .optional()
-            .wide()
-            .text("PARAMETERS", of_name(|fact| Some(text::parameters(&fact.parts))))
-            .optional()
-            .wide()
-            .text("DIRECTIVES", of_name(|fact| Some(text::directives(&fact.parts))))
-            .optional()
-            .wide()
-            .text("MEMBERS", of_name(|fact| fact.members.as_ref().map(text::members)))
-            .optional()
-            .wide()
-            .text("LEADS TO", of_name(text::leads_to))
-            .optional()
-            .wide()
-            .text("HOPS", of_name(move |fact| text::hops(&fact.hops, arrow)))
-            .optional()
-            .wide()
-            .text(
-                "OWNER",
-                of_resource(|fact| report::owners(&owners_of_resource(self.store.catalog(), fact))),
-            )
-            .optional()
-            .wide();
+            .text("STATE", move |row: &ResourceRow| self.state(row, is_wide));
+        if is_wide {
+            columns = self.add_wide_columns(columns, style.pick("→", "->"));
+        }
         let selected = self.states.iter().filter(|state| self.is_selected(&state.type_url));
         let mut streams: Vec<StreamId> = selected.map(|state| state.stream).collect();
         streams.dedup();
@@ -136,7 +93,40 @@ impl Get<'_> {
         if self.reasons.is_any(|state| self.is_selected(&state.type_url)) {
             columns = columns.text("REASON", of_resource(|fact| self.reasons.brief(fact))).role(Role::Bad);
         }
-        if is_wide { columns } else { columns.narrow() }
+        columns
+    }
+
+    /// Adds what `-o wide` shows of resources, and columns of `xdstp` names and owners where a row
+    /// has any.
+    fn add_wide_columns<'a>(
+        &'a self,
+        columns: Columns<'a, ResourceRow>,
+        arrow: &'static str,
+    ) -> Columns<'a, ResourceRow> {
+        let hash =
+            |fact: &ResourceFact| fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>();
+        let error =
+            |fact: &ResourceFact| fact.error.as_deref().map(report::resource_error).unwrap_or_default();
+        let owners =
+            move |fact: &ResourceFact| report::owners(&owners_of_resource(self.store.catalog(), fact));
+        columns
+            .text("ACKED", ResourceRow::acked)
+            .text("ORIGIN", ResourceRow::origin)
+            .number("SIZE", of_resource(|fact| size(fact.size)))
+            .text("HASH", of_resource(hash))
+            .text("ALIASES", of_resource(|fact| fact.aliases.join(" ")))
+            .text("TTL", of_resource(|fact| self.ttl(fact)))
+            .text("ERROR", of_resource(error))
+            .optional_text("AUTHORITY", of_name(|name| text::authority(&name.parts.authority).to_owned()))
+            .optional_text("PARAMETERS", of_name(|name| text::parameters(&name.parts)))
+            .optional_text("DIRECTIVES", of_name(|name| text::directives(&name.parts)))
+            .optional_text(
+                "MEMBERS",
+                of_name(|name| name.members.as_ref().map(text::members).unwrap_or_default()),
+            )
+            .optional_text("LEADS TO", of_name(|name| text::leads_to(name).unwrap_or_default()))
+            .optional_text("HOPS", of_name(move |name| text::hops(&name.hops, arrow).unwrap_or_default()))
+            .optional_text("OWNER", of_resource(owners))
     }
 
     /// Returns the state of a resource. `is_wide` adds what a warming one waits for.

@@ -80,12 +80,17 @@ pub(crate) fn draw_apart(
     table::draw(canvas, area, &apart_columns(common, of_one, area.width), &rows, None, false);
 }
 
+/// A message as a row of the log.
+pub(crate) fn log_row<'a>(common: &'a Common, fact: &'a LineFact, since: Option<Duration>) -> LogRow<'a> {
+    let style = Style { color: false, ascii: common.theme.ascii };
+    let (line, clock, zone) = (Cow::Borrowed(fact), common.clock, &common.zone);
+    LogRow { line, message: None, since, clock, zone, style }
+}
+
 /// The cells of a message, in the order of the columns. `delta` is the time since the message
 /// before.
 pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, of_one: bool) -> Vec<Span> {
-    let style = Style { color: false, ascii: common.theme.ascii };
-    let (clock, zone, line) = (common.clock, &common.zone, Cow::Borrowed(fact));
-    let row = LogRow { line, message: None, since: delta, clock, zone, style };
+    let row = log_row(common, fact, delta);
     let node = match of_one {
         true => String::new(),
         false => common.client_name(fact.node.as_deref(), fact.stream),
