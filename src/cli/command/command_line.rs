@@ -1,6 +1,8 @@
 //! The command line as clap parses it: the verbs and flags of [`Cli`], with `--json`, and with the
 //! examples of each verb at the end of its help.
 
+use std::sync::LazyLock;
+
 use clap::builder::ArgPredicate;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _};
 
@@ -51,13 +53,16 @@ const FORMAT_HEADINGS: [&str; 2] = ["Live", "Replay"];
 /// Verbs that read recorded sources only. Their help leaves out the flags of a client.
 const OFFLINE_VERBS: [&str; 2] = ["redact", "replay"];
 
-/// Returns the command line.
+/// Returns the command line. It is made once: that takes longer than many verbs.
 pub(crate) fn command() -> Command {
-    let command = complete(Cli::command(), "");
-    match examples::text("") {
-        Some(text) => command.after_help(text),
-        None => command,
-    }
+    static COMMAND: LazyLock<Command> = LazyLock::new(|| {
+        let command = complete(Cli::command(), "");
+        match examples::text("") {
+            Some(text) => command.after_help(text),
+            None => command,
+        }
+    });
+    COMMAND.clone()
 }
 
 /// Adds what clap does not derive to a command and to its verbs.

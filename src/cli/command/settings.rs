@@ -266,22 +266,28 @@ pub(crate) fn command(config: &Config, io: &Io<'_>) -> Command {
     with_defaults(command_line::command(), config, io)
 }
 
-fn with_defaults(command: Command, config: &Config, io: &Io<'_>) -> Command {
-    let command = command.mut_args(|arg| {
-        let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
-        let mut arg = if long == themes::THEME { themes::with_values(arg, &config.themes) } else { arg };
+/// Gives each flag its value of the file and of the environment. Other flags stay as they are:
+/// clap copies all flags of a verb for each that is changed.
+fn with_defaults(mut command: Command, config: &Config, io: &Io<'_>) -> Command {
+    let flags: Vec<(clap::Id, String)> = command
+        .get_arguments()
+        .filter_map(|arg| Some((arg.get_id().clone(), arg.get_long()?.to_owned())))
+        .collect();
+    for (id, long) in flags {
+        if long == themes::THEME {
+            command = command.mut_arg(&id, |arg| themes::with_values(arg, &config.themes));
+        }
         if let Some(preset) = config.presets.iter().find(|preset| preset.name == long) {
-            arg = arg.default_value(preset.value.clone());
+            command = command.mut_arg(&id, |arg| arg.default_value(preset.value.clone()));
         }
         let name = variable(&long);
-        if BY_FLAG_ONLY.contains(&&*long) || (io.env)(&name).is_none() {
-            return arg;
+        if !BY_FLAG_ONLY.contains(&&*long) && (io.env)(&name).is_some() {
+            command = command.mut_arg(&id, |arg| match arg.get_action() {
+                ArgAction::SetTrue => arg.value_parser(BoolishValueParser::new()).env(name).hide_env(true),
+                _ => arg.env(name).hide_env(true),
+            });
         }
-        if matches!(arg.get_action(), ArgAction::SetTrue) {
-            arg = arg.value_parser(BoolishValueParser::new());
-        }
-        arg.env(name).hide_env(true)
-    });
+    }
     command.mut_subcommands(|verb| with_defaults(verb, config, io))
 }
 

@@ -6,9 +6,22 @@
 //! the modules below it are one unit: the import of an item of a parent module is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
+
+static ITEM: LazyLock<Regex> = LazyLock::new(|| {
+    let item = r"(?m)^(?:pub(?:\([^)]*\))? )?(?:async |const |unsafe )*(?:struct|enum|trait|type|fn|const|static|union|macro_rules!) (\w+)";
+    Regex::new(item).expect("a pattern")
+});
+static IMPORT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);").expect("a pattern"));
+static INLINE_PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\w+(?:::\w+)+").expect("a pattern"));
+
+/// The files that each file imports. Names as they are: the order of paths costs ten times as much.
+type Imports<'a> = BTreeMap<&'a OsStr, BTreeSet<&'a OsStr>>;
 
 /// The path of a module below the crate root, such as `["engine", "store"]`.
 type ModulePath = Vec<String>;
@@ -63,20 +76,20 @@ impl Modules {
     }
 
     /// Returns the files that each file imports.
-    fn edges(&self) -> BTreeMap<&Path, BTreeSet<&Path>> {
-        let mut edges: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
+    fn edges(&self) -> Imports<'_> {
+        let mut edges = Imports::new();
         for (path, module) in &self.modules {
             let above: Vec<_> = (0..path.len()).filter_map(|len| self.modules.get(&path[..len])).collect();
-            let is_above = |file: &Path| above.iter().any(|module| module.file == file);
-            let targets = edges.entry(&module.file).or_default();
-            let files = module.uses.iter().filter_map(|path| self.file_of(path, 0));
-            targets.extend(files.filter(|file| *file != module.file && !is_above(file)));
+            let is_above = |file: &OsStr| above.iter().any(|module| module.file.as_os_str() == file);
+            let own = module.file.as_os_str();
+            let files = module.uses.iter().filter_map(|path| self.file_of(path, 0)).map(Path::as_os_str);
+            edges.entry(own).or_default().extend(files.filter(|file| *file != own && !is_above(file)));
         }
         edges
     }
 
     /// Returns the groups of files that import each other, largest first.
-    pub fn circles(&self) -> Vec<Vec<&Path>> {
+    pub fn circles(&self) -> Vec<Vec<&OsStr>> {
         let edges = self.edges();
         let reach: BTreeMap<_, _> = edges.keys().map(|file| (*file, reachable(file, &edges))).collect();
         let mut seen = BTreeSet::new();
@@ -95,7 +108,7 @@ impl Modules {
     }
 }
 
-fn reachable<'a>(from: &'a Path, edges: &BTreeMap<&'a Path, BTreeSet<&'a Path>>) -> BTreeSet<&'a Path> {
+fn reachable<'a>(from: &OsStr, edges: &Imports<'a>) -> BTreeSet<&'a OsStr> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<_> = edges[from].iter().copied().collect();
     while let Some(file) = open.pop() {
@@ -116,13 +129,10 @@ fn module_path(root: &Path, file: &Path) -> ModulePath {
 }
 
 fn module(file: &Path, text: &str, path: &ModulePath, known: &BTreeSet<ModulePath>) -> Module {
-    let item = r"(?m)^(?:pub(?:\([^)]*\))? )?(?:async |const |unsafe )*(?:struct|enum|trait|type|fn|const|static|union|macro_rules!) (\w+)";
-    let item = Regex::new(item).expect("a pattern");
-    let definitions = item.captures_iter(text).map(|found| found[1].to_owned()).collect();
+    let definitions = ITEM.captures_iter(text).map(|found| found[1].to_owned()).collect();
     let mut imports = BTreeMap::new();
     let mut uses = BTreeSet::new();
-    let import = Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);").expect("a pattern");
-    for found in import.captures_iter(text) {
+    for found in IMPORT.captures_iter(text) {
         for (leaf, name) in leaves(&found[1]) {
             if let Some(target) = absolute(&leaf, path, known) {
                 imports.insert(name, target.clone());
@@ -130,8 +140,7 @@ fn module(file: &Path, text: &str, path: &ModulePath, known: &BTreeSet<ModulePat
             }
         }
     }
-    let inline = Regex::new(r"\b\w+(?:::\w+)+").expect("a pattern");
-    for found in inline.find_iter(text) {
+    for found in INLINE_PATH.find_iter(text) {
         let leaf: ModulePath = found.as_str().split("::").map(str::to_owned).collect();
         uses.extend(absolute(&leaf, path, known));
     }
