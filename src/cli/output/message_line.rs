@@ -70,14 +70,14 @@ impl RowLayout {
         let cells = columns.cells(&row);
         let note = self.note(&layout, &cells, &row);
         let note = display_safe(&note);
-        let mut out = layout.line(cells.clone());
+        let mut out = layout.line(&cells);
         if note.is_empty() {
             return out;
         }
         // An event of a stream has no columns after its kind.
         if fact.n.is_none() {
             let plain = FixedLayout { style: Style { color: false, ..self.style }, ..layout };
-            if width(&plain.line(cells)) + 2 + width(&note) <= MAX_COLUMNS {
+            if width(&plain.line(&cells)) + 2 + width(&note) <= MAX_COLUMNS {
                 out.push_str(&format!("  {note}"));
                 return out;
             }

@@ -40,11 +40,11 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
         problem.all_streams().for_each(|stream| problems.entry(stream).or_default().push(at));
     }
     let (now, clock) = (store.now(), store.clock());
-    let columns = ClientColumns { now, clock, times: "×", idle: "idle" }.columns(&matrix);
+    let clients = ClientColumns { now, clock, times: "×", idle: "idle" };
     let left = bounded(html, MAX_BYTES, &matrix.rows, |html, row| {
         let of_row = row.streams.iter().filter_map(|stream| problems.get(&stream.stream)).flatten();
         let of_row: Vec<usize> = of_row.copied().collect::<BTreeSet<usize>>().into_iter().collect();
-        line(page, (&columns.cells(row), activity), row, &of_row, html);
+        line(page, (clients, activity), row, &of_row, html);
     });
     html.raw("</tbody></table></section>");
     if left > 0 {
@@ -78,10 +78,10 @@ fn readings(page: &Page<'_>, matrix: &Rows, html: &mut Html) {
     }
 }
 
-/// Adds a client: its cells in the matrix are name, variant, and types.
+/// Adds a client.
 fn line(
     page: &Page<'_>,
-    (cells, activity): (&[Cell], &Activity),
+    (clients, activity): (ClientColumns, &Activity),
     row: &Row,
     problems: &[usize],
     html: &mut Html,
@@ -107,8 +107,8 @@ fn line(
     if row.variant.is_none() {
         html.element("td", &[("class", "muted"), ("colspan", &columns)], &row.opaque());
     } else {
-        for state in cells.iter().skip(2).take(row.cells.len()) {
-            type_cell(html, state);
+        for at in 0..row.cells.len() {
+            type_cell(html, &clients.type_cell(row, at));
         }
     }
     html.raw("<td>");

@@ -38,7 +38,8 @@ impl ClientColumns {
         columns
     }
 
-    fn type_cell(&self, row: &Row, at: usize) -> Cell {
+    /// Returns the state of a type, by its place among the types of the matrix.
+    pub fn type_cell(&self, row: &Row, at: usize) -> Cell {
         match row.cells.get(at) {
             _ if is_opaque(row) => Cell::role(row.opaque(), Role::Muted).last(),
             Some(Some(fact)) => self.state(fact),

@@ -193,26 +193,23 @@ impl LogColumns {
         }
         if has_nodes {
             let node = |row: &LogRow<'a>| Cell::new(row.node()).with_aside(format!("#{}", row.line.stream.0));
-            columns = columns.text("NODE", node).fixed(NODE).keep(Keep::Name);
+            columns = columns.text("NODE", node).cut(NODE, Keep::Name);
         }
         columns = columns
             .text("", LogRow::arrow)
             .fixed(style.pick("→", "->").chars().count())
             .gap(1)
             .text("TYPE", LogRow::label)
-            .fixed(4)
-            .keep(Keep::Ends)
+            .cut(4, Keep::Ends)
             .text("KIND", LogRow::kind)
-            .fixed(13)
-            .keep(Keep::Ends)
+            .cut(13, Keep::Ends)
             .text("VER", |row: &LogRow<'a>| row.line.version.to_string())
-            .between(MIN_VERSION, version)
-            .keep(Keep::Tail)
+            .cut(version, Keep::Tail)
+            .lends_beyond(MIN_VERSION)
             .text("NONCE", |row: &LogRow<'a>| row.line.nonce.to_string())
             .wide()
             .text("RESOURCES", |row: &LogRow<'a>| report::resources(&row.line))
-            .fixed(10)
-            .keep(Keep::Head)
+            .cut(10, Keep::Head)
             .number("SIZE", LogRow::marked_size)
             .fixed(7)
             .number("LAT", LogRow::latency)

@@ -97,7 +97,9 @@ pub struct Heading {
     /// Whether the column is left out where no row has a text in it.
     pub is_optional: bool,
     /// The width of the column; `None`: that of its widest cell.
-    pub width: Option<FixedWidth>,
+    pub width: Option<usize>,
+    /// The width that the column keeps where a long cell before it needs room; `None`: all.
+    pub least: Option<usize>,
     /// The part that a cell keeps if it is too long; `None`: it is not shortened.
     pub keep: Option<Keep>,
     /// Blanks after the column.
@@ -114,19 +116,11 @@ impl Heading {
             priority: 0,
             is_optional: false,
             width: None,
+            least: None,
             keep: None,
             gap: text::GAP,
         }
     }
-}
-
-/// The width of a column that does not depend on its cells.
-#[derive(Clone, Copy, Debug)]
-pub struct FixedWidth {
-    /// Terminal cells of the column.
-    pub cells: usize,
-    /// The terminal cells that the column keeps where a long cell before it needs room.
-    pub least: usize,
 }
 
 /// A column of a table with rows of type `R`.
@@ -209,17 +203,17 @@ impl<'a, R> Columns<'a, R> {
 
     /// Gives the last column a width that does not depend on its cells.
     pub fn fixed(self, cells: usize) -> Self {
-        self.between(cells, cells)
+        self.with(|heading| heading.width = Some(cells))
     }
 
-    /// Gives the last column a width of which a long cell before it may take a part.
-    pub fn between(self, least: usize, cells: usize) -> Self {
-        self.with(|heading| heading.width = Some(FixedWidth { cells, least }))
+    /// Gives the last column a fixed width to which cells are shortened.
+    pub fn cut(self, cells: usize, keep: Keep) -> Self {
+        self.fixed(cells).with(|heading| heading.keep = Some(keep))
     }
 
-    /// Shortens cells of the last column that are too long for its fixed width.
-    pub fn keep(self, part: Keep) -> Self {
-        self.with(|heading| heading.keep = Some(part))
+    /// Lets a long cell before the last column take what the column has beyond `cells`.
+    pub fn lends_beyond(self, cells: usize) -> Self {
+        self.with(|heading| heading.least = Some(cells))
     }
 
     /// Sets the blanks after the last column.

@@ -195,15 +195,17 @@ impl FixedLayout {
     }
 
     /// Returns the line of a row.
-    pub fn line(&self, mut cells: Vec<Cell>) -> String {
-        let widths = self.widths(&cells);
-        if self.is_cut {
-            for ((cell, heading), cells) in cells.iter_mut().zip(&self.headings).zip(&widths) {
-                let Some(keep) = heading.keep else { continue };
-                let beside = if cell.aside.is_empty() { 0 } else { width(&cell.aside) + 1 };
-                let room = cells.saturating_sub(beside);
-                cell.text = cut(&display_safe(&cell.text), room, keep, self.style.cut_mark()).into_owned();
-            }
+    pub fn line(&self, cells: &[Cell]) -> String {
+        let widths = self.widths(cells);
+        if !self.is_cut {
+            return join(&self.headings, &widths, cells, self.style);
+        }
+        let mut cells = cells.to_vec();
+        for ((cell, heading), cells) in cells.iter_mut().zip(&self.headings).zip(&widths) {
+            let Some(keep) = heading.keep else { continue };
+            let beside = if cell.aside.is_empty() { 0 } else { width(&cell.aside) + 1 };
+            let room = cells.saturating_sub(beside);
+            cell.text = cut(&display_safe(&cell.text), room, keep, self.style.cut_mark()).into_owned();
         }
         join(&self.headings, &widths, &cells, self.style)
     }
@@ -214,15 +216,14 @@ impl FixedLayout {
         let mut widths: Vec<usize> = Vec::new();
         let mut taken = 0;
         for (at, heading) in self.headings.iter().enumerate() {
-            let own = heading.width.map_or(0, |width| width.cells) - taken;
+            let own = heading.width.unwrap_or(0) - taken;
             let needed = cells.get(at).map_or(0, cell_width);
-            taken = match (self.headings.get(at + 1).and_then(|next| next.width), cells.get(at + 1)) {
-                (Some(next), Some(cell)) if next.least < next.cells => {
-                    let spare = next.cells - cell_width(cell).min(next.least);
-                    needed.saturating_sub(own).min(spare)
-                }
-                _ => 0,
-            };
+            taken = 0;
+            if let (Some(next), Some(cell)) = (self.headings.get(at + 1), cells.get(at + 1))
+                && let (Some(width), Some(least)) = (next.width, next.least)
+            {
+                taken = needed.saturating_sub(own).min(width - cell_width(cell).min(least));
+            }
             widths.push(own + taken);
         }
         widths
