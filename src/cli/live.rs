@@ -4,6 +4,7 @@
 pub(super) mod ending;
 pub(super) mod faults;
 pub(super) mod holds;
+mod kept;
 pub(super) mod replay;
 pub(super) mod screens;
 pub(super) mod serve;
@@ -30,13 +31,13 @@ use crate::app::recording::recording_file::{Rotation, SessionFile};
 use crate::app::recording::session_dir;
 use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
 use crate::net::tap::{HoldDesk, SharedFaults, Tls};
-use crate::net::transport::Address;
+use crate::net::transport::{Address, AddressError};
 use xdscope_engine::filter::RowKind;
 use xdscope_present::json;
 use xdscope_schema::Schema;
 use xdscope_schema::bootstrap;
 use xdscope_wire::event::Seq;
-use xdscope_wire::text::{self, plural};
+use xdscope_wire::text;
 
 use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
 use super::error::{CliError, Exit};
@@ -77,10 +78,8 @@ pub(super) struct Run<'a> {
 
 /// Runs `tap`.
 pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let address = |text: &str| {
-        text.parse::<Address>().map_err(|error| {
-            CliError::usage(error.to_string()).next("xdscope tap HOST:PORT --listen 127.0.0.1:18001")
-        })
+    let wrong = |error: AddressError| {
+        CliError::usage(error.to_string()).next("xdscope tap HOST:PORT --listen 127.0.0.1:18001")
     };
     let mut maps = Vec::new();
     for map in &args.map {
@@ -88,10 +87,10 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
             CliError::usage(format!("not a LISTEN=UPSTREAM pair: `{map}`"))
                 .next("xdscope tap --map 127.0.0.1:18001=cp.mesh:15010")
         })?;
-        maps.push((address(listen)?, address(upstream)?));
+        maps.push((Address::listen(listen).map_err(wrong)?, upstream.parse().map_err(wrong)?));
     }
     if let Some(server) = &args.server {
-        maps.push((address(&args.listen)?, address(server)?));
+        maps.push((Address::listen(&args.listen).map_err(wrong)?, server.parse().map_err(wrong)?));
     }
     if let Some(file) = &args.rewrite_bootstrap {
         return rewrite(file, &maps, connect::of_tls_clients(args, &maps), io);
@@ -310,7 +309,7 @@ impl Run<'_> {
         until_stopped(signals, || {
             service.ping();
             if let Some(shared) = &running.shared {
-                say_news(shared, io);
+                kept::say_news(shared, io);
             }
             let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
             if unread && self.ends_with_reader() {
@@ -533,8 +532,8 @@ impl Run<'_> {
             io.say(&format!("{} were not analysed within --drain", text::size(left)));
         }
         if let Some(shared) = shared {
-            say_unprinted(&shared, unprinted, io);
-            say_kept(&shared, kept, self.global, io);
+            kept::say_unprinted(&shared, unprinted, io);
+            kept::say_kept(&shared, kept, self.global, io);
         }
         if !(is_kept || self.decode || self.global.quiet) {
             let load =
@@ -547,37 +546,6 @@ impl Run<'_> {
             ));
         }
     }
-}
-
-/// Says how many events of a run that has ended are not printed.
-pub(super) fn say_unprinted(shared: &LiveState, unprinted: Option<&UnprintedLines>, io: &mut Io<'_>) {
-    let Some(unprinted) = unprinted else { return };
-    if shared.unanalysed() > 0 {
-        io.say(&format!("{} not printed: not analysed in time", plural(shared.unanalysed(), "event")));
-    }
-    unprinted.report();
-}
-
-/// Says what the session file lacks, where it is, and how to open it.
-pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global: &Global, io: &mut Io<'_>) {
-    say_news(shared, io);
-    if let Some(error) = shared.recording_error() {
-        io.say(&error);
-    }
-    if let Some((path, size)) = kept
-        && !global.quiet
-    {
-        let (path, size) = (path.display().to_string(), text::size(size));
-        io.say(&format!(
-            "session kept: {path} ({size}); xdscope replay {}",
-            xdscope_present::text::shell_word(&path)
-        ));
-    }
-}
-
-/// Says what happened to session files.
-pub(super) fn say_news(shared: &LiveState, io: &mut Io<'_>) {
-    shared.take_news().iter().for_each(|text| io.say(text));
 }
 
 /// The content of the screens of a run.

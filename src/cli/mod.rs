@@ -271,7 +271,9 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
         }
         _ => {}
     }
-    let mut usage = CliError::usage(without_help_tip(text.trim_start_matches("error: ")));
+    let words = without_help_tip(text.trim_start_matches("error: "));
+    let words = words.replace("invalid digit found in string", "not a whole number");
+    let mut usage = CliError::usage(words);
     let mut command = crate::cli::command::command_line::command();
     command.build();
     let verb = crate::cli::command::command_line::verb_of(&command, args);
@@ -281,10 +283,37 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
     {
         usage = unknown_flag(&text, flag, &verb, &command);
     }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && let Some(next) = of_other_tools(word, &verb)
+    {
+        return Err(CliError::usage(format!("`{}` takes no `{word}`", verb.get_name())).next(next));
+    }
+    let lacks_source = || match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.iter().any(|name| name == "<SOURCE>"),
+        _ => false,
+    };
+    if error.kind() == ErrorKind::MissingRequiredArgument && !io.stdin_is_terminal && lacks_source() {
+        usage = usage.next(format!("{} -   reads stdin", verb.get_bin_name().unwrap_or("xdscope")));
+    }
     Err(usage.next(match (variable_of(error, io), verb.get_name()) {
         (Some(variable), _) => format!("unset {variable}, or set another value"),
         (None, name) => format!("{} --help", verb.get_bin_name().unwrap_or(name)),
     }))
+}
+
+/// The words to type in place of one that other tools take.
+fn of_other_tools(word: &str, verb: &clap::Command) -> Option<String> {
+    let has = |long: &str| verb.get_arguments().any(|arg| arg.get_long() == Some(long));
+    match word {
+        "-o" if has("output") => Some("--output FILE".to_owned()),
+        "-n" | "--namespace" if has("node") => Some("--node NAME   or a glob: --node 'edge-*'".to_owned()),
+        "-A" | "--all-namespaces" => Some("nothing in its place: all nodes are shown".to_owned()),
+        _ if !word.starts_with('-') && has("output") => {
+            Some(format!("--output {}", xdscope_present::text::shell_word(word)))
+        }
+        _ => None,
+    }
 }
 
 /// The environment variable from which a wrong value comes, if the value was not typed.

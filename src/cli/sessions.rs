@@ -53,6 +53,15 @@ pub(super) fn last(io: &Io<'_>) -> Option<PathBuf> {
     first_with_content.or(sessions.first()).map(|session| session.path.clone())
 }
 
+/// Removes a session of the state folder that has no message. Returns whether it did.
+pub(super) fn remove_if_empty(path: &Path, io: &Io<'_>) -> bool {
+    let Some(dir) = io.state_dir().filter(|dir| path.parent() == Some(dir)) else { return false };
+    let session = session_dir::list(&dir).ok().and_then(|sessions| {
+        sessions.into_iter().find(|session| session.path == path && !session.is_named())
+    });
+    session.is_some_and(|session| is_empty(&session) && session_dir::remove(&session).is_ok())
+}
+
 /// Most bytes after the header of a session without a message.
 const MAX_EMPTY_BYTES: u64 = 64;
 

@@ -222,9 +222,9 @@ pub struct LintArgs {
     /// Print findings of this severity or worse
     #[arg(long, value_name = "SEVERITY", default_value = "info")]
     pub severity: SeverityWord,
-    /// Exit with 1 if there is a finding of this severity or worse
+    /// Exit with 1 if there is a finding of this severity or worse; never: print only
     #[arg(long, value_name = "SEVERITY", default_value = "warn")]
-    pub fail_on: SeverityWord,
+    pub fail_on: FailOn,
     /// Edition of the protocol that peers are judged by; a script can set its own
     #[arg(long, value_name = "EDITION", default_value = "current")]
     pub profile: ProfileWord,
@@ -274,6 +274,15 @@ pub enum SeverityWord {
     Error,
     Warn,
     Info,
+}
+
+/// The findings that fail a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Error,
+    Warn,
+    Info,
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 
 use clap_mangen::Man;
 
@@ -66,7 +67,16 @@ fn all<'a>(command: &'a Command, name: &str, out: &mut Vec<(String, &'a Command)
 fn page(command: &Command, name: &str) -> Result<Vec<u8>, CliError> {
     let man = Man::new(command.clone()).title(name.to_uppercase()).manual("xdscope manual");
     let mut out = Vec::new();
-    man.render(&mut out)?;
+    man.render_title(&mut out)?;
+    man.render_name_section(&mut out)?;
+    // The order of the parser; clap_mangen puts all flags first.
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").replace('\\', "\\\\").replace('-', "\\-");
+    writeln!(out, ".SH SYNOPSIS\n.nf\n{usage}\n.fi")?;
+    man.render_description_section(&mut out)?;
+    man.render_options_section(&mut out)?;
+    man.render_subcommands_section(&mut out)?;
+    man.render_extra_section(&mut out)?;
     let mut more = String::from(".SH \"EXIT STATUS\"\n");
     for exit in Exit::ALL {
         let _ = writeln!(more, ".TP\n.B {}\n{}", exit.code(), exit.meaning().replace('-', "\\-"));

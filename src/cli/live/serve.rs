@@ -35,7 +35,7 @@ use crate::cli::terminal::diagnostics;
 const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let listen = args.listen.parse::<Address>().map_err(|error| {
+    let listen = Address::listen(&args.listen).map_err(|error| {
         CliError::usage(error.to_string()).next("xdscope serve SOURCE --listen 127.0.0.1:18000")
     })?;
     check_flags(args)?;

@@ -29,8 +29,8 @@ impl Service {
         let manager = ServiceManager::of_env(&io.env, std::process::id());
         let mut service = Service { monitor: None, manager, is_forwarding: Arc::new(|| true) };
         let Some(text) = &flags.metrics else { return Ok(service) };
-        let address: Address =
-            text.parse().map_err(|error| CliError::usage(format!("--metrics: {error}")).next(EXAMPLE))?;
+        let address: Address = Address::listen(text)
+            .map_err(|error| CliError::usage(format!("--metrics: {error}")).next(EXAMPLE))?;
         if !address.is_local() {
             io.say(&format!("warning: everyone who can reach {address} can read the metrics of this run"));
         }

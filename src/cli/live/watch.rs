@@ -12,6 +12,7 @@ use crate::cli::args::{
 };
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live;
+use crate::cli::live::kept;
 use crate::cli::live::{Run, Shown};
 use crate::cli::peer::client::ClientSetup;
 use crate::cli::read::wait::Condition;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         let mut reported = None;
         live::until_stopped(&signals, || {
             service.ping();
-            live::say_news(&running.shared, io);
+            kept::say_news(&running.shared, io);
             say_trouble(running.shared.trouble(), &mut reported, global, io);
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
             met || running.shared.unread() || running.refused().is_some()
@@ -89,8 +90,8 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     };
     let shared = running.shared.clone();
     let kept = running.stop();
-    live::say_unprinted(&shared, unprinted.as_ref(), io);
-    live::say_kept(&shared, kept, global, io);
+    kept::say_unprinted(&shared, unprinted.as_ref(), io);
+    kept::say_kept(&shared, kept, global, io);
     // A failure to load was reported where the schema is used.
     let _ = warming.join();
     result.map(|()| match until.is_some() && signals::is_interrupted() {

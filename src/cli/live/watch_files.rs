@@ -13,6 +13,7 @@ use xdscope_sources::SourceFormat;
 use crate::cli::args::{Global, WatchArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live;
+use crate::cli::live::kept;
 use crate::cli::live::service::Service;
 use crate::cli::live::{Run, Shown};
 use crate::cli::terminal::io::Io;
@@ -101,7 +102,7 @@ pub(crate) fn run(
         let mut reported = Vec::new();
         live::until_stopped(&signals, || {
             service.ping();
-            live::say_news(&running.shared, io);
+            kept::say_news(&running.shared, io);
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
             for line in lines.iter().filter(|line| !global.quiet && !reported.contains(*line)) {
@@ -115,7 +116,7 @@ pub(crate) fn run(
     };
     let shared = running.shared.clone();
     let kept = running.stop();
-    live::say_unprinted(&shared, unprinted.as_ref(), io);
-    live::say_kept(&shared, kept, global, io);
+    kept::say_unprinted(&shared, unprinted.as_ref(), io);
+    kept::say_kept(&shared, kept, global, io);
     result.map(|()| Exit::Yes)
 }

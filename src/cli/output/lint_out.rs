@@ -82,13 +82,11 @@ pub(crate) fn sarif(
 /// Writes JUnit: a test case for each rule, which fails with the findings that count.
 pub(crate) fn junit(
     source: &str,
-    findings: &[Finding],
-    fail_on: Severity,
+    failing: &[&Finding],
     store: &Store,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let marks = store.client_marks();
-    let failing: Vec<&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
     let failure = |finding: &&&Finding| (finding.severity.word().to_owned(), line(finding, &marks));
     let cases = rules().map(|rule| {
         let of_rule = failing.iter().filter(|finding| finding.rule.id == rule.id);

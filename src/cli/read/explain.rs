@@ -7,7 +7,7 @@ use xdscope_engine::lint;
 use xdscope_engine::problems::ProblemKind;
 use xdscope_engine::store::{MessageKind, RequestClass};
 use xdscope_present::{explanation, logs, report};
-use xdscope_schema::ExplainError;
+use xdscope_schema::{ExplainError, Schema};
 use xdscope_wire::event::{ApiVersion, Kind};
 use xdscope_wire::text::display_safe;
 
@@ -56,8 +56,28 @@ pub(crate) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
             Ok(Exit::Yes)
         }
         Err(_) if own_words(word, io)? => Ok(Exit::Yes),
-        Err(error) => Err(unknown_word(word, error)),
+        Err(error) => match &fields_of_resources(word, &schema)[..] {
+            [] => Err(unknown_word(word, error)),
+            [path] => {
+                let found = schema.explain(path).map_err(|error| unknown_word(word, error))?;
+                writeln!(io.stdout, "{}", explanation::text(&found).trim_end())?;
+                Ok(Exit::Yes)
+            }
+            paths => Err(CliError {
+                next: paths.iter().map(|path| format!("xdscope explain {path}")).collect(),
+                ..CliError::usage(format!("several types of resources have a field {word}"))
+            }),
+        },
     }
+}
+
+/// Returns the paths of the fields with this name in types of resources: `Cluster.connect_timeout`.
+fn fields_of_resources(name: &str, schema: &Schema) -> Vec<String> {
+    let messages = Kind::all().filter_map(|kind| kind.message(ApiVersion::V3)?.rsplit('.').next());
+    let mut paths: Vec<String> = messages.map(|message| format!("{message}.{name}")).collect();
+    paths.retain(|path| !name.contains('.') && schema.explain(path).is_ok());
+    paths.dedup();
+    paths
 }
 
 /// Explains words from a description, a peer's message or a screen; returns false if there are

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    Ok(if get.is_any_missing() { Exit::Never } else { Exit::Yes })
+    Ok(get.exit())
 }
 
 fn looks(args: &GetArgs, style: Style, io: &Io<'_>) -> ObjectLooks {
@@ -168,9 +168,11 @@ fn watch(
         };
         let looks = looks(&args, io.style(global), io);
         let printed = get.write(looks, &mut *io.stdout)?;
+        let exit = get.exit();
         // Later rows stand below the titles of the first ones.
         args.rows.no_headers |= printed > 0;
-        io.flush()
+        io.flush()?;
+        Ok(exit)
     })
 }
 
@@ -247,6 +249,10 @@ impl Get<'_> {
     }
 
     /// Whether the server has sent a resource that WHAT names to none of the clients in time.
+    fn exit(&self) -> Exit {
+        if self.is_any_missing() { Exit::Never } else { Exit::Yes }
+    }
+
     fn is_any_missing(&self) -> bool {
         let facts = |what: &GetTarget| {
             let states = self.states.iter().filter(|state| what.is_type(&state.type_url));

@@ -18,7 +18,7 @@ use xdscope_wire::event::Clock;
 use xdscope_wire::text::plural;
 
 use crate::app::process::open;
-use crate::cli::args::{Format, Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
+use crate::cli::args::{FailOn, Format, Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects};
@@ -106,7 +106,7 @@ fn print(
 ) -> Result<Exit, CliError> {
     let Report { findings, problems, store } = report;
     let groups = problems::findings_by_cause(problems, findings);
-    let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
+    let failing = findings.iter().filter(|finding| fails(finding, args.fail_on)).count();
     // Findings with one cause are one row.
     let rows: Vec<LintRow> = match args.format {
         LintFormat::Text | LintFormat::Md => {
@@ -130,7 +130,11 @@ fn print(
             objects.finish()?;
         }
         LintFormat::Sarif => lint_out::sarif(&source.source, findings, store, out)?,
-        LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), store, out)?,
+        LintFormat::Junit => {
+            let failing: Vec<&Finding> =
+                findings.iter().filter(|finding| fails(finding, args.fail_on)).collect();
+            lint_out::junit(&source.source, &failing, store, out)?;
+        }
         LintFormat::Github => lint_out::github(&source.source, findings, store, out)?,
     }
     if matches!(args.format, LintFormat::Text | LintFormat::Wide) && !global.quiet {
@@ -187,6 +191,16 @@ fn severity(word: SeverityWord) -> Severity {
         SeverityWord::Error => Severity::Error,
         SeverityWord::Warn => Severity::Warn,
         SeverityWord::Info => Severity::Info,
+    }
+}
+
+/// Whether a finding fails the check.
+fn fails(finding: &Finding, fail_on: FailOn) -> bool {
+    match fail_on {
+        FailOn::Error => finding.severity >= Severity::Error,
+        FailOn::Warn => finding.severity >= Severity::Warn,
+        FailOn::Info => finding.severity >= Severity::Info,
+        FailOn::Never => false,
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     if !in_time {
         return Ok(Exit::Never);
     }
-    Ok(if has_problems { Exit::No } else { Exit::Yes })
+    Ok(status.exit())
 }
 
 /// Prints the states, and again each row that changes.
@@ -100,13 +100,15 @@ fn watch(
         let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
         let mut status = Status::new((facts, facts.findings()), schema, picked, filter, None);
         status.profile = args.profile.edition();
+        let exit = status.exit();
         status.is_update = !changes.is_new("first".to_owned(), String::new());
         status.retain_changed(&mut changes);
         let style = io.style(global);
         status.write(&args, style, io.stdout_is_terminal, &mut *io.stdout)?;
         // Later rows stand below the titles of the first ones.
         args.rows.no_headers |= !status.matrix.rows.is_empty();
-        io.flush()
+        io.flush()?;
+        Ok(exit)
     })
 }
 
@@ -232,6 +234,10 @@ impl<'a> Status<'a> {
     /// Returns whether there is a problem, or a difference to what clients have applied.
     fn has_problems(&self) -> bool {
         self.selected.problems.iter().any(ProblemFact::is_wrong)
+    }
+
+    fn exit(&self) -> Exit {
+        if self.has_problems() { Exit::No } else { Exit::Yes }
     }
 
     fn write(

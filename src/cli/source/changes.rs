@@ -38,10 +38,12 @@ impl PrintedFacts {
     }
 }
 
-/// Called with the facts, first and each time they may have changed.
-type Show<'a> = &'a mut dyn FnMut(&Analysis, &Arc<Schema>, &mut Io<'_>) -> Result<(), CliError>;
+/// Called with the facts, first and each time they may have changed. Returns the exit code of one
+/// look at them.
+type Show<'a> = &'a mut dyn FnMut(&Analysis, &Arc<Schema>, &mut Io<'_>) -> Result<Exit, CliError>;
 
 /// Shows the facts of a source until the process is stopped, stdout is closed, or a recording ends.
+/// Returns the exit code of the facts that were shown last.
 pub(crate) fn watch(
     source: &SourceArgs,
     global: &Global,
@@ -54,7 +56,7 @@ pub(crate) fn watch(
     replay::check_is_file(source, "--watch")?;
     let seed = schema_flags::seed()?;
     let mut growth = Growth::new(offline::find(&source.source, io)?);
-    let mut is_first = true;
+    let (mut is_first, mut exit) = (true, Exit::Yes);
     loop {
         let (begun, mut is_ended, is_written) = (Instant::now(), false, growth.is_written());
         match offline::read_quietly(source, seed, global, io) {
@@ -65,7 +67,7 @@ pub(crate) fn watch(
                 is_ended = growth.is_file()
                     && wait::is_ended_recording(opened.format, &opened.loaded.notices, is_written);
                 let schema = opened.schema.clone();
-                show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
+                exit = show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
             }
             Err(error) if is_first => return Err(error),
             // A file that cannot be read may be half written: try again later.
@@ -73,7 +75,7 @@ pub(crate) fn watch(
         }
         if is_ended {
             wait::say_ended(&source.source, global, io);
-            return Ok(Exit::Yes);
+            return Ok(exit);
         }
         growth.wait_for_change(begun.elapsed());
     }

@@ -127,6 +127,9 @@ pub(crate) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);
     }
+    if source.is_empty() {
+        return Err(CliError::usage("SOURCE is empty").next("xdscope sessions   lists what is kept"));
+    }
     if xdscope_sources::first_of_session(&path).is_some() {
         return Ok(path);
     }

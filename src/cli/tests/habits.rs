@@ -128,10 +128,74 @@ fn near_names_are_suggested() {
         (&["info", TOUR, "--node", "x"], "--node has no effect"),
         (&["info", TOUR, "--node-file", "x"], "--node-file has no effect"),
         (&["get", TOUR, "cds", "zz*"], "no name matches cds/zz*"),
+        (&["report", TOUR, "-o", "x.html"], "takes no `-o`\n  next   --output FILE\n"),
+        (&["redact", TOUR, "out.xdsrec"], "takes no `out.xdsrec`\n  next   --output out.xdsrec\n"),
+        (&["status", TOUR, "-n", "edge"], "takes no `-n`\n  next   --node NAME"),
+        (&["status", "-A", TOUR], "takes no `-A`\n  next   nothing in its place: all nodes are shown\n"),
+        (&["log", TOUR, "--tail", "abc"], "'abc' for '--tail <N>': not a whole number"),
+        (&["status"], "next   xdscope status -   reads stdin\n"),
+        (&["status", ""], "SOURCE is empty\n  next   xdscope sessions"),
+        (&["tap", "8080"], "`8080` has no host; write host:port, such as 127.0.0.1:8080"),
+        (
+            &["explain", "per_connection_buffer_limit_bytes"],
+            "next   xdscope explain Listener.per_connection_buffer_limit_bytes",
+        ),
     ] {
         let output = run(args);
         assert!(output.err.contains(wanted), "{args:?}: {}", output.err);
         assert!(matches!(output.exit, Exit::Usage | Exit::Never), "{args:?}: {:?}", output.exit);
+    }
+}
+
+#[test]
+fn explains_a_field_of_one_type_without_its_type() {
+    let (short, full) = (run(&["explain", "connect_timeout"]), run(&["explain", "Cluster.connect_timeout"]));
+    assert!(full.out.contains("Cluster.connect_timeout"), "{}", full.out);
+    assert_eq!((short.out, short.exit), (full.out, Exit::Yes), "{}", short.err);
+}
+
+/// The exit code of a look at a file that does not grow is that of one without `--watch`.
+#[test]
+fn watching_ends_with_the_exit_code_of_one_look() {
+    let folder = tempfile::tempdir().unwrap();
+    for (source, name) in [(TOUR, "tour"), ("tests/fixtures/scripts/S-01.xds", "first")] {
+        let file = folder.path().join(format!("{name}.xdsrec"));
+        let path = file.to_str().unwrap();
+        assert_eq!(run(&["export", source, "--to", "xdsrec", "--output", path]).exit, Exit::Yes);
+        for args in [&["status", path][..], &["get", path, "cds"]] {
+            let (once, watched) = (run(args), run(&[args, &["--watch"]].concat()));
+            assert!(watched.err.contains("no more messages come"), "{}", watched.err);
+            assert_eq!(watched.exit, once.exit, "{args:?}");
+        }
+    }
+    assert_eq!(run(&["status", TOUR]).exit, Exit::No, "the tour has problems");
+}
+
+#[test]
+fn lint_that_fails_on_nothing_prints_all() {
+    for format in ["text", "jsonl", "junit"] {
+        let broken = "tests/fixtures/lint/nack-resend-loop.bad.xds";
+        let strict = run(&["lint", broken, "-o", format]);
+        let lenient = run(&["lint", broken, "-o", format, "--fail-on", "never"]);
+        assert_eq!((strict.exit, lenient.exit), (Exit::No, Exit::Yes), "{format}");
+        match format {
+            "junit" => assert!(strict.out.contains("<failure") && !lenient.out.contains("<failure")),
+            _ => assert_eq!(strict.out, lenient.out, "{format}"),
+        }
+    }
+}
+
+/// The synopsis of a page has the order that the parser wants.
+#[test]
+fn man_pages_state_arguments_in_the_order_of_the_parser() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(&["man", "--output", folder.path().to_str().unwrap()]).exit, Exit::Yes);
+    for verb in ["wait", "get", "redact"] {
+        let help = run(&[verb, "--help"]).out;
+        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).expect("a usage");
+        let page = std::fs::read_to_string(folder.path().join(format!("xdscope-{verb}.1"))).unwrap();
+        let synopsis = page.split(".SH SYNOPSIS\n.nf\n").nth(1).and_then(|rest| rest.lines().next());
+        assert_eq!(synopsis.map(|line| line.replace("\\-", "-")).as_deref(), Some(usage), "{verb}");
     }
 }
 

@@ -18,8 +18,8 @@ pub enum AddressError {
     NoPort(String),
     #[error("`{0}` has no port number from 0 to 65535 after its last colon")]
     BadPort(String),
-    #[error("`{0}` has no host; write host:port, such as 127.0.0.1{0}")]
-    NoHost(String),
+    #[error("`{text}` has no host; write host:port, such as 127.0.0.1:{port}")]
+    NoHost { text: String, port: u16 },
     #[error("`unix:` needs a path, such as unix:/run/xds.sock")]
     NoPath,
 }
@@ -36,18 +36,30 @@ impl FromStr for Address {
         let text = text.strip_prefix("grpc:").unwrap_or(text);
         let text = text.strip_prefix("dns:///").or(text.strip_prefix("http://")).unwrap_or(text);
         let text = without_credentials(text);
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| AddressError::NoPort(text.clone()))?;
-        if port.parse::<u16>().is_err() {
-            return Err(AddressError::BadPort(text));
+        let (host, port) = text.rsplit_once(':').unwrap_or(("", &text));
+        match port.parse::<u16>() {
+            Ok(port) if host.is_empty() => Err(AddressError::NoHost { port, text }),
+            Ok(_) => Ok(Address::Tcp(text)),
+            Err(_) if text.contains(':') => Err(AddressError::BadPort(text)),
+            Err(_) => Err(AddressError::NoPort(text)),
         }
-        if host.is_empty() {
-            return Err(AddressError::NoHost(text));
-        }
-        Ok(Address::Tcp(text))
     }
 }
 
 impl Address {
+    /// Parses an address to listen on. A port without a host is one of the loopback interface:
+    /// `8080` and `:8080`.
+    ///
+    /// # Errors
+    ///
+    /// The text is neither an address nor a port.
+    pub fn listen(text: &str) -> Result<Address, AddressError> {
+        match text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+            Ok(port) => Ok(Address::Tcp(format!("127.0.0.1:{port}"))),
+            Err(_) => text.parse(),
+        }
+    }
+
     /// The host without brackets; `localhost` for a unix socket.
     pub fn host(&self) -> &str {
         match self {
@@ -97,6 +109,18 @@ mod tests {
         }
         for bad in ["cp", "cp:", "cp:x", "cp:70000", ":80", "unix:", ""] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ports_alone_listen_on_loopback() {
+        for (text, shown) in
+            [("8080", "127.0.0.1:8080"), (":8080", "127.0.0.1:8080"), ("0.0.0.0:80", "0.0.0.0:80")]
+        {
+            assert_eq!(Address::listen(text).map(|a| a.to_string()), Ok(shown.into()), "{text}");
+        }
+        for bad in ["70000", ":", "", "cp", ":70000"] {
+            assert!(Address::listen(bad).is_err(), "{bad}");
         }
     }
 

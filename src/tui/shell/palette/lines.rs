@@ -139,7 +139,9 @@ fn ranked_commands(input: &str) -> Vec<(Rank, Command)> {
     let all = Command::ALL.iter().filter(|command| !is_prompt_only(**command));
     let mut found: Vec<(Rank, Command)> =
         all.filter_map(|command| Some((rank(command)?, *command))).collect();
-    found.sort_by_key(|(rank, _)| *rank);
+    // Without a word, all match: the screens are what most people look for.
+    let is_screen = |command| ScreenId::ALL.into_iter().any(|screen| screen.command() == command);
+    found.sort_by_key(|(rank, command)| (*rank, wanted.is_empty() && !is_screen(*command)));
     found
 }
 
@@ -193,7 +195,10 @@ mod tests {
             assert_eq!(candidates(words).first(), Some(&command), "{words}");
         }
         assert!(candidates("an unheard of thing").is_empty());
-        assert!(candidates("").len() > 50);
+        let all = candidates("");
+        assert!(all.len() > 50);
+        let screens = ScreenId::ALL.map(ScreenId::command);
+        assert!(all[..screens.len()].iter().all(|command| screens.contains(command)), "{all:?}");
     }
 
     #[test]
