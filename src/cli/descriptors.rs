@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use crate::app::recording::recording_file::Replaces;
+use xdscope_present::table::{Columns, TableForm, TableLooks};
 use xdscope_sources::{Limit, ReplayPosition};
 use xdscope_wire::text::{count, display_safe, plural};
 
@@ -11,7 +12,6 @@ use super::args::{DescriptorFlags, DescriptorsArgs, DescriptorsVerb, Global, Sou
 use super::error::{CliError, Exit};
 use super::source;
 use crate::cli::output::output_file;
-use crate::cli::output::table::{Cell, Table};
 use crate::cli::source::{offline, schema_flags};
 use crate::cli::terminal::io::Io;
 
@@ -49,11 +49,11 @@ fn list(
         }
         return Ok(Exit::Yes);
     }
-    let mut table = Table::new(&mut *io.stdout, style, true, &["FROM", "MESSAGE"]);
-    for (from, message) in messages {
-        table.row(vec![Cell::new(from), Cell::new(message)])?;
-    }
-    table.finish()?;
+    let looks = TableLooks { style, has_titles: true, form: TableForm::Text };
+    let columns = Columns::new()
+        .text("FROM", |(from, _): &(&str, String)| (*from).to_owned())
+        .text("MESSAGE", |(_, message)| message.clone());
+    columns.write(&messages, looks, &mut *io.stdout)?;
     Ok(Exit::Yes)
 }
 

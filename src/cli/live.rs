@@ -261,8 +261,8 @@ impl Run<'_> {
         let running = Running::start(options, sink)
             .inspect_err(|_| session.iter().for_each(|path| recording_file::remove_empty(path)))?;
         signals::on_hang(running.finisher());
-        for listening in running.listening.iter().filter(|_| !self.global.quiet) {
-            io.say(&format!("listening on {listening}"));
+        if !self.global.quiet {
+            running.listening.iter().for_each(|address| io.say(&format!("listening on {address}")));
         }
         service.begin(running.monitored(), &running.source, self.global.quiet, io);
         if let Some(lines) = begin(&running) {

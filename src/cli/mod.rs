@@ -105,19 +105,25 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         cli.verb,
         None | Some(Verb::Help(_) | Verb::Explain(_) | Verb::Man(_) | Verb::Completions(_))
     );
-    if let Some(error) = unread.filter(|_| !needs_no_config) {
+    if let Some(error) = unread
+        && !needs_no_config
+    {
         return Err(error);
     }
     cli.global.keys = config.keys.clone();
     cli.global.themes = config.themes.clone();
     cli.global.secret_names = config.secret_names.clone();
     cli.global.secret_names.extend(expanded.secret_names.clone());
-    if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
+    if let Some((_, note)) = named
+        && !cli.global.quiet
+    {
         io.say(&xdscope_wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
         let note = crate::cli::command::default_source::settle(verb, io)?;
-        if let Some(note) = note.filter(|_| !cli.global.quiet) {
+        if let Some(note) = note
+            && !cli.global.quiet
+        {
             io.say(&xdscope_wire::text::display_safe(&note));
         }
         crate::cli::command::effect::check(verb, &matches, &args, io)?;

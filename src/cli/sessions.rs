@@ -11,6 +11,7 @@ use crate::app::recording::session_dir;
 use crate::app::recording::session_dir::KeptSession;
 use xdscope_present::json::SCHEMA;
 use xdscope_present::report::Role;
+use xdscope_present::table::{Columns, TableLooks};
 use xdscope_present::text::shell_word;
 use xdscope_sources::record::Header;
 use xdscope_wire::text::{display_safe, plural, size};
@@ -19,7 +20,6 @@ use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};
 use crate::cli::command::suggest;
 use crate::cli::output::json_out::{ObjectLooks, Objects};
-use crate::cli::output::table::{Cell, Table};
 use crate::cli::terminal::io::Io;
 
 /// The word for the session that was written last.
@@ -107,7 +107,7 @@ struct SessionRow<'a> {
 }
 
 impl<'a> SessionRow<'a> {
-    fn of(session: &'a KeptSession) -> SessionRow<'a> {
+    fn new(session: &'a KeptSession) -> SessionRow<'a> {
         let header = std::fs::File::open(&session.path).ok();
         let header = header.and_then(|file| Header::read(&mut BufReader::new(file)).ok());
         SessionRow { session, header: header.map(|(header, _)| header), is_written: session.is_in_use() }
@@ -123,7 +123,7 @@ impl<'a> SessionRow<'a> {
         self.header.as_ref().map_or("", |header| &header.source)
     }
 
-    fn note(&self) -> String {
+    fn note(&self) -> (String, Role) {
         let mut notes = Vec::new();
         if self.is_written {
             notes.push("being written");
@@ -133,7 +133,7 @@ impl<'a> SessionRow<'a> {
             Some(header) if header.keep_secrets => notes.push("contains secrets"),
             Some(_) => {}
         }
-        notes.join(", ")
+        (notes.join(", "), if self.is_written { Role::Pending } else { Role::Warn })
     }
 
     fn json(&self) -> Value {
@@ -155,40 +155,37 @@ fn list(args: &SessionsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
     let mut sessions = kept(io)?;
     // The newest first: a session that was written to last may have begun before others.
     sessions.sort_by_cached_key(|session| {
-        let begun = SessionRow::of(session).begun();
+        let begun = SessionRow::new(session).begun();
         std::cmp::Reverse((begun, session.modified, session.name.clone()))
     });
     let most = if args.tail == 0 { sessions.len() } else { args.tail.min(sessions.len()) };
     let shown = sessions.get(..most).unwrap_or_default();
     let (style, zone) = (io.style(global), io.zone.clone());
+    let looks = TableLooks { style, has_titles: !args.no_headers, form: args.format.table_form() };
     let out = &mut *io.stdout;
     match args.format {
         Format::Name => {
             shown.iter().try_for_each(|session| writeln!(out, "{}", display_safe(&session.name)))?;
         }
         format if format.is_of_objects() => {
-            let headers = !args.no_headers;
-            let looks = ObjectLooks { style, headers, terminal: io.stdout_is_terminal };
+            let looks = ObjectLooks { table: looks, terminal: io.stdout_is_terminal };
             let mut objects = Objects::new(out, format, looks);
-            shown.iter().try_for_each(|session| objects.put(&SessionRow::of(session).json()))?;
+            shown.iter().try_for_each(|session| objects.put(&SessionRow::new(session).json()))?;
             objects.finish()?;
         }
         _ => {
-            let titles = ["SESSION", "BEGUN", ">SIZE", "SOURCE", "NOTE"];
-            let mut table = Table::new(out, style, !args.no_headers && !shown.is_empty(), &titles);
-            for row in shown.iter().map(SessionRow::of) {
-                let begun = row.begun().map(|at| at.to_zoned(zone.clone()).strftime("%F %T").to_string());
-                let note = row.note();
-                let role = if row.is_written { Role::Pending } else { Role::Warn };
-                table.row(vec![
-                    Cell::new(&row.session.name),
-                    Cell::role(begun.unwrap_or_else(|| "-".to_owned()), Role::Muted),
-                    Cell::new(size(row.session.bytes)),
-                    Cell::new(row.source()),
-                    Cell::role(note, role),
-                ])?;
-            }
-            table.finish()?;
+            let columns = Columns::new()
+                .text("SESSION", |row: &SessionRow<'_>| row.session.name.clone())
+                .text("BEGUN", |row| match row.begun() {
+                    Some(begun) => begun.to_zoned(zone.clone()).strftime("%F %T").to_string(),
+                    None => "-".to_owned(),
+                })
+                .role(Role::Muted)
+                .number("SIZE", |row| size(row.session.bytes))
+                .text("SOURCE", |row| row.source().to_owned())
+                .text("NOTE", SessionRow::note);
+            let rows: Vec<SessionRow<'_>> = shown.iter().map(SessionRow::new).collect();
+            columns.write(&rows, looks, out)?;
         }
     }
     io.flush()?;

@@ -1,7 +1,8 @@
 //! Facts in words, for people and programs.
 //!
 //! The crate owns sentences ([`report`]), JSON objects ([`json`]), the HTML report ([`page`]),
-//! explanations of log lines ([`logs`]), [`metrics`], and how long texts are shortened ([`text`]).
+//! explanations of log lines ([`logs`]), [`metrics`], tables ([`table`]), and how long texts are
+//! shortened ([`text`]).
 //! Every screen and verb takes its words from here, so that one fact has one word.
 //!
 //! The crate must not decide about the protocol, nor touch files, sockets, clocks and threads.
@@ -38,4 +39,5 @@ pub mod partial_use;
 pub mod report;
 pub mod source_facts;
 pub mod structured;
+pub mod table;
 pub mod text;

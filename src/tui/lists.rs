@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use xdscope_engine::store::TypeState;
 use xdscope_present::report::{severity, state_word};
-use xdscope_present::text::markdown;
+use xdscope_present::table::Columns;
 
 use super::input::screen_id::ScreenId;
 use super::widgets::canvas::Span;
@@ -109,18 +109,14 @@ pub struct TextTable {
 impl TextTable {
     /// The table in Markdown, without hidden columns.
     pub(crate) fn markdown(&self, screen: ScreenId, hidden: &HiddenColumns) -> String {
-        let is_shown =
-            |at: usize| self.titles.get(at).is_some_and(|title| !hidden.is_hidden(screen, title.trim()));
-        let cell = |text: &String| markdown(text.trim());
-        let line = |cells: &[String]| {
-            let cells = cells.iter().enumerate().filter(|(at, _)| is_shown(*at)).map(|(_, text)| cell(text));
-            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
-        };
-        let columns = (0..self.titles.len()).filter(|at| is_shown(*at)).count();
-        let mut out = line(&self.titles);
-        out.push_str(&format!("|{}\n", " --- |".repeat(columns)));
-        out.extend(self.rows.iter().map(|row| line(row)));
-        out
+        let mut columns = Columns::<Vec<String>>::new();
+        for (at, title) in self.titles.iter().enumerate() {
+            if !hidden.is_hidden(screen, title.trim()) {
+                let cell = move |row: &Vec<String>| row.get(at).map_or("", |text| text.trim()).to_owned();
+                columns = columns.text(title.trim().to_owned(), cell);
+            }
+        }
+        columns.markdown(&self.rows)
     }
 }
 
@@ -244,10 +240,10 @@ mod tests {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let table = TextTable { titles: row(["A", "B", "C"]), rows: vec![row(["1", "x|y", "3"])] };
         let mut hidden = HiddenColumns::default();
-        let text = "| A | B | C |\n| --- | --- | --- |\n| 1 | x\\|y | 3 |\n";
+        let text = "| A | B | C |\n|---|---|---|\n| 1 | x\\|y | 3 |\n";
         assert_eq!(table.markdown(ScreenId::Nack, &hidden), text);
         hidden.toggle(ScreenId::Nack, "A");
-        assert_eq!(table.markdown(ScreenId::Nack, &hidden), "| B | C |\n| --- | --- |\n| x\\|y | 3 |\n");
+        assert_eq!(table.markdown(ScreenId::Nack, &hidden), "| B | C |\n|---|---|\n| x\\|y | 3 |\n");
         hidden.toggle(ScreenId::Nack, "A");
         assert_eq!(table.markdown(ScreenId::Nack, &hidden), text);
     }

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use xdscope_present::table::Heading;
+
 /// Columns of a table, each a member of the JSON objects that a verb prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomColumns {
@@ -62,9 +64,9 @@ impl FromStr for CustomColumn {
 }
 
 impl CustomColumns {
-    /// Returns the titles.
-    pub(crate) fn titles(&self) -> Vec<&str> {
-        self.columns.iter().map(|column| column.title.as_str()).collect()
+    /// Returns the headings.
+    pub(crate) fn headings(&self) -> Vec<Heading> {
+        self.columns.iter().map(|column| Heading::new(column.title.clone())).collect()
     }
 
     /// Returns the texts of an object's members; `None` if it has none of them.

@@ -9,6 +9,7 @@ use clap::{Arg, Command, ValueEnum};
 use super::columns::CustomColumns;
 use crate::net::transport::Address;
 use xdscope_engine::lint;
+use xdscope_present::table::TableForm;
 use xdscope_wire::text::{parse_bytes, parse_duration, without_credentials};
 
 /// Formats of `-o`. Each verb accepts some of them.
@@ -22,6 +23,7 @@ pub enum Format {
     Yaml,
     Name,
     Tree,
+    Md,
     /// `custom-columns=SPEC`: JSON objects as rows.
     #[value(skip)]
     Columns(&'static CustomColumns),
@@ -31,6 +33,11 @@ impl Format {
     /// Whether the verb prints its JSON objects, in some form.
     pub(crate) fn is_of_objects(self) -> bool {
         matches!(self, Format::Json | Format::Jsonl | Format::Yaml | Format::Columns(_))
+    }
+
+    /// Returns the language of a table in this format.
+    pub(crate) fn table_form(self) -> TableForm {
+        if self == Format::Md { TableForm::Markdown } else { TableForm::Text }
     }
 
     /// Whether the format is for people.

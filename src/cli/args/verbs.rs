@@ -71,6 +71,7 @@ pub struct StatusArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "table")]
     #[arg(value_parser = formats(&[
         Format::Table, Format::Wide, Format::Text, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
+        Format::Md,
     ]))]
     pub format: Format,
     /// Wait this long for a server, or a growing recording, to be in sync
@@ -104,6 +105,7 @@ pub struct LogArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     #[arg(value_parser = formats(&[
         Format::Text, Format::Table, Format::Wide, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
+        Format::Md,
     ]))]
     pub format: Format,
     /// Print only the last N matching rows, and with --follow those that come
@@ -142,7 +144,7 @@ pub struct GetArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output")]
     #[arg(value_parser = formats(&[
         Format::Table, Format::Wide, Format::Text, Format::Name, Format::Tree, Format::Yaml, Format::Json,
-        Format::Jsonl,
+        Format::Jsonl, Format::Md,
     ]))]
     pub format: Option<Format>,
     /// Position in the recording: #487, 14:02:08, +30s, start, end
@@ -173,7 +175,7 @@ pub struct DiffArgs {
     /// text: by field path; table: one row per path; json: `change` objects
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     #[arg(value_parser = formats(&[
-        Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml,
+        Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml, Format::Md,
     ]))]
     pub format: Format,
     /// Print only how many resources of each type were added, changed and removed
@@ -261,6 +263,7 @@ pub enum LintFormat {
     Sarif,
     Junit,
     Github,
+    Md,
     /// `custom-columns=SPEC`: JSON objects as rows.
     #[value(skip)]
     Columns(&'static CustomColumns),
@@ -360,7 +363,7 @@ pub struct SessionsArgs {
     pub verb: Option<SessionsVerb>,
     /// table, json or jsonl; name: the names alone
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "table")]
-    #[arg(value_parser = formats(&[Format::Table, Format::Json, Format::Jsonl, Format::Name]))]
+    #[arg(value_parser = formats(&[Format::Table, Format::Json, Format::Jsonl, Format::Name, Format::Md]))]
     pub format: Format,
     /// List at most N sessions, the last ones; 0: all
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]

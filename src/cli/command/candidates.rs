@@ -182,7 +182,9 @@ impl Candidates {
             true => Kind::all().map(|kind| kind.word().to_owned()).collect(),
             false => names.types,
         };
-        if let Some(kind) = self.last_type.filter(|_| !current.contains('/')) {
+        if let Some(kind) = self.last_type
+            && !current.contains('/')
+        {
             let prefix = format!("{}/", kind.word());
             let of_type = names.resources.iter().filter_map(|name| name.strip_prefix(&prefix));
             return of_type.map(str::to_owned).chain(types).collect();

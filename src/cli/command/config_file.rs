@@ -32,7 +32,7 @@ impl Expanded {
     /// Without `--config` the arguments stay as they are.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML, or has a key that is no flag of the verb; with its line.
+    /// The file cannot be read, is not TOML, or has a key that is no flag of the verb.
     pub(crate) fn read(args: Vec<OsString>) -> Result<Expanded, CliError> {
         let Some((place, verb)) = live_verb(&args) else {
             return Ok(Expanded { args, ..Expanded::default() });

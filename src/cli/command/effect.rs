@@ -69,7 +69,9 @@ pub(crate) fn check(
     for id in &ids {
         // xdscope waits so long for a server.
         let has_effect = is_client && *id == "resource_timeout";
-        if let Some(why) = idle_flags::reason(verb, id, is_bootstrap).filter(|_| !has_effect) {
+        if let Some(why) = idle_flags::reason(verb, id, is_bootstrap)
+            && !has_effect
+        {
             return Err(without_effect(&flag(id, args), &why));
         }
     }

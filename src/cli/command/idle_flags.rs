@@ -63,18 +63,25 @@ pub(crate) fn reason(verb: &Verb, id: &str, is_bootstrap: bool) -> Option<String
 
 /// Whether a verb prints a table with titles.
 fn has_titles(verb: &Verb) -> bool {
-    let is_table =
-        |format: Format| matches!(format, Format::Table | Format::Text | Format::Wide | Format::Columns(_));
+    let is_table = |format: Format| {
+        matches!(format, Format::Table | Format::Text | Format::Wide | Format::Md | Format::Columns(_))
+    };
     match verb {
         Verb::Status(args) => is_table(args.format),
         Verb::Log(args) => is_table(args.format) && !args.ladder,
         Verb::Get(args) => args.format.is_none_or(is_table),
         Verb::Lint(args) => {
-            let is_table =
-                matches!(args.format, LintFormat::Text | LintFormat::Wide | LintFormat::Columns(_));
-            is_table && !args.expect
+            let is_other = matches!(
+                args.format,
+                LintFormat::Json
+                    | LintFormat::Jsonl
+                    | LintFormat::Sarif
+                    | LintFormat::Junit
+                    | LintFormat::Github
+            );
+            !is_other && !args.expect
         }
-        Verb::Diff(args) => args.format == Format::Table && !args.stat,
+        Verb::Diff(args) => matches!(args.format, Format::Table | Format::Md) && !args.stat,
         Verb::Sessions(args) => is_table(args.format),
         _ => true,
     }

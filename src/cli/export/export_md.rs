@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::Finding;
-use xdscope_engine::nack::{RefusedResource, nack_groups, nack_report};
+use xdscope_engine::nack::{NackGroup, RefusedResource, nack_groups, nack_report};
 use xdscope_engine::problems::{Problem, ProblemFact, problems_of};
 use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use xdscope_present::body_comparison::BodyComparison;
+use xdscope_present::table::{Columns, Style};
 use xdscope_present::text::{markdown, shell_word};
 use xdscope_present::{node, report};
 use xdscope_schema::Schema;
@@ -27,7 +28,7 @@ use crate::cli::output::message_line::RowLayout;
 use crate::cli::output::output_file;
 use crate::cli::source;
 use crate::cli::source::select::{Picked, Selected};
-use crate::cli::terminal::io::{Io, Style};
+use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Busy;
 
 /// Nodes of the table, besides that of the first message.
@@ -112,10 +113,12 @@ fn check_flags(args: &ExportArgs) -> Result<(), CliError> {
 
 /// Returns a problem as the messages of the first of its nodes show it.
 fn of_first_node(problem: &ProblemFact, facts: &Analysis) -> ProblemFact {
+    if problem.others.is_empty() {
+        return problem.clone();
+    }
     let alone = problems_of(facts, facts.findings(), None, |stream, _| stream == problem.stream);
-    let is_same = |of: &ProblemFact| (of.kind, of.at) == (problem.kind, problem.at);
-    let alone = alone.into_iter().filter(|_| !problem.others.is_empty()).find(is_same);
-    alone.unwrap_or_else(|| problem.clone())
+    let is_same = |other: &ProblemFact| (other.kind, other.at) == (problem.kind, problem.at);
+    alone.into_iter().find(is_same).unwrap_or_else(|| problem.clone())
 }
 
 /// Returns the streams of the client that has a problem.
@@ -166,7 +169,7 @@ impl BugReport<'_> {
     /// Adds who takes part, in which versions, and since when.
     fn versions(&self, out: &mut String) {
         let (problem, store): (_, &Store) = (self.problem, self.facts);
-        let mut rows: Vec<(&str, String)> = Vec::new();
+        let mut rows: Vec<(&'static str, String)> = Vec::new();
         let since = report::problem_since(problem, &store.clock(), store.now(), &jiff::tz::TimeZone::UTC);
         rows.push(("since", since));
         rows.push(("blame", problem.blame.word().to_owned()));
@@ -193,20 +196,23 @@ impl BugReport<'_> {
         rules.dedup();
         rows.push(("rules", rules.join(", ")));
         rows.push(("seen by", format!("xdscope {} ({})", env!("CARGO_PKG_VERSION"), self.form)));
-        out.push_str("| | |\n|---|---|\n");
-        for (label, text) in rows.iter().filter(|(_, text)| !text.is_empty() && text != "-") {
-            let _ = writeln!(out, "| {label} | {} |", markdown(text));
-        }
+        rows.retain(|(_, text)| !text.is_empty() && text != "-");
+        let columns = Columns::new()
+            .text("", |(label, _): &(&'static str, String)| *label)
+            .text("", |(_, text)| text.clone());
+        out.push_str(&columns.markdown(&rows));
         out.push('\n');
     }
 
     /// Returns the resources that a NACK refuses, with their last good contents.
     fn refused(&self) -> Vec<RefusedResource> {
         let (problem, store): (_, &Store) = (self.problem, self.facts);
-        let group = nack_groups(store)
-            .into_iter()
-            .find(|group| group.stream == problem.stream && group.type_url == problem.type_url);
-        let Some(group) = group.filter(|_| problem.quote().is_some()) else { return Vec::new() };
+        if problem.quote().is_none() {
+            return Vec::new();
+        }
+        let is_own =
+            |group: &NackGroup| (group.stream, &group.type_url) == (problem.stream, &problem.type_url);
+        let Some(group) = nack_groups(store).into_iter().find(is_own) else { return Vec::new() };
         nack_report(store, self.schema, group.stream, &group.type_url, &group.nacks).subjects
     }
 
@@ -262,7 +268,7 @@ impl BugReport<'_> {
         let layout = RowLayout {
             time: TimeFormat::Utc,
             zone: jiff::tz::TimeZone::UTC,
-            style: Style { color: false, ascii: false },
+            style: Style::PLAIN,
             has_nodes: false,
             is_cut: false,
         };

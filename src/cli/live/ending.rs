@@ -152,7 +152,9 @@ impl<'a> Ending<'a> {
         match (failed, self.reason) {
             (Some(failed), _) => Err(CliError::new(Exit::Never, failed).next("xdscope status -o wide")),
             (None, Reason::Met) => {
-                if let Some((goal, _)) = self.goal().filter(|_| !global.quiet) {
+                if let Some((goal, _)) = self.goal()
+                    && !global.quiet
+                {
                     io.say(&format!("condition met: {goal}"));
                 }
                 Ok(Exit::Yes)

@@ -54,7 +54,9 @@ pub(crate) fn read<'a>(
         let error = CliError::usage(format!("{place} changes traffic, which --read-only forbids"));
         return Err(error.next("omit one of the two"));
     }
-    if let Some(open) = listen.find(|listen| !listen.is_local()).filter(|_| !flags.i_know) {
+    if let Some(open) = listen.find(|listen| !listen.is_local())
+        && !flags.i_know
+    {
         let what = format!("{open} is reachable from other machines, whose traffic --fault would change");
         return Err(CliError::usage(what).next("--listen 127.0.0.1:18001, or --i-know"));
     }

@@ -36,7 +36,9 @@ pub(crate) fn of_tap(
     let refusal = if args.live.read_only {
         let error = "--intercept changes traffic, which --read-only forbids";
         Some((error.to_owned(), "omit one of the two", "--read-only forbids to hold messages".to_owned()))
-    } else if let Some(listen) = open.filter(|_| !args.faults.i_know) {
+    } else if let Some(listen) = open
+        && !args.faults.i_know
+    {
         let why = format!("{listen} is reachable from other machines, whose traffic would be held");
         Some((why.clone(), "--listen 127.0.0.1:18001, or --i-know", format!("{why}: start with --i-know")))
     } else if !has_screens {

@@ -65,8 +65,8 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     drop(progress);
     offline::say(&made.notices, global, io);
     let talks = |io: &mut Io<'_>, text: &str| io.say(&display_safe(text));
-    for line in made.about.iter().filter(|_| !global.quiet) {
-        talks(io, line);
+    if !global.quiet {
+        made.about.iter().for_each(|line| talks(io, line));
     }
     if let Some(warning) = incomplete(&made.incomplete) {
         talks(io, &warning);

@@ -7,11 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::table::{Cell, Table};
 use crate::cli::args::{CustomColumns, Format};
-use crate::cli::terminal::io::Style;
 use xdscope_engine::store::{MessageFact, Store};
 use xdscope_present::bodies;
+use xdscope_present::table::{Cell, Table, TableLooks};
 use xdscope_schema::{FieldNames, Schema};
 use xdscope_wire::event::Seq;
 use xdscope_wire::text::{display_safe, json_safe};
@@ -23,38 +22,32 @@ enum ObjectForm<'a> {
     /// One array, with the number of elements so far.
     Array(&'a mut dyn Write, usize),
     Lines(&'a mut dyn Write),
-    Yaml(&'a mut dyn Write, YamlReader),
+    Yaml {
+        out: &'a mut dyn Write,
+        terminal: bool,
+    },
     Rows(Table<'a>, &'static CustomColumns),
-}
-
-/// The reader of YAML.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum YamlReader {
-    /// A terminal obeys control characters.
-    Terminal,
-    Program,
 }
 
 /// The looks of objects that people read.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectLooks {
-    pub style: Style,
-    /// Whether a table has titles.
-    pub headers: bool,
-    /// Whether the output is a terminal.
+    pub table: TableLooks,
+    /// Whether the output is a terminal, which obeys control characters.
     pub terminal: bool,
 }
 
 impl<'a> Objects<'a> {
     /// Writes objects in the format of `-o`; formats without objects count as `jsonl`.
     pub(crate) fn new(out: &'a mut dyn Write, format: Format, looks: ObjectLooks) -> Objects<'a> {
-        match format {
-            Format::Json => Objects::array(out),
-            Format::Yaml if looks.terminal => Objects(ObjectForm::Yaml(out, YamlReader::Terminal)),
-            Format::Yaml => Objects(ObjectForm::Yaml(out, YamlReader::Program)),
-            Format::Columns(columns) => Objects::rows(out, columns, looks),
-            _ => Objects::lines(out),
-        }
+        Objects(match format {
+            Format::Json => ObjectForm::Array(out, 0),
+            Format::Yaml => ObjectForm::Yaml { out, terminal: looks.terminal },
+            Format::Columns(columns) => {
+                ObjectForm::Rows(Table::new(out, looks.table, columns.headings()), columns)
+            }
+            _ => ObjectForm::Lines(out),
+        })
     }
 
     /// Writes one array.
@@ -67,15 +60,6 @@ impl<'a> Objects<'a> {
         Objects(ObjectForm::Lines(out))
     }
 
-    /// Writes a row for each object that has any of the columns.
-    pub(crate) fn rows(
-        out: &'a mut dyn Write,
-        columns: &'static CustomColumns,
-        looks: ObjectLooks,
-    ) -> Objects<'a> {
-        Objects(ObjectForm::Rows(Table::new(out, looks.style, looks.headers, &columns.titles()), columns))
-    }
-
     pub(crate) fn put(&mut self, object: &Value) -> io::Result<()> {
         match &mut self.0 {
             ObjectForm::Array(out, count) => {
@@ -84,9 +68,9 @@ impl<'a> Objects<'a> {
                 write!(out, "{before}\n{}", line(object))
             }
             ObjectForm::Lines(out) => writeln!(out, "{}", line(object)),
-            ObjectForm::Yaml(out, reader) => {
+            ObjectForm::Yaml { out, terminal } => {
                 writeln!(out, "---")?;
-                write_yaml(out, object, "", *reader == YamlReader::Terminal)
+                write_yaml(out, object, "", *terminal)
             }
             ObjectForm::Rows(table, columns) => match columns.cells(object) {
                 Some(cells) => table.row(cells.into_iter().map(Cell::new).collect()),
@@ -97,7 +81,7 @@ impl<'a> Objects<'a> {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            ObjectForm::Array(out, _) | ObjectForm::Lines(out) | ObjectForm::Yaml(out, _) => out.flush(),
+            ObjectForm::Array(out, _) | ObjectForm::Lines(out) | ObjectForm::Yaml { out, .. } => out.flush(),
             ObjectForm::Rows(table, _) => {
                 table.flush()?;
                 table.out().flush()
@@ -109,8 +93,8 @@ impl<'a> Objects<'a> {
         match self.0 {
             ObjectForm::Array(out, 0) => writeln!(out, "[]"),
             ObjectForm::Array(out, _) => writeln!(out, "\n]"),
-            ObjectForm::Lines(_) | ObjectForm::Yaml(..) => Ok(()),
-            ObjectForm::Rows(table, _) => table.finish(),
+            ObjectForm::Lines(_) | ObjectForm::Yaml { .. } => Ok(()),
+            ObjectForm::Rows(table, _) => table.finish_with_titles(),
         }
     }
 }
@@ -156,10 +140,13 @@ pub(crate) fn add_intercepted(object: &mut Value, store: &Store, schema: &Schema
 mod tests {
     use super::*;
     use serde_json::json;
+    use xdscope_present::table::{Style, TableForm};
     use xdscope_wire::text::must_escape;
 
-    const LOOKS: ObjectLooks =
-        ObjectLooks { style: Style { color: false, ascii: false }, headers: true, terminal: false };
+    const LOOKS: ObjectLooks = ObjectLooks {
+        table: TableLooks { style: Style::PLAIN, has_titles: true, form: TableForm::Text },
+        terminal: false,
+    };
 
     fn written(format: Format, objects: &[Value]) -> String {
         let mut out = Vec::new();

@@ -7,5 +7,4 @@ pub(super) mod junit;
 pub(super) mod lint_out;
 pub mod message_line;
 pub(super) mod output_file;
-pub(super) mod table;
 pub(super) mod words;

@@ -1,29 +1,8 @@
-//! Facts of the store as cells and lines.
+//! Facts of the store as words and lines.
 
-use xdscope_engine::store::{LineFact, ResourceFact, ResourceState, SummaryFact, TypeState};
+use xdscope_engine::store::{ResourceFact, ResourceState};
 use xdscope_present::report::{self, Role};
 use xdscope_wire::Tls;
-use xdscope_wire::event::Time;
-use xdscope_wire::text::age;
-
-use super::table::Cell;
-use crate::cli::terminal::io::Style;
-
-/// Formats a cell of the matrix: state and age. A closed stream shows its last state.
-pub(crate) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: Style) -> Cell {
-    let (_, role) = report::state_word(fact.state);
-    let mut text = report::state_text(fact.state, fact, style.pick("×", "x"));
-    let has_age = !matches!(fact.state, TypeState::Idle | TypeState::Closed);
-    if has_age && !untimed {
-        text = format!("{text} {}", age(now.since(fact.since)));
-    }
-    Cell::role(text, role)
-}
-
-/// Formats the kind of a message: `push`, `└ NACK #478`, `subscribe +1`.
-pub(crate) fn kind(line: &LineFact, style: Style) -> (String, Role) {
-    report::kind(line, style.pick("└", "`"))
-}
 
 /// Lists the facts of TLS on each side, and what cannot be kept between them.
 pub(crate) fn tls(tls: &Tls) -> Vec<String> {
@@ -59,7 +38,9 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     if fact.has_malformed_name() {
         return (report::MALFORMED_NAME.to_owned(), Role::Bad);
     }
-    if let Some(error) = fact.error.as_ref().filter(|_| fact.state == ResourceState::Waiting) {
+    if let Some(error) = fact.error.as_ref()
+        && fact.state == ResourceState::Waiting
+    {
         return (format!("not sent ({})", error.code), Role::Warn);
     }
     if fact.is_missing() {

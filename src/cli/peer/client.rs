@@ -149,7 +149,9 @@ impl ClientSetup<'_> {
             Some(like) => Some((&like.node, "recorded client")),
             None => bootstrap.node.is_object().then_some((&bootstrap.node, "bootstrap")),
         };
-        if let Some((node, of)) = whose.filter(|_| !own) {
+        if let Some((node, of)) = whose
+            && !own
+        {
             let id = node["id"].as_str().unwrap_or_default();
             let text = format!(
                 "warning: using the node id {id} of the {of}: the server may see two clients with that id"

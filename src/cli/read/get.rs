@@ -18,6 +18,7 @@ use xdscope_present::bodies;
 use xdscope_present::bodies::Contents;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role};
+use xdscope_present::table::{Cell, Columns, TableLooks};
 use xdscope_present::text::shell_word;
 use xdscope_schema::{FieldNames, Schema, links};
 use xdscope_sources::{Folded, ReplayPosition};
@@ -33,7 +34,6 @@ use crate::cli::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects, write_yaml};
-use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words::resource_state;
 use crate::cli::source;
 use crate::cli::source::changes;
@@ -43,7 +43,7 @@ use crate::cli::source::select::Picked;
 use crate::cli::source::target::{GetTarget, join_names};
 use crate::cli::terminal::io::{Io, Style};
 
-mod wide;
+mod rows;
 
 pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
@@ -71,9 +71,9 @@ pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let (store, lint) = facts.into_parts();
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     if is_about_nodes {
-        let (style, terminal) = (io.style(global), io.stdout_is_terminal);
-        let rows = NodeRows { args, picked: &picked, store: &store, schema: &schema, style };
-        if rows.write(terminal, &mut *io.stdout)? == 0 && !global.quiet {
+        let looks = looks(args, io.style(global), io);
+        let rows = NodeRows { args, picked: &picked, store: &store, schema: &schema };
+        if rows.write(looks, &mut *io.stdout)? == 0 && !global.quiet {
             io.flush()?;
             io.say("no request has stated a node");
         }
@@ -103,19 +103,24 @@ pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         reasons,
         changes: None,
     };
-    let style = io.style(global);
-    let terminal = io.stdout_is_terminal;
+    let looks = looks(args, io.style(global), io);
     let out = &mut *io.stdout;
     if args.subscriptions {
-        get.subscriptions(style, out)?;
+        get.subscriptions(looks, out)?;
         return Ok(Exit::Yes);
     }
-    let printed = get.write(style, terminal, out)?;
+    let printed = get.write(looks, out)?;
     if printed == 0 && !global.quiet {
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
     Ok(get.exit())
+}
+
+fn looks(args: &GetArgs, style: Style, io: &Io<'_>) -> ObjectLooks {
+    let form = args.format.unwrap_or(Format::Table).table_form();
+    let table = TableLooks { style, has_titles: !args.rows.no_headers, form };
+    ObjectLooks { table, terminal: io.stdout_is_terminal }
 }
 
 /// Returns the states of the selected streams.
@@ -161,8 +166,8 @@ fn watch(
             reasons: RefusalReasons::new(facts, schema, &states),
             changes: Some(&changes),
         };
-        let (style, terminal) = (io.style(global), io.stdout_is_terminal);
-        let printed = get.write(style, terminal, &mut *io.stdout)?;
+        let looks = looks(&args, io.style(global), io);
+        let printed = get.write(looks, &mut *io.stdout)?;
         let exit = get.exit();
         // Later rows stand below the titles of the first ones.
         args.rows.no_headers |= printed > 0;
@@ -229,17 +234,17 @@ pub(crate) struct Get<'a> {
 
 impl Get<'_> {
     /// Writes the selected resources in the format of `-o`. Returns their number.
-    fn write(&self, style: Style, terminal: bool, out: &mut dyn Write) -> Result<usize, CliError> {
+    fn write(&self, looks: ObjectLooks, out: &mut dyn Write) -> Result<usize, CliError> {
         match self.args.format {
             Some(format @ (Format::Json | Format::Jsonl | Format::Columns(_))) => {
-                let headers = self.has_headers();
-                self.objects(format, ObjectLooks { style, headers, terminal }, out)
+                self.objects(format, looks, out)
             }
-            Some(Format::Yaml) => self.yaml(terminal, out),
+            Some(Format::Yaml) => self.yaml(looks.terminal, out),
             Some(Format::Name) => self.names(out),
-            Some(Format::Tree) => tree::write(self, style, out),
-            None | Some(Format::Table | Format::Text) if self.whats.is_empty() => self.counts(style, out),
-            output => self.table(output == Some(Format::Wide), style, out),
+            Some(Format::Tree) => tree::write(self, looks.table.style, out),
+            Some(Format::Wide) => self.wide_rows(looks.table, out),
+            _ if self.whats.is_empty() => self.counts(looks.table, out),
+            _ => self.rows(looks.table, out),
         }
     }
 
@@ -268,7 +273,7 @@ impl Get<'_> {
     }
 
     /// Writes the subscriptions that WHAT and the filter select.
-    fn subscriptions(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+    fn subscriptions(&self, looks: ObjectLooks, out: &mut dyn Write) -> Result<(), CliError> {
         let &Get { args, store, schema, whats, .. } = self;
         let names_any = whats.iter().any(|what| what.name.is_some());
         let is_shown = |state: &&StateFact| {
@@ -278,7 +283,7 @@ impl Get<'_> {
                 && self.filter.state(state, store)
         };
         let states: Vec<&StateFact> = self.states.iter().filter(is_shown).collect();
-        SubscriptionRows { args, states: &states, targets: whats, store, schema, style }.write(out)
+        SubscriptionRows { args, states: &states, targets: whats, store, schema }.write(looks, out)
     }
 
     /// Returns the moment that the facts are of. `None` without timestamps.
@@ -293,7 +298,7 @@ impl Get<'_> {
     /// Calls `see` for each selected resource, and returns their number.
     pub(crate) fn each(
         &self,
-        see: &mut dyn FnMut(&ResourceFact) -> Result<(), CliError>,
+        see: &mut dyn FnMut(ResourceFact) -> Result<(), CliError>,
     ) -> Result<usize, CliError> {
         let contents = Contents { store: self.store, schema: self.schema };
         let mut printed = 0;
@@ -314,7 +319,7 @@ impl Get<'_> {
                 let wanted = self.whats.is_empty() || self.whats.iter().any(|what| what.is(&fact));
                 if wanted && self.filter.resource_with(&fact, self.store, &contents) && self.is_news(&fact) {
                     printed += 1;
-                    see(&fact)?;
+                    see(fact)?;
                 }
             }
         }
@@ -355,6 +360,7 @@ impl Get<'_> {
         let mut objects = Objects::new(out, format, looks);
         let structured = self.structured_names();
         let printed = self.each(&mut |fact| {
+            let fact = &fact;
             let mut object = json::resource(fact, &self.store.clock());
             let broken = BrokenConstraints::of_resource(self.store, self.schema, fact);
             json::add_broken_constraints(&mut object, &broken);
@@ -398,16 +404,16 @@ impl Get<'_> {
             let kept = fact.kept_in_place_of_refused();
             let version = kept.or(fact.standing()).map_or("-", |version| version);
             let node = fact.node.as_deref().unwrap_or("-");
-            let warming = if self.graphs.warming(fact).is_some() { ", warming" } else { "" };
-            let state = format!("{}{warming}", resource_state(fact).0);
+            let warming = if self.graphs.warming(&fact).is_some() { ", warming" } else { "" };
+            let state = format!("{}{warming}", resource_state(&fact).0);
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", xdscope_wire::text::display_safe(&about))?;
-            let broken = BrokenConstraints::of_resource(self.store, self.schema, fact);
+            let broken = BrokenConstraints::of_resource(self.store, self.schema, &fact);
             for text in report::broken_constraint_sentences(&broken) {
                 writeln!(out, "# {}", xdscope_wire::text::display_safe(&text))?;
             }
-            match bodies::resource(self.store, self.schema, fact, FieldNames::Original) {
+            match bodies::resource(self.store, self.schema, &fact, FieldNames::Original) {
                 Some(body) => write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
             }
@@ -428,18 +434,7 @@ impl Get<'_> {
     }
 
     /// Writes one row per type: how many names, in which states.
-    fn counts(&self, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
-        #[derive(Default)]
-        struct Count {
-            streams: BTreeSet<StreamId>,
-            names: HashSet<Arc<str>>,
-            present: HashSet<Arc<str>>,
-            refused: HashSet<Arc<str>>,
-            waiting: HashSet<Arc<str>>,
-            missing: HashSet<Arc<str>>,
-            gone: HashSet<Arc<str>>,
-            bytes: u64,
-        }
+    fn counts(&self, looks: TableLooks, out: &mut dyn Write) -> Result<usize, CliError> {
         let mut types: BTreeMap<((usize, String), TypeUrl), Count> = BTreeMap::new();
         let key = |url: &TypeUrl| (report::type_order(url), url.clone());
         for state in self.states {
@@ -477,77 +472,45 @@ impl Get<'_> {
             };
             Ok(())
         })?;
-        let titles =
-            ["TYPE", ">NAMES", ">PRESENT", ">REFUSED", ">WAITING", ">MISSING", ">GONE", ">STREAMS", ">SIZE"];
-        let mut table = Table::new(out, style, !self.args.rows.no_headers && !types.is_empty(), &titles);
-        for ((_, url), have) in &types {
-            let number = |n: usize, role| Cell::role(count(n as u64), if n > 0 { role } else { Role::Plain });
-            table.row(vec![
-                Cell::new(type_label(url.as_str())),
-                number(have.names.len(), Role::Plain),
-                number(have.present.len(), Role::Plain),
-                number(have.refused.len(), Role::Bad),
-                number(have.waiting.len(), Role::Pending),
-                number(have.missing.len(), Role::Warn),
-                number(have.gone.len(), Role::Muted),
-                number(have.streams.len(), Role::Plain),
-                Cell::new(size(have.bytes)),
-            ])?;
-        }
-        table.finish()?;
+        let number = |role: Role, count_of: fn(&Count) -> usize| {
+            move |(_, names): &(TypeUrl, Count)| match count_of(names) {
+                0 => Cell::new("0"),
+                n => Cell::role(count(n as u64), role),
+            }
+        };
+        let columns = Columns::new()
+            .text("TYPE", |(url, _): &(TypeUrl, Count)| type_label(url.as_str()))
+            .number("NAMES", number(Role::Plain, |count| count.names.len()))
+            .number("PRESENT", number(Role::Plain, |count| count.present.len()))
+            .number("REFUSED", number(Role::Bad, |count| count.refused.len()))
+            .number("WAITING", number(Role::Pending, |count| count.waiting.len()))
+            .number("MISSING", number(Role::Warn, |count| count.missing.len()))
+            .number("GONE", number(Role::Muted, |count| count.gone.len()))
+            .number("STREAMS", number(Role::Plain, |count| count.streams.len()))
+            .number("SIZE", |(_, count)| size(count.bytes));
+        let types: Vec<(TypeUrl, Count)> = types.into_iter().map(|((_, url), count)| (url, count)).collect();
+        columns.write(&types, looks, out)?;
         Ok(printed)
     }
 
     /// Formats the time to live of a resource: `9.0s left of 10s; 10s (#2)`.
     fn ttl(&self, fact: &ResourceFact) -> String {
-        let left = report::ttl_left(fact).filter(|_| !self.store.clock().untimed);
+        let left = if self.store.clock().untimed { None } else { report::ttl_left(fact) };
         [left, report::ttl_history(fact)].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
+}
 
-    fn table(&self, wide: bool, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
-        let streams: BTreeSet<StreamId> = self
-            .states
-            .iter()
-            .filter(|state| self.is_selected(&state.type_url))
-            .map(|state| state.stream)
-            .collect();
-        let nodes = streams.len() > 1;
-        if wide {
-            return wide::write(self, nodes, style, out);
-        }
-        let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
-        if nodes {
-            titles.push("NODE");
-        }
-        let has_reasons = self.has_reasons();
-        if has_reasons {
-            titles.push("REASON");
-        }
-        let mut table = Table::new(out, style, self.has_headers(), &titles);
-        let printed = self.each(&mut |fact| {
-            let mut cells = self.first_cells(fact, false);
-            if nodes {
-                cells.push(wide::node(fact));
-            }
-            if has_reasons {
-                cells.push(Cell::role(self.reasons.brief(fact), Role::Bad));
-            }
-            Ok(table.row(cells)?)
-        })?;
-        if printed > 0 {
-            table.finish()?;
-        }
-        Ok(printed)
-    }
-
-    /// Whether a selected type has refused resources.
-    pub(crate) fn has_reasons(&self) -> bool {
-        self.reasons.is_any(|state| self.is_selected(&state.type_url))
-    }
-
-    pub(crate) fn has_headers(&self) -> bool {
-        !self.args.rows.no_headers
-    }
+/// The names of a type by their state.
+#[derive(Default)]
+struct Count {
+    streams: BTreeSet<StreamId>,
+    names: HashSet<Arc<str>>,
+    present: HashSet<Arc<str>>,
+    refused: HashSet<Arc<str>>,
+    waiting: HashSet<Arc<str>>,
+    missing: HashSet<Arc<str>>,
+    gone: HashSet<Arc<str>>,
+    bytes: u64,
 }
 
 #[cfg(test)]

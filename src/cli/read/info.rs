@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use xdscope_engine::store::{MessageKind, Store, StreamFact};
+use xdscope_present::table::{TableForm, TableLooks};
 use xdscope_present::{json, report, source_facts};
 use xdscope_sources::{DecodingGaps, FrameSink};
 use xdscope_wire::Frame;
@@ -35,8 +36,9 @@ pub(crate) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let style = io.style(global);
     let out = &mut *io.stdout;
     if args.format != Format::Text {
-        let (headers, terminal) = (false, io.stdout_is_terminal);
-        let mut objects = Objects::new(out, args.format, ObjectLooks { style, headers, terminal });
+        let table = TableLooks { style, has_titles: false, form: TableForm::Text };
+        let looks = ObjectLooks { table, terminal: io.stdout_is_terminal };
+        let mut objects = Objects::new(out, args.format, looks);
         for stream in store.streams() {
             objects.put(&json::stream_with_node(&stream, &store, &schema))?;
         }
@@ -122,7 +124,9 @@ fn stream_line(stream: &StreamFact, store: &Store) -> String {
         size(stream.bytes_in),
         size(stream.bytes_out),
     );
-    if let Some(file) = stream.server.as_deref().filter(|_| variant == Variant::File.word()) {
+    if let Some(file) = stream.server.as_deref()
+        && variant == Variant::File.word()
+    {
         line.push_str(&format!("  {file}"));
         line.extend(stream.file_format.iter().map(|format| format!(", format {format}")));
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use xdscope_engine::analysis;
-use xdscope_engine::lint::{self, Bootstrap, Finding, Severity};
+use xdscope_engine::lint::{self, Bootstrap, Finding, Rule, Severity};
 use xdscope_engine::problems::{self, FindingGroup, ProblemFact};
 use xdscope_engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
 use xdscope_present::json;
-use xdscope_present::report::{self, Role};
+use xdscope_present::report;
+use xdscope_present::table::{Columns, TableForm, TableLooks};
 use xdscope_sources::{SchemaCodec, script};
 
 use xdscope_present::text::shell_word;
@@ -17,12 +18,11 @@ use xdscope_wire::event::Clock;
 use xdscope_wire::text::plural;
 
 use crate::app::process::open;
-use crate::cli::args::{FailOn, Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
+use crate::cli::args::{FailOn, Format, Global, LintArgs, LintFormat, SeverityWord, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects};
 use crate::cli::output::lint_out;
-use crate::cli::output::table::{Cell, Table};
 use crate::cli::source;
 use crate::cli::source::select::Picked;
 use crate::cli::source::{offline, schema_flags};
@@ -107,22 +107,23 @@ fn print(
     let Report { findings, problems, store } = report;
     let groups = problems::findings_by_cause(problems, findings);
     let failing = findings.iter().filter(|finding| fails(finding, args.fail_on)).count();
-    let style = io.style(global);
-    let out = &mut *io.stdout;
-    match args.format {
-        LintFormat::Text => {
-            let rows: Vec<LintRow> =
-                groups.iter().filter_map(|group| LintRow::of_group(group, findings)).collect();
-            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+    // Findings with one cause are one row.
+    let rows: Vec<LintRow> = match args.format {
+        LintFormat::Text | LintFormat::Md => {
+            groups.iter().filter_map(|group| LintRow::of_group(group, findings)).collect()
         }
         LintFormat::Wide => {
             let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new(), nodes: 1 };
-            let in_order = groups.iter().flatten().filter_map(|index| findings.get(*index));
-            let rows: Vec<LintRow> = in_order.map(row).collect();
-            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+            groups.iter().flatten().filter_map(|index| findings.get(*index)).map(row).collect()
         }
+        _ => Vec::new(),
+    };
+    let looks = looks(args, io.style(global));
+    let out = &mut *io.stdout;
+    match args.format {
+        LintFormat::Text | LintFormat::Wide | LintFormat::Md => table(&rows, store, &io.zone, looks, out)?,
         LintFormat::Json | LintFormat::Jsonl | LintFormat::Columns(_) => {
-            let mut objects = objects(args, style, out);
+            let mut objects = objects(args, looks, out);
             for (finding, group) in findings.iter().zip(problems::group_numbers(&groups, findings.len())) {
                 objects.put(&json::finding(finding, Some(group), &store.clock()))?;
             }
@@ -146,14 +147,9 @@ fn print(
                 report::problem(problem, &store.clock())
             )));
         }
-        // Severities of the rows: findings with one cause are one row.
-        let rows = groups.iter().filter_map(|group| LintRow::of_group(group, findings));
-        let rows: Vec<Severity> = match args.format {
-            LintFormat::Text => rows.map(|row| row.finding.severity).collect(),
-            _ => findings.iter().map(|finding| finding.severity).collect(),
-        };
+        let severities: Vec<Severity> = rows.iter().map(|row| row.finding.severity).collect();
         let lead = groups.first().and_then(|group| findings.get(*group.first()?));
-        io.say(&summary(problems, (findings, lead), &rows, failing > 0));
+        io.say(&summary(problems, (findings, lead), &severities, failing > 0));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -216,24 +212,28 @@ fn wanted(args: &LintArgs, finding: &Finding) -> bool {
     is_selected(args, finding.rule.id) && finding.severity >= severity(args.severity)
 }
 
+fn looks(args: &LintArgs, style: Style) -> TableLooks {
+    let form = if args.format == LintFormat::Md { TableForm::Markdown } else { TableForm::Text };
+    TableLooks { style, has_titles: !args.no_headers, form }
+}
+
 /// Returns the writer of objects in the format of `-o`.
-fn objects<'a>(args: &LintArgs, style: Style, out: &'a mut dyn std::io::Write) -> Objects<'a> {
-    match args.format {
-        LintFormat::Json => Objects::array(out),
-        LintFormat::Columns(columns) => {
-            Objects::rows(out, columns, ObjectLooks { style, headers: !args.no_headers, terminal: false })
-        }
-        _ => Objects::lines(out),
-    }
+fn objects<'a>(args: &LintArgs, table: TableLooks, out: &'a mut dyn std::io::Write) -> Objects<'a> {
+    let format = match args.format {
+        LintFormat::Json => Format::Json,
+        LintFormat::Columns(columns) => Format::Columns(columns),
+        _ => Format::Jsonl,
+    };
+    Objects::new(out, format, ObjectLooks { table, terminal: false })
 }
 
 /// Writes each rule with the first sentence of its manual.
 fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
     let rules = rules.filter(|rule| is_selected(args, rule.id));
-    let style = Style { color: false, ascii: false };
+    let looks = looks(args, Style::PLAIN);
     if matches!(args.format, LintFormat::Json | LintFormat::Jsonl | LintFormat::Columns(_)) {
-        let mut objects = objects(args, style, &mut *io.stdout);
+        let mut objects = objects(args, looks, &mut *io.stdout);
         for rule in rules {
             let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
             objects.put(&serde_json::json!({
@@ -243,11 +243,11 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
         }
         return Ok(objects.finish()?);
     }
-    let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ABOUT"]);
-    for rule in rules {
-        table.row(vec![rule.severity.word().into(), rule.id.into(), rule.title().into()])?;
-    }
-    Ok(table.finish()?)
+    let columns = Columns::new()
+        .text("SEV", |rule: &&'static Rule| rule.severity.word())
+        .text("RULE", |rule| rule.id)
+        .text("ABOUT", |rule| rule.title());
+    Ok(columns.write_with_titles(&rules.collect::<Vec<_>>(), looks, &mut *io.stdout)?)
 }
 
 /// Checks the `expect` lines of a script.
@@ -312,38 +312,32 @@ fn table(
     rows: &[LintRow],
     store: &Store,
     zone: &jiff::tz::TimeZone,
-    style: Style,
-    headers: bool,
+    looks: TableLooks,
     out: &mut dyn std::io::Write,
 ) -> Result<(), CliError> {
-    let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
-    let mut table = Table::new(out, style, headers, &titles);
-    let marks = store.client_marks();
-    for row in rows {
-        let LintRow { finding, others, .. } = row;
-        let mut text = report::finding(finding, style.pick("×", "x"));
-        if !others.is_empty() {
-            text.push_str(&format!("; also {}", others.join(", ")));
+    let (marks, clock) = (store.client_marks(), store.clock());
+    let since = |row: &LintRow| match clock.untimed {
+        true => "-".to_owned(),
+        false => xdscope_wire::text::time_of_day(row.finding.first, clock, zone),
+    };
+    let text = |row: &LintRow| {
+        let text = report::finding(&row.finding, looks.style.pick("×", "x"));
+        match row.others.is_empty() {
+            true => text,
+            false => format!("{text}; also {}", row.others.join(", ")),
         }
-        let role = match finding.severity {
-            Severity::Error => Role::Bad,
-            Severity::Warn => Role::Warn,
-            Severity::Info => Role::Muted,
-        };
-        let since = match store.clock().untimed {
-            true => "-".to_owned(),
-            false => xdscope_wire::text::time_of_day(finding.first, store.clock(), zone),
-        };
-        table.row(vec![
-            Cell::role(finding.severity.word(), role),
-            finding.rule.id.into(),
-            Cell::new(row.place(&marks)),
-            Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
-            Cell::new(since),
-            Cell::new(text),
-        ])?;
-    }
-    Ok(table.finish()?)
+    };
+    let columns = Columns::new()
+        .text("SEV", |row: &LintRow| {
+            let severity = row.finding.severity;
+            (severity.word(), report::severity_role(severity))
+        })
+        .text("RULE", |row| row.finding.rule.id)
+        .text("WHERE", |row| row.place(&marks))
+        .text("AT", |row| row.finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0)))
+        .text("SINCE", since)
+        .text("FINDING", text);
+    Ok(columns.write_with_titles(rows, looks, out)?)
 }
 
 /// Formats a finding on one line, for live runs.

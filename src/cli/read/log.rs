@@ -16,25 +16,23 @@ use xdscope_engine::store::{MessageFact, Store};
 use xdscope_present::bodies;
 use xdscope_present::bodies::Contents;
 use xdscope_present::json;
-use xdscope_present::report::{self, Role};
+use xdscope_present::table::{Table, TableLooks};
 use xdscope_present::text::shell_word;
 use xdscope_schema::{FieldNames, Schema};
 use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline};
-use xdscope_wire::event::{Clock, Dir, Time};
-use xdscope_wire::text::{latency, plural, size, time_of_day, type_label};
+use xdscope_wire::event::{Clock, Time};
+use xdscope_wire::text::{plural, size};
 
 use super::{ladder, refusals};
-use crate::cli::args::{Format, Global, LogArgs, TimeFormat};
+use crate::cli::args::{Format, Global, LogArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects, add_body, add_intercepted, write_yaml};
-use crate::cli::output::message_line::{GRPC_MAX_MESSAGE_BYTES, RowLayout};
-use crate::cli::output::table::{Cell, Table};
-use crate::cli::output::words;
+use crate::cli::output::message_line::RowLayout;
 use crate::cli::source;
 use crate::cli::source::offline;
 use crate::cli::source::select;
 use crate::cli::source::select::Picked;
-use crate::cli::terminal::io::{Io, Style};
+use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Progress;
 
 pub(crate) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
@@ -219,10 +217,10 @@ pub(crate) struct Log<'a> {
     pub(crate) filter: Filter,
     /// Rows before this time are left out.
     pub(crate) since: Time,
-    zone: jiff::tz::TimeZone,
-    style: Style,
-    terminal: bool,
+    layout: RowLayout,
     form: RowOutput<'a>,
+    /// The time of the row that was written last.
+    before: Option<Time>,
     /// With `--tail`: the last rows so far.
     tail: VecDeque<MessageFact>,
     /// Whether rows are printed as they come.
@@ -253,16 +251,11 @@ enum RowOutput<'a> {
     /// Rows of at most 100 columns.
     Rows {
         out: &'a mut dyn Write,
-        layout: RowLayout,
-        before: Option<Time>,
         /// Whether the titles are still to be written.
         has_titles: bool,
     },
     /// All columns, as wide as they are.
-    Table {
-        table: Table<'a>,
-        before: Option<Time>,
-    },
+    Table(Table<'a>),
     /// Everything is written.
     Done,
 }
@@ -276,14 +269,14 @@ impl<'a> Log<'a> {
     ) -> Result<Log<'a>, CliError> {
         let zone = io.zone(args.time);
         let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
+        let (time, style, is_cut) = (args.time, io.style(global), io.stdout_is_terminal);
         Ok(Log {
             args,
             filter,
             since: Time::ZERO,
-            zone,
-            style: io.style(global),
-            terminal: io.stdout_is_terminal,
+            layout: RowLayout { time, zone, style, has_nodes: true, is_cut },
             form: RowOutput::Pending(out),
+            before: None,
             tail: VecDeque::new(),
             is_live: false,
             last: RowsTaken::default(),
@@ -357,43 +350,23 @@ impl<'a> Log<'a> {
             return;
         }
         let RowOutput::Pending(out) = std::mem::replace(&mut self.form, RowOutput::Done) else { return };
+        let has_titles = !self.args.rows.no_headers;
+        let looks = TableLooks { style: self.layout.style, has_titles, form: self.args.format.table_form() };
         self.form = match self.args.format {
             format if format.is_of_objects() => {
-                let (style, headers) = (self.style, !self.args.rows.no_headers);
-                let looks = ObjectLooks { style, headers, terminal: self.terminal };
+                let looks = ObjectLooks { table: looks, terminal: self.layout.is_cut };
                 RowOutput::Objects(Objects::new(out, format, looks))
             }
             Format::Name => RowOutput::Lines(out),
-            Format::Wide => RowOutput::Table { table: self.table(out), before: None },
+            Format::Wide | Format::Md => {
+                RowOutput::Table(Table::new(out, looks, self.layout.wide_columns().headings()))
+            }
             _ => {
-                let (time, zone, style) = (self.args.time, self.zone.clone(), self.style);
                 // More streams may come.
-                let has_nodes = picked.streams.len() > 1 || self.args.follow;
-                let layout = RowLayout { time, zone, style, has_nodes, is_cut: self.terminal };
-                RowOutput::Rows { out, layout, before: None, has_titles: !self.args.rows.no_headers }
+                self.layout.has_nodes = picked.streams.len() > 1 || self.args.follow;
+                RowOutput::Rows { out, has_titles }
             }
         };
-    }
-
-    fn table(&self, out: &'a mut dyn Write) -> Table<'a> {
-        let mut titles = vec![">#", ">TIME"];
-        if self.args.time != TimeFormat::Delta {
-            titles.push(if self.style.ascii { "DELTA" } else { "Δ" });
-        }
-        titles.extend([
-            "NODE",
-            "",
-            "TYPE",
-            "KIND",
-            "VER",
-            "NONCE",
-            "RESOURCES",
-            ">SIZE",
-            ">LAT",
-            "CLASS",
-            "NOTE",
-        ]);
-        Table::new(out, self.style, !self.args.rows.no_headers, &titles)
     }
 
     /// Prints the last rows of `--tail`, and from now on each row as it comes.
@@ -411,7 +384,7 @@ impl<'a> Log<'a> {
         match &mut self.form {
             RowOutput::Pending(out) | RowOutput::Lines(out) | RowOutput::Rows { out, .. } => out.flush()?,
             RowOutput::Objects(objects) => objects.flush()?,
-            RowOutput::Table { table, .. } => {
+            RowOutput::Table(table) => {
                 table.flush()?;
                 table.out().flush()?;
             }
@@ -422,28 +395,27 @@ impl<'a> Log<'a> {
 
     /// Writes a row.
     fn put(&mut self, store: &Store, schema: &Arc<Schema>, fact: &MessageFact) -> Result<(), CliError> {
-        let printer = Printer { args: self.args, store, schema, zone: &self.zone, style: self.style };
+        let printer = Printer { args: self.args, store, schema, terminal: self.layout.is_cut };
+        let before = self.before.replace(fact.at);
         match &mut self.form {
             RowOutput::Objects(objects) => objects.put(&printer.object(fact))?,
             RowOutput::Lines(out) => {
                 let Some(n) = fact.n else { return Ok(()) };
                 writeln!(out, "#{}", n.0)?;
             }
-            RowOutput::Rows { out, layout, before, has_titles } => {
+            RowOutput::Rows { out, has_titles } => {
                 if std::mem::take(has_titles) {
-                    writeln!(out, "{}", layout.titles())?;
+                    writeln!(out, "{}", self.layout.titles())?;
                 }
-                writeln!(out, "{}", layout.row(fact, *before, store))?;
-                *before = Some(fact.at);
-                printer.body(fact, self.terminal, *out)?;
+                writeln!(out, "{}", self.layout.row(fact, before, store))?;
+                printer.body(fact, *out)?;
             }
-            RowOutput::Table { table, before } => {
-                let by_delta = self.args.time == TimeFormat::Delta;
-                table.row(printer.cells(fact, *before, by_delta))?;
-                *before = Some(fact.at);
+            RowOutput::Table(table) => {
+                let row = self.layout.log_row(fact, before, store);
+                table.row(self.layout.wide_columns().cells(&row))?;
                 if self.args.body {
                     table.flush()?;
-                    printer.body(fact, self.terminal, table.out())?;
+                    printer.body(fact, table.out())?;
                 }
             }
             RowOutput::Pending(_) | RowOutput::Done => {}
@@ -460,9 +432,9 @@ impl<'a> Log<'a> {
         self.result?;
         match self.form {
             RowOutput::Objects(objects) => objects.finish()?,
-            RowOutput::Table { table, .. } if self.printed > 0 => table.finish()?,
+            RowOutput::Table(table) => table.finish()?,
             RowOutput::Lines(out) => out.flush()?,
-            RowOutput::Rows { .. } | RowOutput::Table { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
+            RowOutput::Rows { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
         }
         Ok(self.printed)
     }
@@ -483,7 +455,7 @@ impl<'a> Log<'a> {
                 Box::new(last.into_iter())
             }
         };
-        ladder::write(&picked.streams, rows, store, &self.zone, self.style, out)
+        ladder::write(&picked.streams, rows, store, &self.layout, out)
     }
 }
 
@@ -491,8 +463,8 @@ struct Printer<'a> {
     args: &'a LogArgs,
     store: &'a Store,
     schema: &'a Arc<Schema>,
-    zone: &'a jiff::tz::TimeZone,
-    style: Style,
+    /// Whether the output is a terminal.
+    terminal: bool,
 }
 
 impl Printer<'_> {
@@ -508,77 +480,26 @@ impl Printer<'_> {
     }
 
     /// Writes the content of a message below its row, with `--body`.
-    fn body(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    fn body(&self, fact: &MessageFact, out: &mut dyn Write) -> Result<(), CliError> {
         if !self.args.body {
             return Ok(());
         }
-        let Some(n) = fact.n else { return self.intercepted(fact, terminal, out) };
+        let Some(n) = fact.n else { return self.intercepted(fact, out) };
         let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
-        write_yaml(out, &body, "      ", terminal)?;
-        refusals::write(self.store, self.schema, fact, terminal, out)
+        write_yaml(out, &body, "      ", self.terminal)?;
+        refusals::write(self.store, self.schema, fact, self.terminal, out)
     }
 
     /// Writes the messages of an intervention: as it came, and what was sent in its place.
-    fn intercepted(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    fn intercepted(&self, fact: &MessageFact, out: &mut dyn Write) -> Result<(), CliError> {
         let bodies = bodies::intervention(self.store, self.schema, fact, FieldNames::Original);
         let bodies = bodies.unwrap_or_default();
         for (title, body) in [("original", bodies.original), ("sent instead", bodies.sent)] {
             if let Some(body) = body {
                 writeln!(out, "      {title}:")?;
-                write_yaml(out, &body, "        ", terminal)?;
+                write_yaml(out, &body, "        ", self.terminal)?;
             }
         }
         Ok(())
-    }
-
-    fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool) -> Vec<Cell> {
-        let untimed = self.store.clock().untimed;
-        let row = fact.line();
-        let (kind, role) = words::kind(&row, self.style);
-        let delta = before.filter(|_| !untimed).map(|before| report::delta(fact.at.since(before)));
-        let delta = delta.unwrap_or_default();
-        let arrow = match fact.dir {
-            Some(Dir::Req) => self.style.pick("→", "->"),
-            Some(Dir::Resp) => self.style.pick("←", "<-"),
-            None => "",
-        };
-        let large = fact.size > GRPC_MAX_MESSAGE_BYTES;
-        let mut cells = vec![Cell::role(fact.n.map_or("-".into(), |n| n.0.to_string()), Role::Muted)];
-        if by_delta {
-            cells.push(Cell::new(delta));
-        } else {
-            cells.push(Cell::new(self.time(fact.at)));
-            cells.push(Cell::role(delta, Role::Muted));
-        }
-        cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
-        cells.extend([
-            Cell::new(arrow),
-            Cell::new(fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()))),
-            Cell::role(kind, role),
-            Cell::new(&fact.version),
-            Cell::new(&fact.nonce),
-            Cell::new(report::resources(&row)),
-            Cell::role(
-                if fact.n.is_none() {
-                    String::new()
-                } else {
-                    format!("{}{}", size(fact.size), if large { "!" } else { "" })
-                },
-                if large { Role::Warn } else { Role::Plain },
-            ),
-            Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
-        ]);
-        cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
-        let mut remarks = report::offer(fact, self.style.pick("→", "->"));
-        remarks.extend(Some(report::remarks(fact, &row, true)).filter(|remarks| !remarks.is_empty()));
-        cells.push(Cell::new(remarks.join("; ")));
-        cells
-    }
-
-    fn time(&self, at: Time) -> String {
-        let clock = self.store.clock();
-        let relative = self.args.time == TimeFormat::Relative;
-        let clock = if relative { xdscope_wire::event::Clock { epoch: None, ..clock } } else { clock };
-        time_of_day(at, clock, self.zone)
     }
 }

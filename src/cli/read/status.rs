@@ -16,11 +16,12 @@ use xdscope_engine::recovery::{RecoveryFact, recoveries};
 use xdscope_engine::store::{AbsenceFact, ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
 use xdscope_present::applied::applied_lines;
 use xdscope_present::json;
-use xdscope_present::report::{self, Role, Row, Rows};
+use xdscope_present::report::{self, Role, Rows};
+use xdscope_present::table::{ClientColumns, Columns, TableLooks};
 use xdscope_schema::Schema;
 use xdscope_sources::{Folded, ReplayPosition, SourceFormat};
 use xdscope_wire::Profile;
-use xdscope_wire::event::{Kind, StreamId, TypeUrl, Variant};
+use xdscope_wire::event::{Kind, StreamId, TypeUrl};
 use xdscope_wire::text::{age, count, display_safe, plural, type_label};
 
 use super::wait;
@@ -28,8 +29,6 @@ use crate::cli::args::SourceArgs;
 use crate::cli::args::{Format, Global, StatusArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects};
-use crate::cli::output::table::{Cell, Table};
-use crate::cli::output::words;
 use crate::cli::source;
 use crate::cli::source::changes::PrintedFacts;
 use crate::cli::source::select;
@@ -71,7 +70,10 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     if has_summary && status.matrix.rows.is_empty() && !has_problems {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams" } else { "no state matches" });
-    } else if let Some(worst) = status.selected.problems.first().filter(|_| has_summary && has_problems) {
+    } else if let Some(worst) = status.selected.problems.first()
+        && has_summary
+        && has_problems
+    {
         io.flush()?;
         io.say(&display_safe(&format!("next: {}", report::next_step(worst, &args.source.source))));
     }
@@ -152,10 +154,11 @@ impl<'a> Status<'a> {
         for state in &states {
             shown.entry(state.stream).or_default().insert(&state.type_url);
         }
-        let is_cell =
-            |cell: &SummaryFact| shown.get(&cell.stream).is_some_and(|of| of.contains(&cell.type_url));
+        let is_shown = |stream: StreamId, type_url: &TypeUrl| {
+            shown.get(&stream).is_some_and(|types| types.contains(type_url))
+        };
         let mut summaries = store.summaries();
-        summaries.retain(is_cell);
+        summaries.retain(|fact| is_shown(fact.stream, &fact.type_url));
         let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
         let rows = picked.streams.into_iter().map(Arc::new).collect();
         let marks = store.client_marks();
@@ -164,12 +167,10 @@ impl<'a> Status<'a> {
             matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
         }
         let mut warming = store.warming();
-        warming.retain(|of| shown.get(&of.stream).is_some_and(|types| types.contains(&of.type_url)));
+        warming.retain(|fact| is_shown(fact.stream, &fact.type_url));
         let selected = Selected::of(store, findings, applied, |stream, type_url| {
-            let is_shown = || shown.get(&stream).is_some_and(|types| types.contains(type_url));
-            let has_state = || shown.contains_key(&stream);
-            streams.contains(&stream)
-                && (filter.is_empty() || is_shown() || (type_url.is_empty() && has_state()))
+            let has_state = type_url.is_empty() && shown.contains_key(&stream);
+            streams.contains(&stream) && (filter.is_empty() || has_state || is_shown(stream, type_url))
         });
         let missing_secrets = applied.map(|applied| missing_secrets(&states, applied)).unwrap_or_default();
         let applied = applied
@@ -246,23 +247,28 @@ impl<'a> Status<'a> {
         terminal: bool,
         out: &mut dyn std::io::Write,
     ) -> Result<(), CliError> {
-        let headers = !args.rows.no_headers;
+        let has_titles = !args.rows.no_headers;
+        let looks = TableLooks { style, has_titles, form: args.format.table_form() };
         let is_empty = self.matrix.rows.is_empty() && self.selected.problems.is_empty();
-        if args.format.is_text() && (headers || self.is_update) && !is_empty {
-            self.write_problems(style, out)?;
+        if args.format.is_text() && (has_titles || self.is_update) && !is_empty {
+            self.write_problems(TableLooks { has_titles: false, ..looks }, out)?;
         }
         match args.format {
             format if format.is_of_objects() => {
-                let headers = headers && !self.is_update;
-                self.objects(format, ObjectLooks { style, headers, terminal }, out)?;
+                let table = TableLooks { has_titles: has_titles && !self.is_update, ..looks };
+                self.objects(format, ObjectLooks { table, terminal }, out)?;
             }
-            Format::Wide => self.wide(style, headers, out)?,
+            Format::Wide => self.wide(looks, out)?,
             Format::Name => {
                 let rows = self.matrix.rows.iter();
                 let names: std::collections::BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
                 names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
             }
-            _ => write(&self.matrix, self.store, style, (headers, self.none), out)?,
+            _ => {
+                let (now, clock, idle) = (self.store.now(), self.store.clock(), self.none);
+                let clients = ClientColumns { now, clock, times: style.pick("×", "x"), idle };
+                clients.columns(&self.matrix).write(&self.matrix.rows, looks, out)?;
+            }
         }
         if args.format.is_text() {
             self.lines_below(out)?;
@@ -271,7 +277,7 @@ impl<'a> Status<'a> {
     }
 
     /// Writes the number of problems, then each on a line, the worst first, and an empty line.
-    fn write_problems(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+    fn write_problems(&self, looks: TableLooks, out: &mut dyn std::io::Write) -> Result<(), CliError> {
         let wrong: Vec<&ProblemFact> =
             self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
         if !self.is_update {
@@ -286,21 +292,23 @@ impl<'a> Status<'a> {
         if wrong.is_empty() {
             return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };
         }
-        let mut table = Table::new(&mut *out, style, false, &["", "", ">", ""]);
-        for problem in wrong.iter().take(MAX_PROBLEMS) {
-            let (word, role) = report::problem_word(problem);
-            let clock = self.store.clock();
-            let since = if clock.untimed { "-".into() } else { age(self.store.now().since(problem.since)) };
+        let (clock, now) = (self.store.clock(), self.store.now());
+        let since = |problem: &&ProblemFact| match clock.untimed {
+            true => "-".to_owned(),
+            false => age(now.since(problem.since)),
+        };
+        let text = |problem: &&ProblemFact| {
             let text = report::problem_with_reason(problem, &clock);
-            let text = if style.ascii { text.replace('×', "x") } else { text };
-            table.row(vec![
-                Cell::role(word, role),
-                Cell::new(report::problem_place(problem)),
-                Cell::role(since, Role::Muted),
-                Cell::new(text),
-            ])?;
-        }
-        table.finish()?;
+            if looks.style.ascii { text.replace('×', "x") } else { text }
+        };
+        let columns = Columns::new()
+            .text("", |problem: &&ProblemFact| report::problem_word(problem))
+            .text("", |problem| report::problem_place(problem))
+            .number("", since)
+            .role(Role::Muted)
+            .text("", text);
+        let listed = wrong.get(..wrong.len().min(MAX_PROBLEMS)).unwrap_or_default();
+        columns.write(listed, looks, &mut *out)?;
         if wrong.len() > MAX_PROBLEMS {
             writeln!(out, "and {} more", count((wrong.len() - MAX_PROBLEMS) as u64))?;
         }
@@ -378,7 +386,8 @@ impl<'a> Status<'a> {
             let node = named(absence.node.as_deref(), absence.stream);
             writeln!(out, "{}", display_safe(&format!("{node}: {}", report::absence(&absence))))?;
         }
-        for state in self.states.iter().filter(|_| !self.is_update) {
+        let new_states = if self.is_update { &[][..] } else { &self.states };
+        for state in new_states {
             let node = named(state.node.as_deref(), state.stream);
             let label = type_label(state.type_url.as_str());
             for reading in self.readings(state) {
@@ -460,41 +469,4 @@ fn say_applied(path: &Path, applied: &AppliedState, store: &Store, global: &Glob
             io.say(&display_safe(&notice));
         }
     }
-}
-
-fn write(
-    matrix: &Rows,
-    store: &Store,
-    style: Style,
-    // Titles are printed; the word for types without a state.
-    (headers, none): (bool, &str),
-    out: &mut dyn std::io::Write,
-) -> Result<(), CliError> {
-    let labels: Vec<String> = matrix.types.iter().map(|url| type_label(url.as_str())).collect();
-    let mut titles = vec!["NODE", "VARIANT"];
-    titles.extend(labels.iter().map(String::as_str));
-    let mut table = Table::new(out, style, headers && !matrix.rows.is_empty(), &titles);
-    for row in &matrix.rows {
-        table.row(cells(row, store, style, none))?;
-    }
-    Ok(table.finish()?)
-}
-
-fn cells(row: &Row, store: &Store, style: Style, none: &str) -> Vec<Cell> {
-    let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
-    let variant = row.variant.map_or("opaque", Variant::word);
-    let mut cells = vec![Cell::role(row.title(), role), Cell::role(variant, Role::Muted)];
-    if row.variant.is_none() && !row.is_closed() {
-        cells.push(Cell::role(row.opaque(), Role::Muted));
-        return cells;
-    }
-    cells.extend(row.cells.iter().map(|cell| match cell {
-        Some(fact) => words::state_cell(fact, store.now(), store.clock().untimed, style),
-        None => Cell::role(none, Role::Muted),
-    }));
-    if row.is_closed() {
-        let now = (!store.clock().untimed).then(|| store.now());
-        cells.push(Cell::role(report::ended(row, now), Role::Muted));
-    }
-    cells
 }

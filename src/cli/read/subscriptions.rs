@@ -6,23 +6,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use xdscope_engine::store::{
-    ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, ResourceState, StateFact, Store,
-};
+use xdscope_engine::store::{ClaimFact, ClaimOutcome, ResourceFact, ResourceState, StateFact, Store};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role};
 use xdscope_present::structured;
+use xdscope_present::table::{Cell, Columns, TableLooks};
 use xdscope_schema::Schema;
 use xdscope_wire::text::{count, shown_name, type_label};
 
 use crate::cli::args::{Format, GetArgs};
 use crate::cli::error::CliError;
 use crate::cli::output::json_out::{ObjectLooks, Objects};
-use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::words::resource_state;
 use crate::cli::source::target::GetTarget;
-use crate::cli::terminal::io::Style;
 
 /// The subscriptions that `get --subscriptions` prints.
 pub(crate) struct SubscriptionRows<'a> {
@@ -32,23 +29,24 @@ pub(crate) struct SubscriptionRows<'a> {
     pub targets: &'a [GetTarget],
     pub store: &'a Store,
     pub schema: &'a Schema,
-    pub style: Style,
 }
 
 impl SubscriptionRows<'_> {
     /// Writes one row per stream and type, or with WHAT one row per name.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> Result<(), CliError> {
+    pub(crate) fn write(&self, looks: ObjectLooks, out: &mut dyn Write) -> Result<(), CliError> {
         match self.args.format {
-            Some(format @ (Format::Json | Format::Jsonl | Format::Columns(_))) => self.objects(format, out),
-            None | Some(Format::Table | Format::Wide) if self.args.what.is_empty() => self.types(out),
-            None | Some(Format::Table | Format::Wide) => self.names(out),
+            Some(format @ (Format::Json | Format::Jsonl | Format::Columns(_))) => {
+                self.objects(Objects::new(out, format, looks))
+            }
+            None | Some(Format::Table | Format::Wide | Format::Md) if self.args.what.is_empty() => {
+                self.types(looks.table, out)
+            }
+            None | Some(Format::Table | Format::Wide | Format::Md) => self.names(looks.table, out),
             Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
         }
     }
 
-    fn objects(&self, format: Format, out: &mut dyn Write) -> Result<(), CliError> {
-        let (style, headers) = (self.style, !self.args.rows.no_headers);
-        let mut objects = Objects::new(out, format, ObjectLooks { style, headers, terminal: false });
+    fn objects(&self, mut objects: Objects<'_>) -> Result<(), CliError> {
         for state in self.states {
             let mut object = json::state(state, &self.store.clock());
             let answers = report::missing_answers_of(self.store, self.schema, state);
@@ -83,37 +81,32 @@ impl SubscriptionRows<'_> {
     }
 
     /// Writes one row per stream and type.
-    fn types(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let cells = self.store.summaries();
-        let claims = self.states.iter().map(|state| self.store.reconnect(state.stream, &state.type_url));
-        let claims: Vec<_> = claims.collect();
-        // Add the column only if a row has something in it.
-        let has_claims = claims.iter().any(Option::is_some);
-        let redirected: Vec<usize> = self.states.iter().map(|state| self.redirected(state)).collect();
-        let has_redirects = redirected.iter().any(|number| *number > 0);
-        let mut titles = vec!["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
-        titles.extend(has_redirects.then_some(">REDIRECTED"));
-        titles.extend(has_claims.then_some("RECONNECT"));
-        let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for ((state, claims), redirected) in self.states.iter().zip(claims).zip(redirected) {
-            let cell =
-                cells.iter().find(|cell| (cell.stream, &cell.type_url) == (state.stream, &state.type_url));
-            let missing = cell.map_or(0, |cell| cell.overdue);
-            let mut cells = vec![
-                node(state),
-                Cell::new(type_label(state.type_url.as_str())),
-                Cell::new(report::subscribed(state)),
-                Cell::new(count(state.names.len() as u64)),
-                Cell::role(count(missing), if missing == 0 { Role::Plain } else { Role::Warn }),
-                Cell::new(count(state.absent.len() as u64)),
-            ];
-            cells.extend(has_redirects.then(|| Cell::new(count(redirected as u64))));
-            cells.extend(
-                has_claims.then(|| Cell::new(claims.as_ref().map(report::reconnect).unwrap_or_default())),
-            );
-            table.row(cells)?;
+    fn types(&self, looks: TableLooks, out: &mut dyn Write) -> Result<(), CliError> {
+        let summaries = self.store.summaries();
+        let missing = |state: &&StateFact| {
+            let key = (state.stream, &state.type_url);
+            match summaries.iter().find(|summary| (summary.stream, &summary.type_url) == key) {
+                Some(summary) if summary.overdue > 0 => Cell::role(count(summary.overdue), Role::Warn),
+                _ => Cell::new("0"),
+            }
+        };
+        let reconnect = |state: &&StateFact| {
+            let claims = self.store.reconnect(state.stream, &state.type_url);
+            claims.as_ref().map(report::reconnect).unwrap_or_default()
+        };
+        let mut columns = Columns::new()
+            .text("NODE", |state: &&StateFact| node(state))
+            .text("TYPE", |state| type_label(state.type_url.as_str()))
+            .text("SUBSCRIBED", |state| report::subscribed(state))
+            .number("NAMES", |state| count(state.names.len() as u64))
+            .number("MISS", missing)
+            .number("ABSENT", |state| count(state.absent.len() as u64));
+        if self.states.iter().any(|state| self.redirected(state) > 0) {
+            let redirected = |state: &&StateFact| count(self.redirected(state) as u64);
+            columns = columns.number("REDIRECTED", redirected);
         }
-        Ok(table.finish()?)
+        columns = columns.optional_text("RECONNECT", reconnect);
+        Ok(columns.write_with_titles(self.states, looks, out)?)
     }
 
     /// Returns the number of requested names in whose place the server named another resource.
@@ -122,144 +115,137 @@ impl SubscriptionRows<'_> {
         resources.iter().filter(|fact| fact.state == ResourceState::Redirected).count()
     }
 
-    /// Returns how many members the globs and lists of a type have.
-    fn members(
-        &self,
-        names: &StructuredNames<'_>,
-        state: &StateFact,
-        facts: &[ResourceFact],
-    ) -> HashMap<Arc<str>, String> {
-        let globs = self.store.globs(state.stream, &state.type_url).facts();
-        let members =
-            |fact: &ResourceFact| Some((fact.name.clone(), structured::members(&names.members(fact)?)));
-        facts.iter().chain(&globs).filter_map(members).collect()
-    }
-
     /// Writes one row per name of WHAT.
-    fn names(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let all: Vec<Vec<MissingAnswer>> = self
-            .states
-            .iter()
-            .map(|state| report::missing_answers_of(self.store, self.schema, state))
-            .collect();
-        // Add the column only if a row has something in it.
-        let has_causes = all.iter().any(|answers| !answers.is_empty());
-        let facts: Vec<Vec<ResourceFact>> =
-            self.states.iter().map(|state| self.store.resources(state.stream, &state.type_url)).collect();
-        let has_aliases = facts.iter().flatten().any(|fact| !fact.aliases.is_empty());
-        let claims: Vec<Vec<ClaimFact>> =
-            self.states.iter().map(|state| self.store.claims(state.stream, &state.type_url)).collect();
-        let has_claims = claims.iter().any(|claims| !claims.is_empty());
-        let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
-        let names = StructuredNames::new(self.store, self.schema, Vec::new());
-        let members: Vec<HashMap<Arc<str>, String>> =
-            self.states.iter().zip(&facts).map(|(state, facts)| self.members(&names, state, facts)).collect();
-        let has_members = members.iter().any(|of_state| !of_state.is_empty());
-        let redirects: Vec<HashMap<Arc<str>, String>> =
-            facts.iter().map(|facts| redirects(&names, facts)).collect();
-        let has_redirects = redirects.iter().any(|of_state| !of_state.is_empty());
-        titles.extend(has_redirects.then_some("REDIRECTS TO"));
-        titles.extend(has_aliases.then_some("ALIAS OF"));
-        titles.extend(has_members.then_some("MEMBERS"));
-        titles.extend(has_causes.then_some("PERHAPS"));
-        titles.extend(has_claims.then_some(["CLAIMED", "KNOWN", "OUTCOME"]).into_iter().flatten());
-        let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        let rows = self.states.iter().zip(&all).zip(&facts).zip(&claims).zip(&members).zip(&redirects);
-        for (((((state, answers), resources), claims), members), redirects) in rows {
-            let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
-            let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
-            let globs = self.store.globs(state.stream, &state.type_url).facts();
-            let by_name: HashMap<&str, _> =
-                resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)).collect();
-            let is_wanted =
-                |name: &&Arc<str>| self.targets.iter().any(|what| what.is_named(&state.type_url, name));
-            let left = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::LeftBehind);
-            let left: HashSet<&Arc<str>> = left.map(|claim| &claim.name).collect();
-            let requested: HashSet<&Arc<str>> = state.names.iter().collect();
-            let names = state.names.iter().filter(|name| !left.contains(name));
-            // Resources of the wildcard that the server owes (docs/protocol.md#f-14).
-            let owed = state.missing.iter().chain(&state.owed_again);
-            let owed = owed.filter(|name| !requested.contains(name) && !left.contains(name));
-            let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
-            // Names whose unsubscription the server has yet to answer (docs/protocol.md#f-26).
-            let unclassified = resources.iter().filter(|fact| fact.unclassified.is_some());
-            let unclassified = unclassified.map(|fact| &fact.name);
-            for name in names.chain(owed).chain(unsubscribed).chain(unclassified).filter(is_wanted) {
-                let fact = by_name.get(&**name).or_else(|| by_alias.get(name)).copied();
-                let mut cells = name_cells(state, name, fact);
-                if left.contains(name) {
-                    cells[STATE_COLUMN] = Cell::role("not subscribed", Role::Muted);
-                }
-                if has_redirects {
-                    let target = fact.and_then(|fact| redirects.get(&fact.name)).cloned();
-                    cells.push(Cell::new(target.unwrap_or_default()));
-                }
-                if has_aliases {
-                    let other = fact.filter(|fact| fact.name != *name);
-                    cells.push(Cell::new(other.map_or("", |fact| shown_name(&fact.name))));
-                }
-                if has_members {
-                    cells.push(Cell::new(members.get(name).cloned().unwrap_or_default()));
-                }
-                if has_causes {
-                    let answer = answers.iter().find(|answer| answer.names.contains(name));
-                    let cause =
-                        answer.map(|answer| format!("{} (guess)", report::missing_answer_reason(answer)));
-                    cells.push(Cell::role(cause.unwrap_or_default(), Role::Muted));
-                }
-                if has_claims {
-                    let claim = claims.binary_search_by(|claim| claim.name.cmp(name)).ok();
-                    cells.extend(claim_cells(claim.and_then(|at| claims.get(at))));
-                }
-                table.row(cells)?;
-            }
+    fn names(&self, looks: TableLooks, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut rows = Vec::new();
+        for state in self.states {
+            self.add_names(state, &mut rows);
         }
-        Ok(table.finish()?)
+        let claim = |text: fn(&ClaimFact) -> Cell| {
+            move |row: &NameRow<'_>| row.claim.as_ref().map_or(Cell::new(""), text)
+        };
+        let outcome = |claim: &ClaimFact| {
+            let role = if is_left_behind(claim) { Role::Warn } else { Role::Plain };
+            Cell::role(report::claim_outcome(claim.outcome), role)
+        };
+        let columns = Columns::new()
+            .text("NODE", |row: &NameRow<'_>| node(row.state))
+            .text("TYPE", |row| type_label(row.state.type_url.as_str()))
+            .role(Role::Muted)
+            .text("NAME", |row| shown_name(&row.name).to_owned())
+            .text("VER", |row| row.version().to_owned())
+            .text("STATE", NameRow::state)
+            .optional_text("REDIRECTS TO", |row| row.target.clone())
+            .optional_text("ALIAS OF", |row| row.alias_of().to_owned())
+            .optional_text("MEMBERS", |row| row.members.clone())
+            .optional_text("PERHAPS", |row| row.cause.clone())
+            .role(Role::Muted)
+            .optional_text("CLAIMED", claim(|claim| Cell::new(shown_name(&claim.version))))
+            .optional_text("KNOWN", claim(|claim| Cell::new(claim.known.as_deref().map_or("-", shown_name))))
+            .optional_text("OUTCOME", claim(outcome));
+        Ok(columns.write_with_titles(&rows, looks, out)?)
+    }
+
+    /// Adds the rows of a type.
+    fn add_names<'s>(&self, state: &'s StateFact, rows: &mut Vec<NameRow<'s>>) {
+        let structured = StructuredNames::new(self.store, self.schema, Vec::new());
+        let resources = self.store.resources(state.stream, &state.type_url);
+        let globs = self.store.globs(state.stream, &state.type_url).facts();
+        let claims = self.store.claims(state.stream, &state.type_url);
+        let answers = report::missing_answers_of(self.store, self.schema, state);
+        let mut by_name: HashMap<&str, &ResourceFact> = HashMap::new();
+        for fact in &resources {
+            by_name.extend(fact.aliases.iter().map(|alias| (&**alias, fact)));
+        }
+        by_name.extend(resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)));
+        let left: HashSet<&Arc<str>> =
+            claims.iter().filter(|claim| is_left_behind(claim)).map(|claim| &claim.name).collect();
+        let requested: HashSet<&Arc<str>> = state.names.iter().collect();
+        let names = state.names.iter().filter(|name| !left.contains(name));
+        // Resources of the wildcard that the server owes (docs/protocol.md#f-14).
+        let owed = state.missing.iter().chain(&state.owed_again);
+        let owed = owed.filter(|name| !requested.contains(name) && !left.contains(name));
+        let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
+        // Names whose unsubscription the server has yet to answer (docs/protocol.md#f-26).
+        let unclassified = resources.iter().filter(|fact| fact.unclassified.is_some());
+        let unclassified = unclassified.map(|fact| &fact.name);
+        for name in names.chain(owed).chain(unsubscribed).chain(unclassified) {
+            if !self.targets.iter().any(|what| what.is_named(&state.type_url, name)) {
+                continue;
+            }
+            let fact = by_name.get(&**name).copied();
+            let answer = answers.iter().find(|answer| answer.names.contains(name));
+            let members = fact.and_then(|fact| structured.members(fact));
+            let claim = claims.binary_search_by(|claim| claim.name.cmp(name)).ok();
+            rows.push(NameRow {
+                state,
+                name: name.clone(),
+                fact: fact.cloned(),
+                is_left: left.contains(name),
+                target: fact.and_then(|fact| redirect(&structured, fact)).unwrap_or_default(),
+                members: members.as_ref().map(structured::members).unwrap_or_default(),
+                cause: answer
+                    .map(|answer| format!("{} (guess)", report::missing_answer_reason(answer)))
+                    .unwrap_or_default(),
+                claim: claim.and_then(|at| claims.get(at)).cloned(),
+            });
+        }
     }
 }
 
-/// Returns the targets of the redirects among the resources of a type, by name.
-fn redirects(names: &StructuredNames<'_>, facts: &[ResourceFact]) -> HashMap<Arc<str>, String> {
-    let redirected = facts.iter().filter(|fact| fact.state == ResourceState::Redirected);
-    let targets = redirected.map(|fact| (fact.name.clone(), structured::redirects(&names.redirects(fact))));
-    targets.filter_map(|(name, targets)| Some((name, targets?))).collect()
+/// A requested name.
+struct NameRow<'a> {
+    state: &'a StateFact,
+    name: Arc<str>,
+    /// The resource of the name or alias, if any.
+    fact: Option<ResourceFact>,
+    /// Whether the client has left the name out of its subscription after a reconnect.
+    is_left: bool,
+    /// The targets of a redirect.
+    target: String,
+    /// How many members a glob or list has.
+    members: String,
+    /// The likely cause of a missing answer.
+    cause: String,
+    /// The entry of the name in `initial_resource_versions`.
+    claim: Option<ClaimFact>,
 }
 
-/// Formats an entry of `initial_resource_versions`: stated version, last known version, outcome.
-fn claim_cells(claim: Option<&ClaimFact>) -> [Cell; 3] {
-    let Some(claim) = claim else { return ["", "", ""].map(Cell::new) };
-    let known = claim.known.as_deref().map_or("-", shown_name);
-    let role = if claim.outcome == ClaimOutcome::LeftBehind { Role::Warn } else { Role::Plain };
-    [
-        Cell::new(shown_name(&claim.version)),
-        Cell::new(known),
-        Cell::role(report::claim_outcome(claim.outcome), role),
-    ]
+impl NameRow<'_> {
+    fn version(&self) -> &str {
+        let version = self.fact.as_ref().and_then(|fact| fact.standing());
+        version.map(|version| &**version).filter(|version| !version.is_empty()).unwrap_or("-")
+    }
+
+    fn state(&self) -> (String, Role) {
+        match &self.fact {
+            _ if self.is_left => ("not subscribed".to_owned(), Role::Muted),
+            Some(fact) => resource_state(fact),
+            None => ("waiting".to_owned(), Role::Pending),
+        }
+    }
+
+    fn alias_of(&self) -> &str {
+        match &self.fact {
+            Some(fact) if fact.name != self.name => shown_name(&fact.name),
+            _ => "",
+        }
+    }
 }
 
-fn node(state: &StateFact) -> Cell {
-    Cell::new(format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0))
+/// Whether a client claims a version of a resource to which it has no subscription.
+fn is_left_behind(claim: &ClaimFact) -> bool {
+    claim.outcome == ClaimOutcome::LeftBehind
 }
 
-/// The index of the state in [`name_cells`].
-const STATE_COLUMN: usize = 4;
+/// Returns the targets of a resource that is redirected.
+fn redirect(names: &StructuredNames<'_>, fact: &ResourceFact) -> Option<String> {
+    match fact.state {
+        ResourceState::Redirected => structured::redirects(&names.redirects(fact)),
+        _ => None,
+    }
+}
 
-/// Formats a requested name and the resource of that name, if any.
-fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec<Cell> {
-    let (word, role) = match fact {
-        Some(fact) => resource_state(fact),
-        None => ("waiting".to_owned(), Role::Pending),
-    };
-    vec![
-        node(state),
-        Cell::role(type_label(state.type_url.as_str()), Role::Muted),
-        Cell::new(shown_name(name)),
-        Cell::new(
-            fact.and_then(|fact| fact.standing())
-                .map(|text| &**text)
-                .filter(|text| !text.is_empty())
-                .unwrap_or("-"),
-        ),
-        Cell::role(word, role),
-    ]
+fn node(state: &StateFact) -> String {
+    format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0)
 }

@@ -40,7 +40,7 @@ pub(crate) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     let branches = if style.ascii { &ASCII } else { &LINES };
     let mut facts: Vec<ResourceFact> = Vec::new();
     let printed = get.each(&mut |fact| {
-        facts.push(fact.clone());
+        facts.push(fact);
         Ok(())
     })?;
     let streams = facts.chunk_by(|a, b| a.stream == b.stream);

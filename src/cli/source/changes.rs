@@ -127,7 +127,10 @@ fn watch_server(
             show(&running.shared.store(), &schema, io)?;
         }
         let trouble = running.shared.trouble();
-        if let Some(text) = trouble.as_ref().filter(|_| trouble != reported && !global.quiet) {
+        if let Some(text) = trouble.as_ref()
+            && trouble != reported
+            && !global.quiet
+        {
             io.say(text);
         }
         reported = trouble;

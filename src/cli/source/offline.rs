@@ -87,8 +87,8 @@ pub(crate) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
 
 /// Prints what a person must know of a source.
 pub(crate) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
-    for notice in notices.iter().filter(|_| !global.quiet) {
-        io.say(notice);
+    if !global.quiet {
+        notices.iter().for_each(|notice| io.say(notice));
     }
 }
 

@@ -144,7 +144,10 @@ pub(crate) fn say_unknown_types(filter: &Filter, is_quiet: bool, io: &mut Io<'_>
 }
 
 fn say_values(filter: &Filter, known: &KnownValues, is_quiet: bool, io: &mut Io<'_>) {
-    for UnknownValue { field, value, near } in filter.unknown_values(known).iter().filter(|_| !is_quiet) {
+    if is_quiet {
+        return;
+    }
+    for UnknownValue { field, value, near } in &filter.unknown_values(known) {
         let what = match (*field, &known.nodes) {
             ("type", None) => "no built-in type",
             (field, _) => &format!("no {field} of this source"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
-use xdscope_present::report::Role;
+pub use xdscope_present::table::Style;
 
 use crate::cli::args::{Color, Global, TimeFormat};
 use crate::cli::error::CliError;
@@ -107,36 +107,5 @@ impl Io<'_> {
 
     pub fn flush(&mut self) -> Result<(), CliError> {
         Ok(self.stdout.flush()?)
-    }
-}
-
-/// Colours and symbols that output may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    pub color: bool,
-    pub ascii: bool,
-}
-
-impl Style {
-    /// Returns the Unicode or the ASCII form of a symbol.
-    pub fn pick(self, unicode: &'static str, ascii: &'static str) -> &'static str {
-        if self.ascii { ascii } else { unicode }
-    }
-}
-
-/// Returns the SGR parameters of a role, in the 16 colours of the terminal.
-pub(crate) fn sgr(role: Role) -> Option<&'static str> {
-    match role {
-        Role::Plain | Role::Name | Role::Value => None,
-        Role::Title | Role::Key => Some("1"),
-        Role::Muted => Some("2"),
-        Role::Ok | Role::Added => Some("32"),
-        Role::Pending => Some("36"),
-        Role::Warn | Role::Changed => Some("33"),
-        Role::Bad => Some("1;31"),
-        Role::Removed => Some("31"),
-        Role::AddedWord => Some("32;4"),
-        Role::RemovedWord => Some("31;4"),
-        Role::Wire => Some("7;35"),
     }
 }

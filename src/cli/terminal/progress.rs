@@ -70,7 +70,9 @@ impl ReadProgress for Progress<'_> {
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        if let Some(out) = self.out.as_mut().filter(|_| self.is_shown) {
+        if let Some(out) = self.out.as_mut()
+            && self.is_shown
+        {
             let _ = write!(out, "\r\x1b[K");
             let _ = out.flush();
         }

@@ -1,4 +1,4 @@
-//! Custom columns show what the JSON objects have.
+//! Custom columns show what the JSON objects have, and Markdown what tables of text have.
 
 use serde_json::Value;
 
@@ -56,4 +56,33 @@ fn faults_in_columns_are_named() {
     // A verb without tables has no columns.
     let shown = run(&["info", TOUR, "-o", "custom-columns=N:.n"]);
     assert!(shown.exit == Exit::Usage && shown.err.contains("invalid value"), "{}", shown.all());
+}
+
+/// Verbs with tables, and the format of text with the same rows.
+const TABLES: &[(&[&str], &str)] = &[
+    (&["status", TOUR, "--node", "edge-gw-1", "--no-headers"], "table"),
+    (&["log", TOUR], "wide"),
+    (&["get", TOUR], "table"),
+    (&["get", TOUR, "cds"], "table"),
+    (&["get", TOUR, "nodes"], "table"),
+    (&["get", TOUR, "--subscriptions"], "table"),
+    (&["get", TOUR, "cds", "--subscriptions"], "table"),
+    (&["diff", TOUR, "@start"], "table"),
+    (&["lint", TOUR], "text"),
+    (&["lint", "--list-rules"], "text"),
+];
+
+#[test]
+fn markdown_has_the_rows_of_the_table() {
+    for (args, form) in TABLES {
+        let (text, markdown) = (run(&[*args, &["-o", form]].concat()), run(&[*args, &["-o", "md"]].concat()));
+        let lines: Vec<&str> = markdown.out.lines().collect();
+        // Markdown has titles always, and a rule below.
+        let titles = if args.contains(&"--no-headers") { 2 } else { 1 };
+        assert_eq!(lines.len(), text.out.lines().count() + titles, "{args:?}: {}", markdown.all());
+        let cells = |line: &&str| line.replace("\\|", "").matches('|').count();
+        let widest = lines.first().map(cells);
+        assert!(lines.iter().all(|line| Some(cells(line)) == widest), "{args:?}: {}", markdown.out);
+        assert!(lines[1].chars().all(|c| "|-:".contains(c)), "{args:?}: {}", markdown.out);
+    }
 }

@@ -48,18 +48,33 @@ fn command_line_wins_and_repeated_flags_add_up() {
 #[test]
 fn errors_name_the_line_and_a_next_step() {
     for (text, wanted) in [
-        ("server = \"cp:1\"\nmemroy = \"1GB\"", "FILE line 2: `tap` has no flag `memroy`\n  next   memory = …"),
+        (
+            "server = \"cp:1\"\nmemroy = \"1GB\"",
+            "FILE line 2: `tap` has no flag `memroy`\n  next   memory = …",
+        ),
         ("server = \"cp:1\"\n\nmemory = \"lots\"", "FILE line 3: invalid value 'lots' for '--memory"),
-        ("server = \"cp:1\"\nplaintext = \"yes\"", "FILE line 2: `plaintext` must be true or false, not a string"),
+        (
+            "server = \"cp:1\"\nplaintext = \"yes\"",
+            "FILE line 2: `plaintext` must be true or false, not a string",
+        ),
         ("server = \"cp:1\"\nmemory = [\"1GB\"]", "FILE line 2: `memory` has one value, not a list"),
-        ("server = \"cp:1\"\nlisten = true", "FILE line 2: `listen` must be a text or a number, not a boolean"),
+        (
+            "server = \"cp:1\"\nlisten = true",
+            "FILE line 2: `listen` must be a text or a number, not a boolean",
+        ),
         ("server = \"cp:1\"\nmap = [[1]]", "FILE line 2: `map` must be a text or a number, not a array"),
         ("server = cp", "FILE line 1: "),
         ("config = \"other.toml\"", "FILE line 1: `tap` has no flag `config`"),
         ("headless = true", "the following required arguments were not provided"),
         ("server = \"cp:1\"\n[redact]\nheaders = [\"a b\"]", "FILE line 3: `a b` is not a header name"),
-        ("server = \"cp:1\"\nplaintext = true\nrecord = \"FOLDER/none/a.xdsrec\"", "--record: no folder FOLDER/none"),
-        ("server = \"cp:1\"\nlisten-cert = \"no.pem\"\nlisten-key = \"no.pem\"", "cannot read the certificates of no.pem"),
+        (
+            "server = \"cp:1\"\nplaintext = true\nrecord = \"FOLDER/none/a.xdsrec\"",
+            "--record: no folder FOLDER/none",
+        ),
+        (
+            "server = \"cp:1\"\nlisten-cert = \"no.pem\"\nlisten-key = \"no.pem\"",
+            "cannot read the certificates of no.pem",
+        ),
         ("server = \"cp:1\"\nplaintext = true\nmetrics = \"cp\"", "--metrics: `cp` has no port"),
         ("server = \"cp:1\"\nfault = [\"nonsense\"]", "nonsense"),
     ] {

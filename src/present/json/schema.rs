@@ -85,7 +85,9 @@ fn described(field: &Field) -> Value {
     let shape = shape(field.shape);
     if !field.null {
         out.extend(shape);
-    } else if let Some(Value::String(word)) = shape.get("type").filter(|_| shape.len() == 1) {
+    } else if let Some(Value::String(word)) = shape.get("type")
+        && shape.len() == 1
+    {
         out.insert("type".into(), json!([word, "null"]));
     } else {
         out.insert("anyOf".into(), json!([shape, { "type": "null" }]));

@@ -112,7 +112,9 @@ impl<'a> Exposition<'a> {
         };
         self.line(format_args!("# HELP {name} {}", metric.help));
         self.line(format_args!("# TYPE {name} {}", kind.word()));
-        if let Some(unit) = metric.unit.filter(|_| self.format == ExpositionFormat::OpenMetrics) {
+        if let Some(unit) = metric.unit
+            && self.format == ExpositionFormat::OpenMetrics
+        {
             self.line(format_args!("# UNIT {name} {unit}"));
         }
     }

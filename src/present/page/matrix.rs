@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report::{self, Row, Rows};
+use crate::table::{Cell, ClientColumns};
 use xdscope_engine::activity::Activity;
 use xdscope_engine::readings::open_readings_of;
-use xdscope_engine::store::TypeState;
 use xdscope_wire::event::{StreamId, Variant};
-use xdscope_wire::text::{age, latency, plural, type_label};
+use xdscope_wire::text::{latency, plural, type_label};
 
 use super::Page;
 use super::html::{Html, bounded, cell, class};
@@ -39,10 +39,12 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     for (at, problem) in page.problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
         problem.all_streams().for_each(|stream| problems.entry(stream).or_default().push(at));
     }
+    let (now, clock) = (store.now(), store.clock());
+    let clients = ClientColumns { now, clock, times: "×", idle: "idle" };
     let left = bounded(html, MAX_BYTES, &matrix.rows, |html, row| {
         let of_row = row.streams.iter().filter_map(|stream| problems.get(&stream.stream)).flatten();
         let of_row: Vec<usize> = of_row.copied().collect::<BTreeSet<usize>>().into_iter().collect();
-        line(page, (&matrix, activity), row, &of_row, html);
+        line(page, (clients, activity), row, &of_row, html);
     });
     html.raw("</tbody></table></section>");
     if left > 0 {
@@ -76,15 +78,15 @@ fn readings(page: &Page<'_>, matrix: &Rows, html: &mut Html) {
     }
 }
 
+/// Adds a client.
 fn line(
     page: &Page<'_>,
-    (matrix, activity): (&Rows, &Activity),
+    (clients, activity): (ClientColumns, &Activity),
     row: &Row,
     problems: &[usize],
     html: &mut Html,
 ) {
     let store = page.store;
-    let untimed = store.clock().untimed;
     html.raw("<tr>");
     html.element("th", &[("scope", "row")], &cell(&row.title()));
     // Beside the node, so that a phone shows them without scrolling.
@@ -97,30 +99,16 @@ fn line(
         html.raw(" ");
     }
     html.raw("</td>");
-    let ended = row.is_closed().then(|| report::ended(row, (!untimed).then(|| store.now())));
-    let ended = ended.map(|ended| format!(", {ended}")).unwrap_or_default();
+    let now = (!store.clock().untimed).then(|| store.now());
+    let ended = if row.is_closed() { format!(", {}", report::ended(row, now)) } else { String::new() };
     let variant = row.variant.map_or("opaque", Variant::word);
     html.element("td", &[("class", "muted")], &cell(&format!("{variant}{ended}")));
-    let columns = matrix.types.len().max(1).to_string();
+    let columns = row.cells.len().max(1).to_string();
     if row.variant.is_none() {
         html.element("td", &[("class", "muted"), ("colspan", &columns)], &row.opaque());
     } else {
-        for cell in &row.cells {
-            let Some(fact) = cell else {
-                html.raw("<td class=\"muted\">idle</td>");
-                continue;
-            };
-            let (_, role) = report::state_word(fact.state);
-            html.open("td", &[]);
-            html.element("span", &[("class", &format!("state {}", class(role)))], &{
-                report::state_text(fact.state, &**fact, "×")
-            });
-            let has_age = !matches!(fact.state, TypeState::Idle | TypeState::Closed);
-            if has_age && !untimed {
-                html.raw(" ");
-                html.element("span", &[("class", "muted")], &age(store.now().since(fact.since)));
-            }
-            html.raw("</td>");
+        for at in 0..row.cells.len() {
+            type_cell(html, &clients.type_cell(row, at));
         }
     }
     html.raw("<td>");
@@ -132,4 +120,15 @@ fn line(
     html.element("td", &[("class", "number")], &p50);
     html.element("td", &[("class", "number")], &p99);
     html.raw("</tr>\n");
+}
+
+/// Adds the state of a type, with its age.
+fn type_cell(html: &mut Html, state: &Cell) {
+    html.raw("<td>");
+    html.element("span", &[("class", &format!("state {}", class(state.role)))], &state.text);
+    if !state.aside.is_empty() {
+        html.raw(" ");
+        html.element("span", &[("class", "muted")], &state.aside);
+    }
+    html.raw("</td>");
 }

@@ -29,8 +29,8 @@ mod html;
 mod matrix;
 mod policy;
 mod problems;
-mod row;
 mod streams;
+mod table;
 mod timeline;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::json;
 use crate::report::{self, Role};
+use crate::table::LogRow;
 use crate::text::{Keep, cut};
 use xdscope_engine::nack::without_long_dumps;
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
@@ -14,8 +15,7 @@ use xdscope_wire::event::{Dir, Seq, StreamId};
 use xdscope_wire::text::{count, plural};
 
 use super::Page;
-use super::html::{Html, bounded, class};
-use super::row::RowCells;
+use super::html::{Html, bounded, cell, class};
 
 /// Bytes of the problems.
 const MAX_BYTES: usize = 300_000;
@@ -150,28 +150,28 @@ fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
     }
     html.raw("<div class=\"ends muted\" aria-hidden=\"true\"><span>client</span><span>server</span></div>");
     html.raw("<ol class=\"ladder\">");
-    let mut before = None;
+    let (mut before, zone) = (None, TimeZone::UTC);
     for fact in &facts {
-        let cells = RowCells::of(fact, before, page.store);
+        let row = LogRow::new(fact, before, page.store.clock(), &zone);
         before = Some(fact.at);
-        let dir = match cells.dir {
+        let dir = match fact.dir {
             Some(Dir::Req) => "req",
             Some(Dir::Resp) => "resp",
             None => "life",
         };
-        let role = class(cells.role);
-        html.open("li", &[("class", format!("{dir} {role}").trim_end())]);
+        let (_, role) = row.kind();
+        html.open("li", &[("class", format!("{dir} {}", class(role)).trim_end())]);
         html.open("span", &[("class", "when")]);
-        if let Some(n) = cells.n {
+        if let Some(Seq(n)) = fact.n {
             html.element("a", &[("href", &format!("#m{n}"))], &format!("#{n}"));
             html.raw(" ");
         }
-        html.element("span", &[("class", "muted")], &cells.time);
+        html.element("span", &[("class", "muted")], &row.time());
         html.raw("</span>");
-        html.element("span", &[("class", "arrow wire")], &cells.arrow);
+        html.element("span", &[("class", "arrow wire")], &cell(&report::arrow_text(&row.line)));
         html.open("span", &[("class", "note")]);
-        let words: Vec<&str> =
-            [cells.delta.as_str(), &cells.note].into_iter().filter(|word| !word.is_empty()).collect();
+        let mut words = [row.delta(), cell(&row.remarks())].to_vec();
+        words.retain(|word| !word.is_empty());
         html.text(&cut(&words.join("  "), 200, Keep::Head, "…"));
         html.raw("</span></li>");
     }

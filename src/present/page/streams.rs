@@ -1,12 +1,13 @@
 //! The streams of the source.
 
-use crate::report;
+use crate::report::{self, Role};
+use crate::table::Columns;
 use xdscope_engine::store::StreamFact;
 use xdscope_wire::event::Variant;
 use xdscope_wire::text::{count, plural, size, time_of_day};
 
-use super::Page;
-use super::html::{Html, bounded, cell};
+use super::html::{Html, bounded};
+use super::{Page, table};
 
 /// Bytes of the streams.
 const MAX_BYTES: usize = 150_000;
@@ -16,11 +17,29 @@ pub(super) fn streams(page: &Page<'_>, html: &mut Html) {
     html.raw("<section id=\"streams\" aria-labelledby=\"streams-title\">");
     html.element("h2", &[("id", "streams-title")], "Streams");
     html.raw("<section class=\"scroll\" tabindex=\"0\" aria-label=\"Table of streams\">");
-    html.raw("<table><thead><tr><th scope=\"col\">stream</th><th scope=\"col\">node</th>");
-    html.raw("<th scope=\"col\">variant</th><th scope=\"col\">server</th><th scope=\"col\">opened</th>");
-    html.raw("<th scope=\"col\" class=\"number\">messages</th><th scope=\"col\" class=\"number\">in</th><th scope=\"col\" class=\"number\">out</th>");
-    html.raw("<th scope=\"col\">note</th></tr></thead><tbody>");
-    let left = bounded(html, MAX_BYTES, &page.streams, |html, stream| line(page, stream, html));
+    let clock = page.store.clock();
+    let columns = Columns::new()
+        .text("stream", |stream: &StreamFact| format!("#{}", stream.stream.0))
+        .text("node", report::node_name)
+        .text("variant", |stream| stream.variant.map_or("opaque", Variant::word))
+        .role(Role::Muted)
+        .text("server", |stream| stream.server.as_deref().unwrap_or("-").to_owned())
+        .role(Role::Wire)
+        .text("opened", |stream| time_of_day(stream.opened, clock, &jiff::tz::TimeZone::UTC))
+        .role(Role::Muted)
+        .number("messages", |stream| count(stream.messages))
+        .number("in", |stream| size(stream.bytes_in))
+        .number("out", |stream| size(stream.bytes_out))
+        .text("note", |stream| report::stream_notes(stream, !clock.untimed).join("; "));
+    let headings = columns.headings();
+    html.raw("<table>");
+    table::head(html, &headings);
+    html.raw("<tbody>");
+    let left = bounded(html, MAX_BYTES, &page.streams, |html, stream| {
+        html.open("tr", &[("id", &format!("s{}", stream.stream.0))]);
+        table::cells(html, &headings, &columns.cells(stream));
+        html.raw("</tr>\n");
+    });
     html.raw("</tbody></table></section>");
     let left = left + page.store.dropped_streams();
     if left > 0 {
@@ -28,19 +47,4 @@ pub(super) fn streams(page: &Page<'_>, html: &mut Html) {
         super::left_out(html, &plural(left as u64, "more stream"), &command);
     }
     html.raw("</section>\n");
-}
-
-fn line(page: &Page<'_>, stream: &StreamFact, html: &mut Html) {
-    html.open("tr", &[("id", &format!("s{}", stream.stream.0))]);
-    html.element("th", &[("scope", "row")], &format!("#{}", stream.stream.0));
-    html.element("td", &[], &cell(&report::node_name(stream)));
-    html.element("td", &[("class", "muted")], stream.variant.map_or("opaque", Variant::word));
-    html.element("td", &[("class", "wire")], &cell(stream.server.as_deref().unwrap_or("-")));
-    let opened = time_of_day(stream.opened, page.store.clock(), &jiff::tz::TimeZone::UTC);
-    html.element("td", &[("class", "muted")], &opened);
-    html.element("td", &[("class", "number")], &count(stream.messages));
-    html.element("td", &[("class", "number")], &size(stream.bytes_in));
-    html.element("td", &[("class", "number")], &size(stream.bytes_out));
-    html.element("td", &[], &cell(&report::stream_notes(stream, !page.store.clock().untimed).join("; ")));
-    html.raw("</tr>\n");
 }

@@ -2,40 +2,65 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use crate::table::LogRow;
+use crate::{json, report};
 use xdscope_wire::event::Dir;
 use xdscope_wire::text::{count, plural};
 
 use super::Page;
-use super::html::{Html, class, json_bytes};
-use super::row::RowCells;
+use super::html::{Html, cell, class, json_bytes};
 
 /// Rows of the page. The newest are kept.
 const MAX_ROWS: usize = 10_000;
 /// Bytes of the rows.
 const MAX_BYTES: usize = 1_400_000;
 
-/// The fields of a row, in order. Texts are indices into `strings`.
-const FIELDS: [&str; 17] = [
-    "n",
-    "time",
-    "delta",
-    "node",
-    "stream",
-    "dir",
-    "type",
-    "type_word",
-    "kind",
-    "kind_word",
-    "role",
-    "version",
-    "nonce",
-    "resources",
-    "size",
-    "latency",
-    "note",
+/// A field of a row. Texts are indices into `strings`.
+enum TimelineField {
+    Number(fn(&LogRow<'_>) -> u64),
+    Text(fn(&LogRow<'_>) -> String),
+}
+
+/// The fields of a row, in order.
+const FIELDS: [(&str, TimelineField); 17] = [
+    ("n", TimelineField::Number(|row| row.line.n.map_or(0, |n| n.0))),
+    ("time", TimelineField::Text(|row| row.time())),
+    ("delta", TimelineField::Text(|row| row.delta())),
+    ("node", TimelineField::Text(|row| cell(row.node()))),
+    ("stream", TimelineField::Number(|row| u64::from(row.line.stream.0))),
+    ("dir", TimelineField::Number(direction)),
+    ("type", TimelineField::Text(|row| cell(&row.label()))),
+    ("type_word", TimelineField::Text(type_word)),
+    ("kind", TimelineField::Text(|row| row.kind().0)),
+    ("kind_word", TimelineField::Text(|row| row.line.kind.word().to_owned())),
+    ("role", TimelineField::Text(|row| class(row.kind().1).to_owned())),
+    ("version", TimelineField::Text(|row| cell(&row.line.version))),
+    ("nonce", TimelineField::Text(|row| cell(&row.line.nonce))),
+    ("resources", TimelineField::Text(|row| report::resources(&row.line))),
+    ("size", TimelineField::Text(|row| row.size())),
+    ("latency", TimelineField::Text(|row| row.latency())),
+    ("note", TimelineField::Text(|row| cell(&row.remarks()))),
 ];
+
+/// Returns 1 for a request, 2 for a response, and 0 for the start and end of a stream.
+fn direction(row: &LogRow<'_>) -> u64 {
+    match row.line.dir {
+        None => 0,
+        Some(Dir::Req) => 1,
+        Some(Dir::Resp) => 2,
+    }
+}
+
+/// Returns the word of the type in JSON and in filters.
+fn type_word(row: &LogRow<'_>) -> String {
+    match row.line.dir {
+        Some(_) => cell(json::type_word(&row.line.type_url)),
+        None => String::new(),
+    }
+}
 
 /// Adds the section, which is empty until the script has run.
 pub(super) fn section(page: &Page<'_>, html: &mut Html) {
@@ -93,14 +118,14 @@ impl Strings {
 pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
     let store = page.store;
     let (first, last) = (store.first_row(), store.rows());
-    let room = room.min(MAX_BYTES);
+    let (room, zone) = (room.min(MAX_BYTES), TimeZone::UTC);
     let (mut strings, mut rows, mut bytes) = (Strings::default(), Vec::new(), 500);
     let is_own = |index: &usize| page.others == 0 || store.place_of(*index).is_some_and(|of| page.has(of.0));
     let own = (first..last).filter(is_own).count();
     for index in (first..last).rev().filter(is_own).take(MAX_ROWS) {
         let Some(fact) = store.row(index) else { continue };
         let before = index.checked_sub(1).and_then(|before| store.line(before)).map(|line| line.at);
-        let row = encode(RowCells::of(&fact, before, store), &mut strings);
+        let row = encode(&LogRow::new(&fact, before, store.clock(), &zone), &mut strings);
         bytes += row.to_string().len() + 1;
         if bytes + strings.bytes > room {
             break;
@@ -118,39 +143,22 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
             page.source.command("log", "")
         ),
     };
-    let block = json!({ "fields": FIELDS, "strings": strings.list, "left_out": left_out, "rows": rows });
+    let fields = FIELDS.map(|(name, _)| name);
+    let block = json!({ "fields": fields, "strings": strings.list, "left_out": left_out, "rows": rows });
     let before = html.len();
     html.json("rows", &block.to_string());
     html.len() - before
 }
 
 /// Returns a row as a list: the fields of [`FIELDS`], and the message that the row answers.
-fn encode(cells: RowCells, strings: &mut Strings) -> Value {
-    let mut text = |text: String| json!(strings.add(text));
-    let dir = match cells.dir {
-        None => 0,
-        Some(Dir::Req) => 1,
-        Some(Dir::Resp) => 2,
-    };
-    let mut row = vec![
-        json!(cells.n.unwrap_or(0)),
-        text(cells.time),
-        text(cells.delta),
-        text(cells.node),
-        json!(cells.stream),
-        json!(dir),
-        text(cells.label),
-        text(cells.type_word),
-        text(cells.kind),
-        text(cells.kind_word.to_owned()),
-        text(class(cells.role).to_owned()),
-        text(cells.version),
-        text(cells.nonce),
-        text(cells.resources),
-        text(cells.size),
-        text(cells.latency),
-        text(cells.note),
-    ];
-    row.extend(cells.answers.map(|n| json!(n)));
-    Value::Array(row)
+fn encode(row: &LogRow<'_>, strings: &mut Strings) -> Value {
+    let mut fields: Vec<Value> = Vec::with_capacity(FIELDS.len() + 1);
+    for (_, field) in &FIELDS {
+        fields.push(match field {
+            TimelineField::Number(number) => json!(number(row)),
+            TimelineField::Text(text) => json!(strings.add(text(row))),
+        });
+    }
+    fields.extend(row.line.answers.map(|n| json!(n.0)));
+    Value::Array(fields)
 }

@@ -153,7 +153,9 @@ pub fn life(stream: &StreamFact, timed: bool) -> Option<String> {
     if timed && !stream.partial {
         text.push_str(&format!(" at age {}", age(closed.since(stream.opened))));
     }
-    if let Some(last) = stream.last_message.filter(|_| timed) {
+    if let Some(last) = stream.last_message
+        && timed
+    {
         let comma = if stream.partial { "" } else { "," };
         text.push_str(&format!("{comma} {} after its last message", age(closed.since(last))));
     }

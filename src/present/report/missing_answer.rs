@@ -16,7 +16,9 @@ pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) 
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
     let open = state.last_state.is_none();
-    if let Some(graph) = graph.filter(|_| open) {
+    if let Some(graph) = graph
+        && open
+    {
         let is_explained = |name: &Arc<str>| {
             let of = out.iter().find(|answer| answer.names.contains(name));
             of.is_some_and(|of| {

@@ -228,7 +228,9 @@ pub fn problem_since(fact: &ProblemFact, clock: &Clock, now: Time, zone: &TimeZo
     let mut text = format!("{}, {ago} ago", time(fact.since));
     if let (Some(last), 2..) = (fact.last, fact.count) {
         text.push_str(&format!("; {} times, last {}", count(fact.count), time(last)));
-        if let Some(every) = fact.period.filter(|_| !clock.untimed) {
+        if let Some(every) = fact.period
+            && !clock.untimed
+        {
             text.push_str(&format!(", every {}", period(every)));
         }
     }
@@ -332,7 +334,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
             // The earlier ones refuse other content.
             false => format!("; {} since {since}", plural(refused.times, "refusal")),
         });
-        if let Some(every) = fact.period.filter(|_| !clock.untimed) {
+        if let Some(every) = fact.period
+            && !clock.untimed
+        {
             text.push_str(&format!(", every {}", period(every)));
         }
     }

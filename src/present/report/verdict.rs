@@ -150,7 +150,10 @@ fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> VerdictLin
             plural(ended as u64, "node")
         ),
     };
-    if let Some(at) = census.last_push.filter(|_| !clock.untimed && census.open > 0) {
+    if let Some(at) = census.last_push
+        && !clock.untimed
+        && census.open > 0
+    {
         text.push_str(&format!("; last push {} ago", age(now.since(at))));
         if let Some(time) = census.slow_answer_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()) {
             text.push_str(&format!(", 99% answered within {}", latency(time)));

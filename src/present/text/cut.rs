@@ -14,8 +14,10 @@ pub enum Keep {
     Reason,
     /// The end, for versions and nonces.
     Tail,
-    /// Both ends, for names.
+    /// Both ends.
     Ends,
+    /// The parts that tell a name apart (see [`super::cut_name`]).
+    Name,
 }
 
 /// Returns the number of terminal cells that a text takes.
@@ -34,6 +36,7 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
         return Cow::Borrowed(text);
     }
     Cow::Owned(match (keep, cells.checked_sub(mark.width())) {
+        (Keep::Name, _) => name::cut_name(text, cells, mark).into_owned(),
         (Keep::Head, _) => name::cut_words(text, cells, mark),
         (Keep::Reason, _) => name::cut_middle(text, cells, mark),
         (_, None) => head(text, cells).to_owned(),
@@ -175,7 +178,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn cut_and_wrap_fit_their_cells(text in "\\PC{0,60}", cells in 0usize..40) {
-            for keep in [Keep::Head, Keep::Reason, Keep::Tail, Keep::Ends] {
+            for keep in [Keep::Head, Keep::Reason, Keep::Tail, Keep::Ends, Keep::Name] {
                 proptest::prop_assert!(cut(&text, cells, keep, "…").width() <= cells);
             }
             // No character is wider than three cells.

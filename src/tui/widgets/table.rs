@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use xdscope_present::text;
-use xdscope_present::text::{Keep, cut, pad};
-use xdscope_present::text::{cut_apart, cut_name};
+use xdscope_present::text::{self, Keep, cut, cut_apart, cut_name, pad};
 use xdscope_wire::text::display_safe;
 
 use crate::input::screen_id::ScreenId;
@@ -19,16 +17,6 @@ use xdscope_present::report::Role;
 /// Columns to the left of the first cell, for the mark of the selected row.
 const MARGIN: u16 = 2;
 
-/// How a text is cut to a narrow cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    Name,
-    Head,
-    /// Both ends, for sentences that end with a reason.
-    Reason,
-    Tail,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub title: &'static str,
@@ -36,7 +24,8 @@ pub struct Column {
     pub min: usize,
     /// The widest that the column can be; 0 leaves the column out.
     pub max: usize,
-    pub cut: Cut,
+    /// The part that a text keeps in a narrow cell.
+    pub cut: Keep,
     /// The order in which columns are left out; 0 is never left out.
     pub drop: u8,
     /// The width that the column keeps until other columns are as narrow as they can be.
@@ -50,7 +39,7 @@ impl Column {
     }
 }
 
-pub(crate) fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -> Column {
+pub(crate) fn column(title: &'static str, min: usize, max: usize, cut: Keep, drop: u8) -> Column {
     Column { title, min, max, cut, drop, keep: min }
 }
 
@@ -179,12 +168,7 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
         .filter_map(|((column, width), cell)| {
             let width = (*width)?;
             let safe = display_safe(&cell.text);
-            let shortened = match column.cut {
-                Cut::Name => cut_name(&safe, width, glyphs.cut),
-                Cut::Head => cut(&safe, width, Keep::Head, glyphs.cut),
-                Cut::Reason => cut(&safe, width, Keep::Reason, glyphs.cut),
-                Cut::Tail => cut(&safe, width, Keep::Tail, glyphs.cut),
-            };
+            let shortened = cut(&safe, width, column.cut, glyphs.cut);
             Some(Span { text: pad(&shortened, width + 1), ..cell.clone() })
         })
         .collect()
@@ -200,7 +184,7 @@ fn with_names_apart<'a>(
     let mut rows = Cow::Borrowed(rows);
     for (i, (column, width)) in columns.iter().zip(widths).enumerate() {
         let Some(width) = *width else { continue };
-        if column.cut != Cut::Name {
+        if column.cut != Keep::Name {
             continue;
         }
         let mut by_form: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -258,9 +242,9 @@ mod tests {
     #[test]
     fn leaves_out_columns_by_rank_then_shrinks() {
         let columns = [
-            column("NAME", 6, 30, Cut::Name, 0),
-            column("SIZE", 4, 8, Cut::Head, 2),
-            column("NONCE", 5, 8, Cut::Tail, 1),
+            column("NAME", 6, 30, Keep::Name, 0),
+            column("SIZE", 4, 8, Keep::Head, 2),
+            column("NONCE", 5, 8, Keep::Tail, 1),
         ];
         let rows = [vec![plain("a-rather-long-name"), plain("312 kB"), plain("a81f")]];
         let widths = |room| widths(&GrownWidths::default(), &columns, &rows, room);
@@ -273,7 +257,7 @@ mod tests {
 
     #[test]
     fn columns_keep_their_widest_content_on_each_screen() {
-        let columns = [column("NAME", 4, 30, Cut::Name, 0), column("AGE", 3, 8, Cut::Head, 0)];
+        let columns = [column("NAME", 4, 30, Keep::Name, 0), column("AGE", 3, 8, Keep::Head, 0)];
         let mut grown = GrownWidths::default();
         let row = |name: &str, age: &str| [vec![plain(name), plain(age)]];
         let measured = |grown: &GrownWidths, rows: &[StyledLine]| widths(grown, &columns, rows, 40);
@@ -281,7 +265,7 @@ mod tests {
         assert_eq!(measured(&grown, &row("cart", "1m00s")), [Some(9), Some(5)]);
         assert_eq!(measured(&grown, &[]), [Some(9), Some(5)]);
         // Another table has widths of its own.
-        let other = [column("#", 1, 8, Cut::Head, 0), column("AGE", 3, 8, Cut::Head, 0)];
+        let other = [column("#", 1, 8, Keep::Head, 0), column("AGE", 3, 8, Keep::Head, 0)];
         assert_eq!(widths(&grown, &other, &row("1", "2s"), 40), [Some(1), Some(3)]);
         // Another screen has its own widths too, and the widths stay while it is shown.
         grown.show(ScreenId::Nack, true);

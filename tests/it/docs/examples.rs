@@ -88,7 +88,7 @@ fn shell(folder: &Path, command: &str) -> Command {
 fn is_live(command: &str) -> bool {
     let runs =
         ["demo", "tap", "serve", "watch"].iter().any(|verb| command.starts_with(&format!("xdscope {verb}")));
-    let ends = ["--rewrite-bootstrap", "--list", "--until"];
+    let ends = ["--rewrite-bootstrap", "--check-config", "--list", "--until"];
     let ends = command.split(' ').any(|word| ends.contains(&word));
     follows(command) || (runs && !ends)
 }

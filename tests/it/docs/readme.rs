@@ -66,7 +66,8 @@ fn shell(folder: &Path, command: &str) -> Command {
 
 /// Whether the command runs until interrupted when there is no terminal.
 fn is_live(command: &str) -> bool {
-    let tap = command.starts_with("xdscope tap") && !command.contains("--rewrite-bootstrap");
+    let tap = command.starts_with("xdscope tap")
+        && !["--rewrite-bootstrap", "--check-config"].iter().any(|flag| command.contains(flag));
     tap || command.starts_with("xdscope demo")
 }
 

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use xdscope_engine::diff::{DiffSide, LineDiff, LinePart, SideBySideRow, emphasis, fold_unchanged};
 use xdscope_present::report::Role;
+use xdscope_present::table::{Style, paint};
 use xdscope_present::text::{pad_left, width as cells, wrap_parts};
 use xdscope_wire::text::{display_safe, plural};
 
-use crate::cli::terminal::io::{Io, Style, sgr};
+use crate::cli::terminal::io::Io;
 
 /// Largest width of a column.
 const WIDEST: usize = 90;
@@ -36,16 +37,12 @@ pub(super) fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
     parts.into_iter().map(|part| (display_safe(part.text).into_owned(), part.changed)).collect()
 }
 
-/// A text in the colour of its role; `strong` marks changed words.
-pub(super) fn paint(text: &str, role: Role, strong: bool, style: Style) -> String {
-    let role = match (strong, role) {
+/// Returns the role of words in a line; `strong` marks changed ones.
+pub(super) fn word_role(role: Role, strong: bool) -> Role {
+    match (strong, role) {
         (true, Role::Added) => Role::AddedWord,
         (true, Role::Removed) => Role::RemovedWord,
         (_, role) => role,
-    };
-    match sgr(role).filter(|_| style.color) {
-        Some(sgr) => format!("\x1b[{sgr}m{text}\x1b[0m"),
-        None => text.to_owned(),
     }
 }
 
@@ -63,7 +60,7 @@ pub(super) fn write(
     for (range, fold) in fold_unchanged(pairs.len(), CONTEXT, changed) {
         if fold {
             let text = format!("{} {}", style.pick("…", ".."), plural(range.len() as u64, "unchanged line"));
-            writeln!(out, "{indent}{}", paint(&text, Role::Muted, false, style))?;
+            writeln!(out, "{indent}{}", paint(&text, Role::Muted, style))?;
             continue;
         }
         for pair in pairs.get(range).unwrap_or_default() {
@@ -115,6 +112,6 @@ fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<ColumnLine
 fn cell(line: Option<&ColumnLine>, role: Role, changed: bool, style: Style) -> (String, usize) {
     let role = if changed { role } else { Role::Plain };
     let parts = line.map(Vec::as_slice).unwrap_or_default();
-    let text = parts.iter().map(|(text, strong)| paint(text, role, *strong, style)).collect();
+    let text = parts.iter().map(|(text, strong)| paint(text, word_role(role, *strong), style)).collect();
     (text, parts.iter().map(|(text, _)| cells(text)).sum())
 }

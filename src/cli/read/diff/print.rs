@@ -7,17 +7,20 @@ use serde_json::Value;
 use xdscope_engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
 use xdscope_present::json;
 use xdscope_present::report::Role;
+use xdscope_present::table::{Columns, Style, TableLooks, paint};
 use xdscope_schema::to_yaml;
+use xdscope_wire::event::TypeUrl;
 use xdscope_wire::text::{count, display_safe, plural, type_label};
 
-use super::columns::{self, CONTEXT, paint, safe};
-use super::{Counts, Difference};
+use super::columns::{self, CONTEXT, safe, word_role};
+use super::{Count, Counts, Difference};
 use crate::cli::args::{DiffArgs, Format};
 use crate::cli::error::CliError;
 use crate::cli::output::json_out;
 use crate::cli::output::json_out::{ObjectLooks, Objects};
-use crate::cli::output::table::{Cell, Table};
-use crate::cli::terminal::io::Style;
+
+/// A resource, and one of its fields that differ.
+type ChangeRow<'a> = (&'a Difference, Option<&'a Change>);
 
 pub(super) struct Printer<'a> {
     pub args: &'a DiffArgs,
@@ -39,15 +42,14 @@ impl Printer<'_> {
         }
         match self.args.format {
             format if format.is_of_objects() => {
-                let looks = ObjectLooks { style: self.style, headers: true, terminal: self.terminal };
+                let looks = ObjectLooks { table: self.looks(), terminal: self.terminal };
                 let mut objects = Objects::new(out, format, looks);
                 for difference in found {
                     objects.put(&object(difference))?;
                 }
                 objects.finish()?;
             }
-            Format::Table if !found.is_empty() => self.table(found, out)?,
-            Format::Table => {}
+            Format::Table | Format::Md => self.table(found, out)?,
             _ => {
                 for difference in found {
                     self.text(difference, out)?;
@@ -59,47 +61,51 @@ impl Printer<'_> {
 
     /// Writes one line for each type with resources.
     fn stat(&self, counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(out, self.style, false, &["TYPE", "ADDED", "CHANGED", "REMOVED", "SAME"]);
-        for ((_, url), have) in counts {
-            let number = |sign: char, n: u64, role| {
-                Cell::role(format!("{sign}{}", count(n)), if n > 0 { role } else { Role::Muted })
-            };
-            table.row(vec![
-                Cell::new(type_label(url.as_str())),
-                number('+', have.added, Role::Added),
-                number('~', have.changed, Role::Changed),
-                number('-', have.removed, Role::Removed),
-                number('=', have.same, Role::Muted),
-            ])?;
-        }
-        table.finish()
+        let number = |role: Role, sign: char, count_of: fn(&Count) -> u64| {
+            move |(_, counted): &(&TypeUrl, &Count)| {
+                let number = count_of(counted);
+                (format!("{sign}{}", count(number)), if number > 0 { role } else { Role::Muted })
+            }
+        };
+        let columns = Columns::new()
+            .text("TYPE", |(url, _): &(&TypeUrl, &Count)| type_label(url.as_str()))
+            .text("ADDED", number(Role::Added, '+', |counted| counted.added))
+            .text("CHANGED", number(Role::Changed, '~', |counted| counted.changed))
+            .text("REMOVED", number(Role::Removed, '-', |counted| counted.removed))
+            .text("SAME", number(Role::Muted, '=', |counted| counted.same));
+        let rows: Vec<(&TypeUrl, &Count)> = counts.iter().map(|((_, url), counted)| (url, counted)).collect();
+        columns.write(&rows, TableLooks { has_titles: false, ..self.looks() }, out)
     }
 
     fn table(&self, found: &[Difference], out: &mut dyn Write) -> io::Result<()> {
-        let titles = ["", "TYPE", "NAME", "VER", "PATH", "FROM", "TO"];
-        let mut table = Table::new(out, self.style, !self.args.no_headers, &titles);
+        let mut rows: Vec<ChangeRow<'_>> = Vec::new();
         for difference in found {
-            let head = |op: Op| {
-                vec![
-                    Cell::role(op.sign().to_string(), role(op)),
-                    Cell::role(type_label(difference.type_url.as_str()), Role::Muted),
-                    Cell::new(&difference.name),
-                    Cell::new(self.versions(difference)),
-                ]
-            };
-            let changes = difference.comparison.as_ref().map(|c| c.changes.as_slice()).unwrap_or_default();
-            for change in changes {
-                let value =
-                    |value: &Option<Value>| Cell::new(value.as_ref().map(one_line).unwrap_or_default());
-                let mut cells = head(change.op);
-                cells.extend([Cell::new(change.path.to_string()), value(&change.from), value(&change.to)]);
-                table.row(cells)?;
-            }
-            if changes.is_empty() {
-                table.row(head(difference.op))?;
+            match &difference.comparison {
+                Some(comparison) if !comparison.changes.is_empty() => {
+                    rows.extend(comparison.changes.iter().map(|change| (difference, Some(change))));
+                }
+                _ => rows.push((difference, None)),
             }
         }
-        table.finish()
+        let value = |value: Option<&Value>| value.map(one_line).unwrap_or_default();
+        let columns = Columns::<ChangeRow<'_>>::new()
+            .text("", |(difference, change)| {
+                let op = change.map_or(difference.op, |change| change.op);
+                (op.sign().to_string(), role(op))
+            })
+            .text("TYPE", |(difference, _)| type_label(difference.type_url.as_str()))
+            .role(Role::Muted)
+            .text("NAME", |(difference, _)| difference.name.to_string())
+            .text("VER", |(difference, _)| self.versions(difference))
+            .text("PATH", |(_, change)| change.map(|change| change.path.to_string()).unwrap_or_default())
+            .text("FROM", |(_, change)| value(change.and_then(|change| change.from.as_ref())))
+            .text("TO", |(_, change)| value(change.and_then(|change| change.to.as_ref())));
+        columns.write(&rows, self.looks(), out)
+    }
+
+    fn looks(&self) -> TableLooks {
+        let form = self.args.format.table_form();
+        TableLooks { style: self.style, has_titles: !self.args.no_headers, form }
     }
 
     fn versions(&self, difference: &Difference) -> String {
@@ -115,7 +121,7 @@ impl Printer<'_> {
     fn text(&self, difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
         let label = format!("{}/{}", json::type_word(&difference.type_url), difference.name);
         let head = format!("{} {}", difference.op.sign(), display_safe(&label));
-        write!(out, "{}", paint(&head, role(difference.op), false, self.style))?;
+        write!(out, "{}", paint(&head, role(difference.op), self.style))?;
         let mut about = vec![self.versions(difference)];
         match (&difference.comparison, difference.op) {
             (Some(comparison), _) => about.push(fields(&comparison.changes)),
@@ -148,7 +154,7 @@ impl Printer<'_> {
             let text = if change.op == Op::Reordered { in_order(value) } else { to_yaml(value) };
             for line in text.lines() {
                 let line = format!("{sign} {}", display_safe(line));
-                writeln!(out, "      {}", paint(&line, role, false, self.style))?;
+                writeln!(out, "      {}", paint(&line, role, self.style))?;
             }
         }
         Ok(())
@@ -161,7 +167,7 @@ impl Printer<'_> {
             if fold {
                 let dots = self.style.pick("…", "..");
                 let text = format!("{dots} {}", plural(range.len() as u64, "unchanged line"));
-                writeln!(out, "    {}", paint(&text, Role::Muted, false, self.style))?;
+                writeln!(out, "    {}", paint(&text, Role::Muted, self.style))?;
                 continue;
             }
             for row in rows.get(range).unwrap_or_default() {
@@ -178,9 +184,9 @@ impl Printer<'_> {
                     (Some(old), Some(new), LineTag::Added) => emphasis(old, new).1,
                     _ => vec![LinePart { text, changed: false }],
                 };
-                write!(out, "  {}", paint(&format!("{sign} "), role, false, self.style))?;
+                write!(out, "  {}", paint(&format!("{sign} "), role, self.style))?;
                 for (text, strong) in safe(parts) {
-                    write!(out, "{}", paint(&text, role, strong, self.style))?;
+                    write!(out, "{}", paint(&text, word_role(role, strong), self.style))?;
                 }
                 writeln!(out)?;
             }

@@ -5,81 +5,75 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xdscope_engine::applied::AppliedDiff;
-use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::{ClientMark, StateFact};
 use xdscope_present::applied::applied_summary;
 use xdscope_present::report::{self, Role};
+use xdscope_present::table::{Cell, Columns, TableLooks};
 use xdscope_wire::event::StreamId;
 use xdscope_wire::text::{age, count, latency, type_label};
 
 use super::Status;
 use crate::cli::error::CliError;
-use crate::cli::output::table::{Cell, Table};
-use crate::cli::terminal::io::Style;
 
-/// Index of the column of `--applied`: after RESOURCES.
-const APPLIED_COLUMN: usize = 10;
-
-/// Titles of the columns of `-o wide`; `>` aligns to the right.
-const WIDE_COLUMNS: [&str; 16] = [
-    "NODE",
-    ">STREAM",
-    "VARIANT",
-    "TYPE",
-    "STATE",
-    "IN FORCE",
-    "OFFERED",
-    "NONCE",
-    "SUBSCRIBED",
-    "RESOURCES",
-    ">PUSHES",
-    ">SAME",
-    ">ACK P50",
-    ">ACK P99",
-    ">AGE",
-    "OPEN",
-];
+/// A type of a stream, and its difference to what the client has applied.
+type WideRow<'a> = (&'a StateFact, Option<&'a AppliedDiff>);
 
 impl Status<'_> {
     /// Writes one row per stream and type, with versions, nonces and who owes what.
-    pub(super) fn wide(
-        &self,
-        style: Style,
-        headers: bool,
-        out: &mut dyn std::io::Write,
-    ) -> Result<(), CliError> {
-        let problems = &self.selected.problems;
-        let lives: HashMap<StreamId, String> = self
-            .store
-            .streams()
+    pub(super) fn wide(&self, looks: TableLooks, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let (clock, now) = (self.store.clock(), self.store.now());
+        let streams = self.store.streams();
+        let lives: HashMap<StreamId, String> = streams
             .iter()
-            .filter_map(|stream| Some((stream.stream, report::life(stream, !self.store.clock().untimed)?)))
+            .filter_map(|stream| Some((stream.stream, report::life(stream, !clock.untimed)?)))
             .collect();
-        let mut titles = WIDE_COLUMNS.to_vec();
+        let times = looks.style.pick("×", "x");
+        let mut columns = Columns::<WideRow<'_>>::new()
+            .text("NODE", |(state, _)| self.wide_name(state))
+            .number("STREAM", |(state, _)| state.stream.0.to_string())
+            .text("VARIANT", |(state, _)| state.variant.word())
+            .role(Role::Muted)
+            .text("TYPE", |(state, _)| type_label(state.type_url.as_str()))
+            .text("STATE", |(state, _)| state_cell(state, times))
+            .text("IN FORCE", |(state, _)| or_none(&state.in_force))
+            .text("OFFERED", |(state, _)| or_none(&state.offered))
+            .text("NONCE", |(state, _)| or_none(&state.nonce))
+            .text("SUBSCRIBED", |(state, _)| report::subscribed(state))
+            .text("RESOURCES", |(state, _)| report::resource_count(state));
         if self.applied.is_some() {
-            titles.insert(APPLIED_COLUMN, "APPLIED");
+            columns =
+                columns.text("APPLIED", |(_, diff)| diff.map_or(Cell::role("-", Role::Muted), applied_cell));
         }
-        let mut table = Table::new(out, style, headers && !self.states.is_empty(), &titles);
-        for (state, diff) in self.with_applied() {
-            let mut notes = self.notes(state, problems);
-            notes.extend(lives.get(&state.stream).cloned());
-            let mut cells = self.wide_cells(state, &notes.join("; "), style);
-            if self.applied.is_some() {
-                cells.insert(APPLIED_COLUMN, diff.map_or(Cell::role("-", Role::Muted), applied_cell));
-            }
-            table.row(cells)?;
-        }
-        Ok(table.finish()?)
+        columns = columns
+            .number("PUSHES", |(state, _): &WideRow<'_>| count(state.pushes))
+            .number("SAME", |(state, _)| unchanged_share(state))
+            .number("ACK P50", |(state, _)| latency_of(state.ack_ms.map(|(p50, _)| p50)))
+            .number("ACK P99", |(state, _)| latency_of(state.ack_ms.map(|(_, p99)| p99)))
+            .number(
+                "AGE",
+                |(state, _)| {
+                    if clock.untimed { "-".to_owned() } else { age(now.since(state.since)) }
+                },
+            )
+            .text("OPEN", |(state, _)| {
+                let mut notes = self.notes(state);
+                notes.extend(lives.get(&state.stream).cloned());
+                notes.join("; ").replace('×', times)
+            });
+        let rows: Vec<WideRow<'_>> = self.with_applied().collect();
+        Ok(columns.write(&rows, looks, out)?)
     }
 
     /// Describes the problems of a state, and causes of missing answers.
-    fn notes(&self, state: &StateFact, problems: &[ProblemFact]) -> Vec<String> {
-        let of_state = problems
-            .iter()
-            .filter(|problem| problem.type_url == state.type_url)
-            .filter(|problem| problem.all_streams().any(|stream| stream == state.stream));
-        let mut notes: Vec<String> =
-            of_state.map(|problem| report::problem_with_reason(problem, &self.store.clock())).collect();
+    fn notes(&self, state: &StateFact) -> Vec<String> {
+        let mut notes = Vec::new();
+        for problem in &self.selected.problems {
+            if problem.type_url == state.type_url
+                && problem.all_streams().any(|stream| stream == state.stream)
+            {
+                notes.push(report::problem_with_reason(problem, &self.store.clock()));
+            }
+        }
         notes.extend(state.diverged.as_ref().map(report::diverged));
         let answers = report::missing_answers_of(self.store, self.schema, state);
         notes.extend(answers.iter().map(report::missing_answer));
@@ -93,42 +87,25 @@ impl Status<'_> {
         let mark = self.marks.get(state.stream).filter(|mark| **mark != ClientMark::Stream);
         format!("{node}{}", report::client_mark(mark, state.stream))
     }
+}
 
-    /// Formats a row without the column of `--applied`.
-    fn wide_cells(&self, state: &StateFact, notes: &str, style: Style) -> Vec<Cell> {
-        let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
-        let (_, role) = report::state_word(state.state);
-        let mut word = report::state_text(state.state, state, style.pick("×", "x"));
-        if state.last_state.is_some() {
-            word = format!("{} {word}", report::CLOSED);
-        }
-        let ack = |of: fn((f64, f64)) -> f64| {
-            let time = state.ack_ms.and_then(|ms| Duration::try_from_secs_f64(of(ms) / 1e3).ok());
-            Cell::new(time.map_or("-".into(), latency))
-        };
-        vec![
-            Cell::new(self.wide_name(state)),
-            Cell::new(state.stream.0.to_string()),
-            Cell::role(state.variant.word(), Role::Muted),
-            Cell::new(type_label(state.type_url.as_str())),
-            Cell::role(word, role),
-            text(&state.in_force),
-            text(&state.offered),
-            text(&state.nonce),
-            Cell::new(report::subscribed(state)),
-            Cell::new(report::resource_count(state)),
-            Cell::new(count(state.pushes)),
-            Cell::new(unchanged_share(state)),
-            ack(|(p50, _)| p50),
-            ack(|(_, p99)| p99),
-            Cell::new(if self.store.clock().untimed {
-                "-".into()
-            } else {
-                age(self.store.now().since(state.since))
-            }),
-            Cell::new(if style.ascii { notes.replace('×', "x") } else { notes.to_owned() }),
-        ]
+fn state_cell(state: &StateFact, times: &str) -> (String, Role) {
+    let (_, role) = report::state_word(state.state);
+    let word = report::state_text(state.state, state, times);
+    match state.last_state {
+        Some(_) => (format!("{} {word}", report::CLOSED), role),
+        None => (word, role),
     }
+}
+
+fn or_none(text: &Option<Arc<str>>) -> String {
+    text.as_deref().unwrap_or("-").to_owned()
+}
+
+/// Formats a time in milliseconds.
+fn latency_of(milliseconds: Option<f64>) -> String {
+    let time = milliseconds.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
+    time.map_or("-".to_owned(), latency)
 }
 
 fn applied_cell(diff: &AppliedDiff) -> Cell {

@@ -8,7 +8,7 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::table::{Column, column};
 use crate::widgets::text::{hanging, paragraph};
 use xdscope_engine::hold::{HeldRow, HoldStatus};
 use xdscope_present::hold::{HoldChoice, held_counts, held_title, hold_choices, hold_time};
@@ -36,17 +36,17 @@ pub(super) struct HoldParts {
 /// The columns of the queue; the last one is a note without a title.
 pub(super) fn columns() -> [Column; 11] {
     [
-        column("#", 2, 6, Cut::Head, 0),
-        column("HELD", 6, 6, Cut::Head, 0),
-        column("RELEASE", 8, 8, Cut::Head, 0),
-        column("DIR", 3, 3, Cut::Head, 4),
-        column("NODE", 8, 30, Cut::Name, 0),
-        column("TYPE", 4, 14, Cut::Head, 0),
-        column("VER", 3, 16, Cut::Tail, 0),
-        column("NONCE", 5, 12, Cut::Tail, 2),
-        column("RESOURCES", 9, 24, Cut::Head, 1),
-        column("SIZE", 4, 8, Cut::Head, 3),
-        column("", 0, 16, Cut::Head, 0),
+        column("#", 2, 6, Keep::Head, 0),
+        column("HELD", 6, 6, Keep::Head, 0),
+        column("RELEASE", 8, 8, Keep::Head, 0),
+        column("DIR", 3, 3, Keep::Head, 4),
+        column("NODE", 8, 30, Keep::Name, 0),
+        column("TYPE", 4, 14, Keep::Head, 0),
+        column("VER", 3, 16, Keep::Tail, 0),
+        column("NONCE", 5, 12, Keep::Tail, 2),
+        column("RESOURCES", 9, 24, Keep::Head, 1),
+        column("SIZE", 4, 8, Keep::Head, 3),
+        column("", 0, 16, Keep::Head, 0),
     ]
 }
 

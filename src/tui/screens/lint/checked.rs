@@ -5,9 +5,10 @@ use crate::data::Data;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use xdscope_engine::lint;
 use xdscope_present::report::{self, Role};
+use xdscope_present::text::Keep;
 use xdscope_wire::text::{count, plural};
 
 use super::LintScreen;
@@ -81,8 +82,8 @@ pub(super) fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, la
 
 fn columns() -> [Column; 3] {
     [
-        column("SEV", 5, 5, Cut::Head, 0),
-        column("RULE", 16, 40, Cut::Head, 0).keeping(24),
-        column("A FINDING SAYS", 16, 400, Cut::Head, 0),
+        column("SEV", 5, 5, Keep::Head, 0),
+        column("RULE", 16, 40, Keep::Head, 0).keeping(24),
+        column("A FINDING SAYS", 16, 400, Keep::Head, 0),
     ]
 }

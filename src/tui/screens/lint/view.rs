@@ -8,10 +8,10 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::table::{Column, column};
 use xdscope_engine::lint::Finding;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::{shell_word, wrap};
+use xdscope_present::text::{Keep, shell_word, wrap};
 use xdscope_wire::text::{count, plural};
 
 use crate::widgets::text::{field, paragraph};
@@ -19,11 +19,11 @@ use crate::widgets::text::{field, paragraph};
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 5] {
     [
-        column("SEV", 4, if narrow { 0 } else { 5 }, Cut::Head, 0),
-        column("RULE", 16, 32, Cut::Head, 0).keeping(24),
-        column("WHERE", 13, 32, Cut::Name, 0),
-        column("SINCE", 6, if narrow { 0 } else { 8 }, Cut::Head, 0),
-        column("FINDING", 16, 400, Cut::Head, 0).keeping(41),
+        column("SEV", 4, if narrow { 0 } else { 5 }, Keep::Head, 0),
+        column("RULE", 16, 32, Keep::Head, 0).keeping(24),
+        column("WHERE", 13, 32, Keep::Name, 0),
+        column("SINCE", 6, if narrow { 0 } else { 8 }, Keep::Head, 0),
+        column("FINDING", 16, 400, Keep::Head, 0).keeping(41),
     ]
 }
 

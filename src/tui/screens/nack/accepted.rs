@@ -5,7 +5,7 @@ use crate::data::Data;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use crate::widgets::text::paragraph;
 use crate::widgets::theme;
 use xdscope_engine::lint::Finding;
@@ -13,6 +13,7 @@ use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::SummaryFact;
 use xdscope_present::nack_card;
 use xdscope_present::report::{self, Role};
+use xdscope_present::text::Keep;
 use xdscope_wire::event::{Seq, Time};
 use xdscope_wire::text::{count, plural, type_label};
 
@@ -142,11 +143,11 @@ impl AcceptedVersions {
 
 fn columns() -> [Column; 5] {
     [
-        column("NODE", 10, 40, Cut::Name, 0),
-        column("TYPE", 4, 16, Cut::Name, 0),
-        column("IN FORCE", 8, 40, Cut::Tail, 0),
-        column("STATE", 8, 24, Cut::Head, 0),
-        column("ACCEPTED", 8, 40, Cut::Head, 0),
+        column("NODE", 10, 40, Keep::Name, 0),
+        column("TYPE", 4, 16, Keep::Name, 0),
+        column("IN FORCE", 8, 40, Keep::Tail, 0),
+        column("STATE", 8, 24, Keep::Head, 0),
+        column("ACCEPTED", 8, 40, Keep::Head, 0),
     ]
 }
 

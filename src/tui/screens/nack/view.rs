@@ -8,11 +8,12 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::Layout;
-use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::table::{Column, column};
 use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::NackFact;
 use xdscope_present::nack_card::{self, CardLine, NackCard};
 use xdscope_present::report::{self, Role};
+use xdscope_present::text::Keep;
 use xdscope_wire::text::{count, plural, type_label};
 
 use crate::widgets::text::{field, long_text};
@@ -20,14 +21,14 @@ use crate::widgets::text::{field, long_text};
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 8] {
     [
-        column("NODE", 10, 24, Cut::Name, 0),
-        column("TYPE", 4, 16, Cut::Name, 0),
-        column("VER", 3, 24, Cut::Tail, 0),
-        column("×", 1, 6, Cut::Head, 0),
-        column("FIRST", 5, if narrow { 0 } else { 12 }, Cut::Head, 0),
-        column("LAST", 5, 12, Cut::Head, 0),
-        column("IN FORCE", 8, 24, Cut::Tail, 0),
-        column("ERROR", 20, 400, Cut::Reason, 0).keeping(36),
+        column("NODE", 10, 24, Keep::Name, 0),
+        column("TYPE", 4, 16, Keep::Name, 0),
+        column("VER", 3, 24, Keep::Tail, 0),
+        column("×", 1, 6, Keep::Head, 0),
+        column("FIRST", 5, if narrow { 0 } else { 12 }, Keep::Head, 0),
+        column("LAST", 5, 12, Keep::Head, 0),
+        column("IN FORCE", 8, 24, Keep::Tail, 0),
+        column("ERROR", 20, 400, Keep::Reason, 0).keeping(36),
     ]
 }
 

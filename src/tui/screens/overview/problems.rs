@@ -6,7 +6,7 @@ use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
 use crate::widgets::list::{line_at, scroll};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use crate::widgets::text::{field, long_text};
 use crate::widgets::theme;
 use xdscope_engine::nack::without_long_dumps;
@@ -63,11 +63,11 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
 fn columns(width: u16, is_wrapped: bool) -> [Column; 5] {
     let max_node = if width < NARROW_WIDTH { 12 } else { 24 };
     [
-        column("STATE", 9, 10, Cut::Head, 0),
-        column("AGE", 6, 6, Cut::Head, 0),
-        column("NODE", 8, max_node, Cut::Name, 0),
-        column("TYPE", 4, 16, Cut::Name, 0),
-        column("PROBLEM", 20, 400, Cut::Head, 0).keeping(if is_wrapped { 24 } else { 40 }),
+        column("STATE", 9, 10, Keep::Head, 0),
+        column("AGE", 6, 6, Keep::Head, 0),
+        column("NODE", 8, max_node, Keep::Name, 0),
+        column("TYPE", 4, 16, Keep::Name, 0),
+        column("PROBLEM", 20, 400, Keep::Head, 0).keeping(if is_wrapped { 24 } else { 40 }),
     ]
 }
 

@@ -1,20 +1,20 @@
 //! Messages as rows of a table.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 
 use crate::common::Common;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use crate::widgets::theme::Glyphs;
 use xdscope_engine::store::{LineFact, MessageKind};
 use xdscope_present::report::{self, Role};
-use xdscope_wire::event::{Dir, Seq};
-use xdscope_wire::text::{latency, shown_name, size, time_of_day, type_label};
-
-/// The default message size limit of gRPC clients. Larger messages are marked.
-const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
+use xdscope_present::table::{LogRow, Style};
+use xdscope_present::text::Keep;
+use xdscope_wire::event::Seq;
+use xdscope_wire::text::shown_name;
 
 /// The fewest columns of notes.
 const MIN_NOTE_WIDTH: usize = 20;
@@ -27,19 +27,19 @@ pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] 
     let glyphs = common.theme.glyphs();
     let node = if of_one { 0 } else { 24 };
     let mut columns = [
-        column("#", 5, 12, Cut::Tail, 0),
-        column("TIME", 12, 14, Cut::Head, 0),
-        column(glyphs.delta, 8, 10, Cut::Head, 2),
-        column("NODE", node.min(10), node, Cut::Name, 0),
-        column("", glyphs.request.chars().count(), 2, Cut::Head, 0),
-        column("TYPE", 4, 12, Cut::Name, 0),
-        column("KIND", 12, 24, Cut::Head, 0),
-        column("VER", 4, 16, Cut::Tail, 0),
-        column("NONCE", 5, 12, Cut::Tail, 3),
-        column("RESOURCES", 9, 24, Cut::Head, 5),
-        column("SIZE", 8, 9, Cut::Head, 1),
-        column("LAT", 5, 8, Cut::Head, 4),
-        column("NOTE", MIN_NOTE_WIDTH, 0, Cut::Head, 0),
+        column("#", 5, 12, Keep::Tail, 0),
+        column("TIME", 12, 14, Keep::Head, 0),
+        column(glyphs.delta, 8, 10, Keep::Head, 2),
+        column("NODE", node.min(10), node, Keep::Name, 0),
+        column("", glyphs.request.chars().count(), 2, Keep::Head, 0),
+        column("TYPE", 4, 12, Keep::Name, 0),
+        column("KIND", 12, 24, Keep::Head, 0),
+        column("VER", 4, 16, Keep::Tail, 0),
+        column("NONCE", 5, 12, Keep::Tail, 3),
+        column("RESOURCES", 9, 24, Keep::Head, 5),
+        column("SIZE", 8, 9, Keep::Head, 1),
+        column("LAT", 5, 8, Keep::Head, 4),
+        column("NOTE", MIN_NOTE_WIDTH, 0, Keep::Head, 0),
     ];
     let others: usize = columns.iter().map(|column| column.min + 1).sum::<usize>() - MIN_NOTE_WIDTH;
     let left = usize::from(room).saturating_sub(others + SLACK);
@@ -80,46 +80,37 @@ pub(crate) fn draw_apart(
     table::draw(canvas, area, &apart_columns(common, of_one, area.width), &rows, None, false);
 }
 
+/// A message as a row of the log.
+pub(crate) fn log_row<'a>(common: &'a Common, fact: &'a LineFact, since: Option<Duration>) -> LogRow<'a> {
+    let style = Style { color: false, ascii: common.theme.ascii };
+    let (line, clock, zone) = (Cow::Borrowed(fact), common.clock, &common.zone);
+    LogRow { line, message: None, since, clock, zone, style }
+}
+
 /// The cells of a message, in the order of the columns. `delta` is the time since the message
 /// before.
 pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, of_one: bool) -> Vec<Span> {
-    let glyphs = common.theme.glyphs();
-    let (arrow, type_name) = match fact.dir {
-        Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
-        Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
-        None => ("", String::new()),
-    };
+    let row = log_row(common, fact, delta);
     let node = match of_one {
         true => String::new(),
         false => common.client_name(fact.node.as_deref(), fact.stream),
     };
-    let large = fact.size > GRPC_MESSAGE_LIMIT_BYTES;
-    let delta = if common.clock.untimed { None } else { delta };
-    let (kind, role) = report::kind(fact, glyphs.answer);
+    let (kind, kind_role) = row.kind();
+    let (size, size_role) = row.marked_size();
     vec![
-        span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
-        plain(time_of_day(fact.at, common.clock, &common.zone)),
-        span(delta.map(report::delta).unwrap_or_default(), Role::Muted),
+        span(row.number(), Role::Muted),
+        plain(row.time()),
+        span(row.delta(), Role::Muted),
         plain(node),
-        plain(arrow),
-        plain(type_name),
-        span(kind, role),
+        plain(row.arrow()),
+        plain(row.label()),
+        span(kind, kind_role),
         plain(fact.version.to_string()),
         plain(fact.nonce.to_string()),
         plain(report::resources(fact)),
-        span(
-            if fact.n.is_none() {
-                String::new()
-            } else {
-                format!("{}{}", size(fact.size), if large { "!" } else { "" })
-            },
-            if large { Role::Warn } else { Role::Plain },
-        ),
-        plain(match fact.latency {
-            Some(time) if fact.dir == Some(Dir::Req) => latency(time),
-            _ => String::new(),
-        }),
-        note(fact, glyphs),
+        span(size, size_role),
+        plain(row.latency()),
+        note(fact, common.theme.glyphs()),
     ]
 }
 

@@ -11,11 +11,12 @@ use crate::screens::shared::lifetimes;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::list::{List, ListRow, SelectionList, below_title};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use crate::widgets::text::paragraph;
 use xdscope_engine::problems::Problem;
 use xdscope_engine::store::StreamFact;
 use xdscope_present::report::{self, Role};
+use xdscope_present::text::Keep;
 use xdscope_wire::event::{Side, StreamId, Time};
 use xdscope_wire::text::{age, count, plural};
 
@@ -212,13 +213,13 @@ impl ClientStreams {
 /// The columns of the list of streams.
 pub(super) fn columns() -> [Column; 7] {
     [
-        column("#", 3, 10, Cut::Tail, 0),
-        column("OPENED", 8, 14, Cut::Head, 0),
-        column("LASTED", 6, 12, Cut::Head, 0),
-        column("PAUSE", 5, 8, Cut::Head, 0),
-        column("MESSAGES", 8, 10, Cut::Head, 1),
-        column("ENDED BY", 8, 8, Cut::Head, 2),
-        column("END", 10, 160, Cut::Head, 0),
+        column("#", 3, 10, Keep::Tail, 0),
+        column("OPENED", 8, 14, Keep::Head, 0),
+        column("LASTED", 6, 12, Keep::Head, 0),
+        column("PAUSE", 5, 8, Keep::Head, 0),
+        column("MESSAGES", 8, 10, Keep::Head, 1),
+        column("ENDED BY", 8, 8, Keep::Head, 2),
+        column("END", 10, 160, Keep::Head, 0),
     ]
 }
 

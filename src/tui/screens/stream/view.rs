@@ -10,13 +10,13 @@ use crate::screens::shared::{lifetimes, message_rows, millis, traffic};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::{List, below_title};
-use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::table::{Column, column};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
 use xdscope_engine::store::{StateFact, TypeState};
 use xdscope_present::applied::applied_summary;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::pad;
+use xdscope_present::text::{Keep, pad};
 use xdscope_wire::text::{count, plural, type_label};
 
 use super::{StreamScreen, detail, history};
@@ -27,17 +27,17 @@ const AGE_WIDTH: usize = 6;
 /// The columns of the types.
 pub(super) fn columns() -> [Column; 11] {
     [
-        column("TYPE", 4, 16, Cut::Name, 0),
-        column("STATE", 16, 24, Cut::Head, 0),
-        column("IN FORCE", 8, 24, Cut::Tail, 0),
-        column("OFFERED", 7, 24, Cut::Tail, 0),
-        column("NONCE", 5, 16, Cut::Tail, 4),
-        column("SUBSCRIBED", 10, 20, Cut::Head, 6),
-        column("RESOURCES", 9, 16, Cut::Head, 7),
-        column("PUSHES", 6, 9, Cut::Head, 3),
-        column("RECENT", 8, 24, Cut::Tail, 2),
-        column("ACK p50", 7, 9, Cut::Head, 5),
-        column("LAST", 10, 10, Cut::Head, 1),
+        column("TYPE", 4, 16, Keep::Name, 0),
+        column("STATE", 16, 24, Keep::Head, 0),
+        column("IN FORCE", 8, 24, Keep::Tail, 0),
+        column("OFFERED", 7, 24, Keep::Tail, 0),
+        column("NONCE", 5, 16, Keep::Tail, 4),
+        column("SUBSCRIBED", 10, 20, Keep::Head, 6),
+        column("RESOURCES", 9, 16, Keep::Head, 7),
+        column("PUSHES", 6, 9, Keep::Head, 3),
+        column("RECENT", 8, 24, Keep::Tail, 2),
+        column("ACK p50", 7, 9, Keep::Head, 5),
+        column("LAST", 10, 10, Keep::Head, 1),
     ]
 }
 
@@ -47,7 +47,7 @@ const APPLIED_COLUMN: usize = 7;
 
 fn with_applied(columns: [Column; 11]) -> Vec<Column> {
     let mut columns = columns.to_vec();
-    columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Cut::Head, 8));
+    columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Keep::Head, 8));
     columns
 }
 

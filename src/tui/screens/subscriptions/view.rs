@@ -10,10 +10,11 @@ use crate::screens::shared::list_table::ListTable;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::List;
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{self, Column, column};
 use xdscope_engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
 use xdscope_present::report::{self, Role};
 use xdscope_present::structured;
+use xdscope_present::text::Keep;
 use xdscope_wire::text::{count, latency, plural, shown_name, type_label};
 
 use crate::widgets::text::{field, paragraph};
@@ -86,10 +87,10 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
 /// The columns of the names.
 pub(super) fn name_columns() -> [Column; 4] {
     [
-        column("NAME", 12, 60, Cut::Name, 0),
-        column("ASKED", 8, 12, Cut::Head, 1),
-        column("FIRST", 5, 8, Cut::Head, 2),
-        column("NOW", 12, 40, Cut::Head, 0),
+        column("NAME", 12, 60, Keep::Name, 0),
+        column("ASKED", 8, 12, Keep::Head, 1),
+        column("FIRST", 5, 8, Keep::Head, 2),
+        column("NOW", 12, 40, Keep::Head, 0),
     ]
 }
 
@@ -208,10 +209,10 @@ pub(super) fn draw(
     let mut cursor = None;
     if !areas.types.is_empty() {
         let columns = [
-            column("TYPE", 4, 12, Cut::Name, 0),
-            column("MODE", 7, 16, Cut::Head, 0),
-            column("NAMES", 5, 9, Cut::Head, 0),
-            column("MISS", 4, 9, Cut::Head, 0),
+            column("TYPE", 4, 12, Keep::Name, 0),
+            column("MODE", 7, 16, Keep::Head, 0),
+            column("NAMES", 5, 9, Keep::Head, 0),
+            column("MISS", 4, 9, Keep::Head, 0),
         ];
         let types = screen.types.window(areas.types);
         let rows: Vec<StyledLine> = types.map(|row| type_row(row, layout.narrow)).collect();

@@ -4,14 +4,11 @@ use ratatui::layout::Rect;
 
 use super::state::{TimelineRow, TimelineScreen};
 use crate::common::Common;
+use crate::screens::shared::message_rows;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::widgets::theme::Glyphs;
-use xdscope_engine::store::{LineFact, MessageKind};
 use xdscope_present::report::{self, Role};
-use xdscope_present::text;
-use xdscope_present::text::{Keep, cut, pad};
-use xdscope_wire::event::Dir;
-use xdscope_wire::text::{display_safe, latency, time_of_day};
+use xdscope_present::text::{self, Keep, cut, pad};
+use xdscope_wire::text::{display_safe, latency};
 
 /// Columns to the left of the client's line: mark and time.
 const LEFT_WIDTH: usize = 14;
@@ -59,28 +56,14 @@ fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {
 fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let fact = &*shown.line;
-    let time = pad(&format!(" {}", time_of_day(fact.at, common.clock, &common.zone)), LEFT_WIDTH);
-    let (_, role) = report::kind(fact, glyphs.answer);
+    let row = message_rows::log_row(common, fact, None);
+    let time = pad(&format!(" {}", row.time()), LEFT_WIDTH);
+    let (_, role) = row.kind();
     let safe = report::arrow_text(fact);
     let words = display_safe(&safe);
     let room = lane.saturating_sub(8);
     let words = cut(&words, room, Keep::Head, glyphs.cut);
-    let arrow = match fact.dir {
-        Some(Dir::Req) => {
-            let rest = lane.saturating_sub(text::width(&words) + 4);
-            format!("{} {words} {}{}", glyphs.rule, glyphs.rule.repeat(rest), glyphs.head_right)
-        }
-        Some(Dir::Resp) => {
-            let rest = lane.saturating_sub(text::width(&words) + 4);
-            format!("{}{} {words} {}", glyphs.head_left, glyphs.rule, glyphs.rule.repeat(rest))
-        }
-        None => pad(&format!("  {words}"), lane),
-    };
-    let number = fact.n.map_or(String::new(), |n| format!(" #{}", n.0));
-    let after = match fact.latency {
-        Some(time) if fact.dir == Some(Dir::Req) => format!(" {}", latency(time)),
-        _ => String::new(),
-    };
+    let arrow = row.ladder_arrow(&words, lane);
     let node = match (&fact.node, common.scope.stream) {
         (Some(node), None) => format!("{}  ", common.client_name(Some(node), fact.stream)),
         _ => String::new(),
@@ -90,21 +73,8 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
         span(glyphs.bar, Role::Muted),
         span(arrow, role),
         span(glyphs.bar, Role::Muted),
-        plain(pad(&format!("{number}{after}"), 12)),
+        plain(pad(&format!(" {}", row.ladder_number()), 12)),
         plain(node),
-        span(remark(fact, glyphs), role),
+        span(row.ladder_remark(|line| report::error_reason(line.stated_faults())), role),
     ]
-}
-
-/// The remark beside the lanes.
-fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
-    match (fact.kind, &fact.error) {
-        (MessageKind::Nack, Some(_)) => {
-            format!("{} {}", glyphs.bad, report::error_reason(fact.stated_faults()))
-        }
-        (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),
-        (MessageKind::Ack, _) => glyphs.ok.to_owned(),
-        (MessageKind::Resend, _) => "! same content again".to_owned(),
-        _ => String::new(),
-    }
 }

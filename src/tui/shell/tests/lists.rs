@@ -99,7 +99,7 @@ fn copies_lists_as_markdown() {
     };
     let nodes = copy("1");
     assert!(nodes.starts_with("| NODE | VARIANT |"), "{nodes}");
-    assert!(nodes.contains("\n| --- | --- |") && nodes.contains("| edge-gw-1 | ads |"), "{nodes}");
+    assert!(nodes.contains("\n|---|---|") && nodes.contains("| edge-gw-1 | ads |"), "{nodes}");
     assert!(copy("6").contains(r"reviews: connect\_timeout: value must be greater than 0s"));
     let messages = copy("3");
     let rows = typed(&source.data(), "3").screens.timeline.index.len();
