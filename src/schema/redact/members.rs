@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Match, Regex};
 
 use super::nested::{self, Group};
-use super::schemes::SCHEMES;
+use super::schemes::{SCHEMES, is_scheme};
 use super::url::is_value;
 use super::values::{Words, block, has_digit, is_code, is_credential, value};
 use crate::secret_names::{SecretNames, is_function};
@@ -214,8 +214,7 @@ impl Search<'_> {
             let len = COOKIES.find(&self.text[found.end..]).map_or(0, |cookies| cookies.len());
             return Some(found.start..found.end + len);
         }
-        let is_scheme = |scheme: &&str| self.text[found.clone()].eq_ignore_ascii_case(scheme.as_bytes());
-        if !SCHEMES.iter().any(is_scheme) {
+        if !is_scheme(&self.text[found.clone()]) {
             return Some(found);
         }
         // Another search finds the credential behind a scheme, if the credential looks like one.

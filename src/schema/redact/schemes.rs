@@ -15,6 +15,9 @@ pub(super) const SCHEMES: [&str; 7] =
 /// Schemes that begin no other value of a header.
 pub(super) const HEADER_SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "negotiate"];
 
+/// Length of the longest scheme, in bytes.
+const MAX_SCHEME_BYTES: usize = "aws4-hmac-sha256".len();
+
 /// Longest word that is searched for a scheme again, in bytes.
 const MAX_REREAD_BYTES: usize = 64;
 
@@ -32,6 +35,25 @@ static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
 static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?i-u)\b(?:response|signature)=\\?"?([A-Za-z0-9+/=_-]+)"#).expect("a pattern of ours")
 });
+
+/// Whether a word is a scheme.
+pub(super) fn is_scheme(word: &[u8]) -> bool {
+    SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
+}
+
+/// Returns the length of the scheme and its space that a text begins with, or 0.
+pub(super) fn scheme_len(text: &[u8]) -> usize {
+    let space = text.iter().take(MAX_SCHEME_BYTES + 1).position(|byte| *byte == b' ');
+    space.filter(|space| is_scheme(&text[..*space])).map_or(0, |space| space + 1)
+}
+
+/// Whether a text begins with a scheme that begins no other value of a header, and goes on.
+pub(super) fn starts_with_header_scheme(text: &[u8]) -> bool {
+    let len = scheme_len(text);
+    let is_header =
+        |scheme: &&str| len == scheme.len() + 1 && text[..len - 1].eq_ignore_ascii_case(scheme.as_bytes());
+    len < text.len() && HEADER_SCHEMES.iter().any(is_header)
+}
 
 /// Collects the credentials behind schemes, and secret parameters of schemes.
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
