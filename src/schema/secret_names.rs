@@ -114,8 +114,8 @@ const PROPERTY_WORDS: [&str; 28] = [
 ];
 
 /// Last words of keys whose values are written by machines, and also of words in sentences.
-const SENTENCE_WORDS: [&str; 9] =
-    ["auth", "authn", "authz", "csrf", "jwt", "oauth", "session", "signature", "xsrf"];
+const SENTENCE_WORDS: [&str; 10] =
+    ["auth", "authn", "authz", "csrf", "jwt", "oauth", "session", "sid", "signature", "xsrf"];
 
 /// First words of the names of functions.
 const VERBS: [&str; 22] = [

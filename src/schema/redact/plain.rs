@@ -1,14 +1,11 @@
-//! Texts without invisible characters, with letters of full width as plain letters, and with plain
-//! letters and quotes for their escapes.
+//! Texts without escapes and invisible characters, and with letters of full width as plain letters.
 
 use std::ops::Range;
 
+use super::escapes::unescape;
 use crate::secret_names::plain_char;
 
-/// Most backslashes of an escape, and most `25` of a letter that is percent-encoded several times.
-const MAX_REPEATS: usize = 8;
-
-/// A text whose words are spelled plainly.
+/// A text whose characters are spelled plainly.
 pub(super) struct PlainText {
     pub bytes: Vec<u8>,
     /// The beginnings of the parts that were not changed, and the changed letters: the offset in
@@ -19,31 +16,31 @@ pub(super) struct PlainText {
 impl PlainText {
     /// Returns the plain spelling of a text, or `None` if the text is spelled plainly.
     pub(super) fn of(text: &[u8]) -> Option<PlainText> {
-        let text = std::str::from_utf8(text).ok()?;
         let mut out = PlainText { bytes: Vec::new(), parts: Vec::new() };
         let is_unusual = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | b'%' | b'&');
-        // The ends of what was read, of what was copied, and of the newest escaped quote.
-        let (mut at, mut copied, mut quote) = (0, 0, None);
-        while let Some(next) = text.as_bytes()[at..].iter().position(is_unusual) {
+        // The ends of what was read, and of what was copied.
+        let (mut at, mut copied) = (0, 0);
+        while let Some(next) = text[at..].iter().position(is_unusual) {
             at += next;
-            let Some(c) = text[at..].chars().next() else { break };
-            // A colon belongs to a name if it follows the quote of the name.
-            let escaped =
-                escaped(&text.as_bytes()[at..]).filter(|(letter, _)| *letter != b':' || quote == Some(at));
-            let (plain, len) = match escaped {
-                Some((letter, len)) => (Some(char::from(letter)), len),
-                None => (plain_char(c), c.len_utf8()),
+            let (plain, len) = match unescape(&text[at..]) {
+                Some((byte, len)) => (Some(byte), len),
+                None => match first_char(&text[at..]).map(|c| (plain_char(c), c)) {
+                    Some((plain, c)) if plain != Some(c) => (plain.map(|plain| plain as u8), c.len_utf8()),
+                    Some((_, c)) => {
+                        at += c.len_utf8();
+                        continue;
+                    }
+                    None => {
+                        at += 1;
+                        continue;
+                    }
+                },
             };
-            if escaped.is_some_and(|(letter, _)| letter == b'"') {
-                quote = Some(at + len);
-            }
-            if plain != Some(c) {
-                out.push(text, copied, at);
-                out.push_part(at);
-                out.bytes.extend(plain.map(|plain| plain as u8));
-                copied = at + len;
-            }
+            out.push(text, copied, at);
+            out.push_part(at);
+            out.bytes.extend(plain);
             at += len;
+            copied = at;
         }
         if out.parts.is_empty() {
             return None;
@@ -54,9 +51,9 @@ impl PlainText {
     }
 
     /// Copies a part of the text.
-    fn push(&mut self, text: &str, from: usize, to: usize) {
+    fn push(&mut self, text: &[u8], from: usize, to: usize) {
         self.push_part(from);
-        self.bytes.extend_from_slice(&text.as_bytes()[from..to]);
+        self.bytes.extend_from_slice(&text[from..to]);
     }
 
     /// Notes that the next byte comes from an offset of the text.
@@ -80,45 +77,10 @@ impl PlainText {
     }
 }
 
-/// Returns the letter, digit, `_`, `-`, `.`, `:` or `"` that an escape stands for, and the
-/// length of the escape.
-fn escaped(text: &[u8]) -> Option<(u8, usize)> {
-    let number = |at: usize, len: usize, radix: u32| {
-        let digits = text.get(at..at + len).filter(|digits| digits.iter().all(u8::is_ascii_alphanumeric))?;
-        let number = u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?;
-        u8::try_from(number).ok().map(|letter| (letter, at + len))
-    };
-    let (letter, len) = match text.first()? {
-        b'\\' => {
-            let at = text.iter().take(MAX_REPEATS).take_while(|byte| **byte == b'\\').count();
-            match text.get(at)? {
-                b'u' if text.get(at + 1) == Some(&b'{') => {
-                    let len = text.get(at + 2..)?.iter().take(7).position(|byte| *byte == b'}')?;
-                    number(at + 2, len, 16).map(|(letter, end)| (letter, end + 1))?
-                }
-                b'u' => number(at + 1, 4, 16)?,
-                b'U' => number(at + 1, 8, 16)?,
-                b'x' => number(at + 1, 2, 16)?,
-                b'0'..=b'1' => number(at, 3, 8)?,
-                _ => return None,
-            }
-        }
-        b'%' => {
-            let again = text[1..].chunks_exact(2).take(MAX_REPEATS).take_while(|pair| *pair == b"25").count();
-            number(1 + 2 * again, 2, 16)?
-        }
-        b'&' if text.starts_with(b"&quot;") => (b'"', b"&quot;".len()),
-        b'&' if text.get(1) == Some(&b'#') => {
-            let len = text.get(2..)?.iter().take(8).position(|byte| *byte == b';')?;
-            let (letter, end) = match text.get(2)? {
-                b'x' | b'X' => number(3, len.checked_sub(1)?, 16)?,
-                _ => number(2, len, 10)?,
-            };
-            (letter, end + 1)
-        }
-        _ => return None,
-    };
-    (letter.is_ascii_alphanumeric() || b"_-.:\"".contains(&letter)).then_some((letter, len))
+/// Returns the character that bytes begin with.
+fn first_char(bytes: &[u8]) -> Option<char> {
+    let bytes = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];
+    bytes.utf8_chunks().next()?.valid().chars().next()
 }
 
 #[cfg(test)]
@@ -146,10 +108,11 @@ mod tests {
             assert_eq!(plain.place(&(0..2)), Some(0..escaped.len()));
             assert_eq!(plain.place(&(1..2)), Some(escaped.len() - 1..escaped.len()));
         }
-        for text in ["pw", "\\n", "\\u0020", "%3D", "%3A", "&#", "&#;", "%", "\\", "\\u", "%7", "\\u{}", "é"]
-        {
+        for text in ["pw", "&#", "&#;", "%", "\\", "\\u", "%7", "\\u{}", "é", "\\\""] {
             assert!(PlainText::of(text.as_bytes()).is_none(), "{text}");
         }
+        let plain = PlainText::of(b"\xff%3D\xff").expect("an escape");
+        assert_eq!((&*plain.bytes, plain.place(&(1..2))), (&b"\xff=\xff"[..], Some(1..4)));
     }
 
     #[test]
@@ -161,7 +124,7 @@ mod tests {
             "%7B\\u0022pw&#34;:&#x22;a",
         ] {
             let plain = PlainText::of(escaped.as_bytes()).unwrap_or_else(|| panic!("{escaped}"));
-            assert_eq!(String::from_utf8_lossy(&plain.bytes), "%7B\"pw\":\"a", "{escaped}");
+            assert_eq!(String::from_utf8_lossy(&plain.bytes), "{\"pw\":\"a", "{escaped}");
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::escapes::unescape;
+
 /// Fewest digits or letters of an encoded part that is read.
 const MIN_ENCODED: usize = 11;
 
@@ -61,7 +63,8 @@ impl TextReading {
         let mut at = 0;
         let mut starts_line = false;
         while let Some(byte) = self.bytes.get(at) {
-            let (value, len) = unescape(self.bytes.get(at..).unwrap_or_default()).unwrap_or((*byte, 1));
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let (value, len) = unescape(rest).or_else(|| quote(rest)).unwrap_or((*byte, 1));
             let is_break = matches!(value, b'\n' | b'\r');
             let is_indent = starts_line && matches!(value, b' ' | b'\t');
             if !is_break
@@ -77,33 +80,10 @@ impl TextReading {
     }
 }
 
-/// Returns the byte that an escape stands for, and the length of the escape.
-fn unescape(text: &[u8]) -> Option<(u8, usize)> {
-    let number = |digits: Range<usize>, radix: u32| {
-        let digits = std::str::from_utf8(text.get(digits)?).ok()?;
-        u8::try_from(u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))?).ok()
-    };
-    match *text.first()? {
-        b'%' => Some((number(1..3, 16)?, 3)),
-        b'&' if text.get(1) == Some(&b'#') => {
-            let len = text.get(2..).unwrap_or_default().iter().take(4).position(|byte| *byte == b';')?;
-            Some((number(2..2 + len, 10)?, len + 3))
-        }
-        b'\\' => match *text.get(1)? {
-            b'x' => Some((number(2..4, 16)?, 4)),
-            b'u' if text.get(2) == Some(&b'{') => {
-                let len = text.get(3..).unwrap_or_default().iter().take(7).position(|byte| *byte == b'}')?;
-                Some((number(3..3 + len, 16)?, len + 4))
-            }
-            b'u' => Some((number(2..6, 16)?, 6)),
-            b'U' => Some((number(2..10, 16)?, 10)),
-            b'0'..=b'3' => Some((number(1..4, 8)?, 4)),
-            b'n' => Some((b'\n', 2)),
-            b'r' => Some((b'\r', 2)),
-            b't' => Some((b'\t', 2)),
-            byte @ (b'"' | b'\'' | b'\\' | b'/') => Some((byte, 2)),
-            _ => None,
-        },
+/// Returns the quote or backslash that a text begins with behind a backslash, and their length.
+fn quote(text: &[u8]) -> Option<(u8, usize)> {
+    match text {
+        [b'\\', byte @ (b'"' | b'\'' | b'\\'), ..] => Some((*byte, 2)),
         _ => None,
     }
 }

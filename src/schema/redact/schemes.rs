@@ -1,5 +1,5 @@
-//! Credentials behind the scheme of an authorization: `Bearer ...`, also in quotes,
-//! percent-encoded, and behind other words for a credential.
+//! Credentials behind the scheme of an authorization: `Bearer ...`, also in quotes, and behind
+//! other words for a credential.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
     let headers = HEADER_SCHEMES.join("|");
     let quote = r#"\\{0,3}["'`]"#;
     Regex::new(&format!(
-        r"(?i-u)(?:\b|%20|%3a|%3d|\\u0020)(?:(?:{headers})(?:[ \t\r\n+]|%20|\\u0020)+(?:{quote}|[<(\[])?|(?:token|apikey|api[ _-]key|aws4-hmac-sha256)(?::?[ \t]|%20|\+|\\u0020)(?:[ \t+]|%20)*(?:{quote})?)([A-Za-z0-9._~+/=:-]+)"
+        r"(?i-u)\b(?:(?:{headers})[ \t\r\n+]+(?:{quote}|[<(\[])?|(?:token|apikey|api[ _-]key|aws4-hmac-sha256)(?::?[ \t]|\+)[ \t+]*(?:{quote})?)([A-Za-z0-9._~+/=:-]+)"
     ))
     .expect("a pattern of ours")
 });

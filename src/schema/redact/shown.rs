@@ -10,7 +10,7 @@ use super::encoded_keys::{BASE64_STARTS, HEX_STARTS};
 use super::plain::PlainText;
 use super::references::starts_reference;
 use super::schemes::SCHEMES;
-use super::{encoded_keys, forms, jwt, logins, members, schemes, url, wordings};
+use super::{encoded_keys, escapes, forms, jwt, logins, members, raw, schemes, url, wordings};
 use crate::json::walk::redacted;
 use crate::secret_names::SecretNames;
 
@@ -22,9 +22,8 @@ const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie
 const UNUSUAL: &str =
     r"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1[\x85\x9e\xa0]|\xe2[\x80\x81]|\xe3\x85\xa4|\xef[\xb8\xbb-\xbf]|\xf3\xa0";
 
-/// Escapes of letters and quotes.
-const ESCAPES: &str =
-    r"\\(?:u\{?0{0,6}(?:[4-7]|22)|U0{0,6}(?:[4-7]|22)|x(?:[4-7]|22)|1)|%(?:25)*(?:[4-7]|22)|&(?:#|quot;)";
+/// Escapes within escapes that are read: JSON in a query has two. More of one kind count as one.
+const MAX_LAYERS: usize = 2;
 
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
@@ -34,15 +33,14 @@ static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let schemes = SCHEMES.join("|");
     let name = format!("(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}");
     let hints = [
-        format!(r"(?:{schemes}|api[ _-]key)(?:[\s+:]|%20|\\u0020)"),
-        format!(r#"{name}[\\"'` \t\]]{{0,12}}(?:[:={{><(]|%3)"#),
+        format!(r"(?:{schemes}|api[ _-]key)[\s+:]"),
+        format!(r#"{name}[\\"'` \t\]]{{0,12}}[:={{><(]"#),
         format!(r#"{name}[\\"'`\s]{{1,12}}(?:is|was|are|were|equals|set|changed|of|as|to|["'`])"#),
         format!(r"-[A-Za-z0-9_.-]{{0,32}}{name}[ \t]"),
         r#"["'][ \t]{0,8},\s{0,8}\\{0,7}["']|identified\s|kty|passw(?:or)?d\s|@(?:tcp|unix)\("#.to_owned(),
         format!("{BASE64_STARTS}|{HEX_STARTS}"),
         r#"[\s"']-[pawu]"#.to_owned(),
         UNUSUAL.to_owned(),
-        ESCAPES.to_owned(),
     ];
     Regex::new(&format!("(?i-u)(?:{})", hints.join("|"))).expect("a pattern of ours")
 });
@@ -54,6 +52,7 @@ pub(super) fn may_have_secrets(bytes: &[u8], names: &SecretNames) -> bool {
         || jwt::may_have_tokens(bytes)
         || logins::has_passwords(bytes)
         || forms::may_have_tokens(bytes)
+        || escapes::may_be_in(bytes)
         || HINT.is_match(bytes)
 }
 
@@ -62,9 +61,17 @@ pub(super) fn may_have_secrets(bytes: &[u8], names: &SecretNames) -> bool {
 /// In the texts of peers, who write sentences, a value without quotes must look like a credential.
 pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
     let mut found = find_plain(text, names, is_sentence);
-    if let Some(plain) = PlainText::of(text) {
-        let places = find_plain(&plain.bytes, names, is_sentence);
-        found.extend(places.iter().filter_map(|place| plain.place(place)));
+    let mut layers: Vec<PlainText> = Vec::new();
+    while layers.len() < MAX_LAYERS
+        && let Some(layer) = PlainText::of(layers.last().map_or(text, |layer| &layer.bytes))
+    {
+        layers.push(layer);
+    }
+    if let Some(plain) = layers.last() {
+        let places = find_plain(&plain.bytes, names, is_sentence).into_iter();
+        let places = places.chain(raw::keys(&plain.bytes));
+        let in_text = |place| layers.iter().rev().try_fold(place, |place, layer| layer.place(&place));
+        found.extend(places.filter_map(in_text));
     }
     found.retain(|place| {
         !is_filled(&text[place.clone()]) && !starts_reference(&text[place.start..], place.len())
@@ -72,7 +79,7 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
     found
 }
 
-/// Returns the ranges of the secrets in a text whose names are spelled plainly.
+/// Returns the ranges of the secrets in a text that is spelled plainly.
 fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
     let mut found = url::find(text, names);
     jwt::find(text, &mut found);

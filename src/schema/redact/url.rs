@@ -83,7 +83,7 @@ fn parameter(text: &[u8], at: usize, names: &SecretNames) -> Option<Range<usize>
 }
 
 /// Whether the value of a parameter is a secret: a short code or number is a status.
-pub(super) fn is_value(name: &str, value: &[u8]) -> bool {
+fn is_value(name: &str, value: &[u8]) -> bool {
     !name.eq_ignore_ascii_case("code")
         || value.len() >= MIN_CODE_BYTES && value.iter().any(u8::is_ascii_alphabetic) && is_credential(value)
 }

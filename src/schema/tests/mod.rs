@@ -2,6 +2,7 @@
 
 mod bare_secrets;
 mod discovery_fields;
+mod encoded_secrets;
 mod encoder;
 mod envoy_texts;
 mod explain;
