@@ -238,6 +238,43 @@ fn keeps_reasons_that_look_like_secrets() {
     }
 }
 
+/// Texts that stay whatever the secrets of resources are.
+#[test]
+fn secrets_of_resources_do_not_hide_reasons() {
+    let texts = [
+        "Error adding listener: duplicate Listener configuration, validation of connection failed",
+        "Unknown static secret: server-cert",
+        "SDS: secret spiffe://cluster.local/ns/default/sa/app not found",
+        "reverse_tunnel: jwt: issuer mismatch",
+        "basic auth: duplicate users",
+        "Invalid private key: key data is corrupted or malformed.",
+        "melonfishes, Melonfish and MELONFISH are in melonfish_sea",
+    ];
+    let redactor = redactor();
+    let words = texts.iter().flat_map(|text| text.split([' ', ',', '.', ':'])).filter(|word| {
+        word.bytes().all(|byte| byte.is_ascii_alphabetic()) && !word.to_lowercase().contains("melon")
+    });
+    let phrases = ["issuer mismatch", "duplicate users", "Unknown static secret: server-cert", "melonfish"];
+    for word in words.chain(phrases) {
+        let yaml = json!({"name": "c", "alt_stat_name": format!("password: {word}"),
+            "metadata": {"filter_metadata": {"acme": {"password": word}}}});
+        redactor.resource(&bytes(CLUSTER, &yaml));
+    }
+    // Many secrets with one beginning.
+    for start in ["configur", "duplicat", "validati"] {
+        let secrets: Vec<String> = (0..50).map(|len| format!("{start}{}", "x".repeat(len))).collect();
+        let metadata = json!({"filter_metadata": {"acme": {"passwords": secrets}}});
+        redactor.resource(&bytes(CLUSTER, &json!({"name": "c", "metadata": metadata})));
+    }
+    for text in texts {
+        assert_eq!(redactor.text(text), None, "{text}");
+    }
+    for text in ["cannot use melonfish", "melonfish", "got 'melonfish'.", "token bWVsb25maXNo refused"] {
+        let clean = redactor.text(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(!clean.contains("melonfish") && !clean.contains("bWVsb25"), "{text}: {clean}");
+    }
+}
+
 #[test]
 fn reads_long_texts_of_escapes_in_linear_time() {
     let redactor = redactor();
