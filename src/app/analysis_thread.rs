@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::live_state::LiveState;
+use super::process::running_thread::RunningThread;
 use super::recording::journal::{Journal, NextPart};
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::Finding;
@@ -26,6 +27,9 @@ const MAX_LOCKED_BYTES: usize = 1 << 20;
 
 /// The shortest time to hold the store lock, so that frequent readers do not stop the analysis.
 const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
+
+/// How long the rest may be analysed after a run without a tap has ended.
+const LAST_ANALYSIS_TIME: Duration = Duration::from_secs(5);
 
 /// Called after each batch with the timeline rows and findings that it added, if any.
 ///
@@ -45,7 +49,8 @@ pub(super) struct AnalysisWorker {
     /// Frames that are read and not stored yet.
     frames: VecDeque<Frame>,
     /// Timeline rows and findings that the sink has been given.
-    shown: (usize, usize),
+    shown_rows: usize,
+    shown_findings: usize,
     /// Time from the newest batch to the next timer of a rule.
     next_timer: Option<Duration>,
 }
@@ -59,7 +64,17 @@ impl AnalysisWorker {
         sink: Option<Sink>,
     ) -> AnalysisWorker {
         let (reader, frames) = (JournalReader::default(), VecDeque::new());
-        AnalysisWorker { shared, journal, clock, sink, reader, frames, shown: (0, 0), next_timer: None }
+        AnalysisWorker {
+            shared,
+            journal,
+            clock,
+            sink,
+            reader,
+            frames,
+            shown_rows: 0,
+            shown_findings: 0,
+            next_timer: None,
+        }
     }
 
     /// Runs until the journal ends.
@@ -122,7 +137,7 @@ impl AnalysisWorker {
         self.journal.finish_events((store.rows() - before) as u64);
         store.advance(now);
         self.next_timer = store.next_timer().map(|at| at.since(now));
-        self.show(&store, store.settled_rows(self.shown.0));
+        self.show(&store, store.settled_rows(self.shown_rows));
         drop(store);
         shared.note_change();
     }
@@ -140,16 +155,16 @@ impl AnalysisWorker {
             let row_of = |n: &Seq| store.row_of(*n);
             finding.messages.iter().filter_map(row_of).all(|row| row < rows)
         };
-        let new = store.findings().get(self.shown.1..).unwrap_or_default();
-        let findings = self.shown.1 + new.iter().take_while(is_shown).count();
+        let new = store.findings().get(self.shown_findings..).unwrap_or_default();
+        let findings = self.shown_findings + new.iter().take_while(is_shown).count();
         // The sink is called without new rows too, to notice that its reader is gone.
         if let Some(sink) = &mut self.sink
-            && sink(store, self.shown.0..rows, self.shown.1..findings).is_err()
+            && sink(store, self.shown_rows..rows, self.shown_findings..findings).is_err()
         {
             self.sink = None;
             self.shared.note_unread();
         }
-        self.shown = (rows, findings);
+        (self.shown_rows, self.shown_findings) = (rows, findings);
     }
 }
 
@@ -157,6 +172,45 @@ impl Drop for AnalysisWorker {
     /// Nobody reads on, also after a panic.
     fn drop(&mut self) {
         self.journal.abandon();
+    }
+}
+
+/// A running analysis. It ends when its journal has ended.
+pub(super) struct RunningAnalysis {
+    pub(super) journal: Arc<Journal>,
+    shared: Arc<LiveState>,
+    thread: Option<RunningThread>,
+}
+
+impl RunningAnalysis {
+    /// Starts a thread that calls `prepare`, then reads the journal.
+    pub(super) fn start(
+        worker: AnalysisWorker,
+        prepare: impl FnOnce() + Send + 'static,
+    ) -> io::Result<RunningAnalysis> {
+        let (journal, shared) = (worker.journal.clone(), worker.shared.clone());
+        let thread = RunningThread::start("analysis", move || {
+            prepare();
+            worker.run();
+        })?;
+        Ok(RunningAnalysis { journal, shared, thread: Some(thread) })
+    }
+
+    /// Waits until the rest is analysed, or until `deadline`, and then for `abandon` at most until
+    /// the thread has ended. Call after the journal has ended.
+    pub(super) fn end(&mut self, deadline: Instant, abandon: Duration) {
+        let Some(thread) = self.thread.take() else { return };
+        if !thread.wait(deadline) {
+            self.journal.abandon();
+            thread.wait(Instant::now() + abandon);
+        }
+        self.shared.note_unanalysed(self.journal.waiting_events());
+        thread.report("the analysis panicked; the recording is kept");
+    }
+
+    /// Ends the analysis of a run without a tap, within [`LAST_ANALYSIS_TIME`].
+    pub(super) fn join(&mut self) {
+        self.end(Instant::now() + LAST_ANALYSIS_TIME, LAST_ANALYSIS_TIME);
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use xdscope_schema::Schema;
 use xdscope_sources::peers::client;
@@ -18,12 +18,12 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{StreamId, Time};
 use xdscope_wire::{Frame, FramePayload};
 
-use super::analysis_thread::Sink;
+use super::analysis_thread::{RunningAnalysis, Sink};
 use super::live_state::LiveState;
-use super::run_config::{RunConfig, RunningAnalysis, StartedRun, since};
-use super::tap::StartError;
+use super::run_config::{RunConfig, StartError, StartedRun};
 use crate::app::recording::frame_sink::FrameSink;
 use crate::app::recording::recording_file::SessionFile;
+use crate::net::clock::RunClock;
 use folder::{FileChange, Folder};
 
 /// How often files are checked. A changed file must have been stable for as long.
@@ -54,13 +54,21 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let Options { path, record, keep_secrets, store, schema, source } = options;
-        let kept = RunConfig { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
-        let StartedRun { frames, shared, analysis, recording, start, .. } = kept.begin(sink)?;
+        let config = RunConfig {
+            record,
+            keep_secrets,
+            seed: None,
+            store,
+            schema: schema.clone(),
+            source,
+            limits_search: false,
+        };
+        let StartedRun { frames, shared, analysis, recording, clock, .. } = config.begin(sink)?;
         let mut work = WatchWorker {
             frames,
             shared: shared.clone(),
             schema,
-            start,
+            clock,
             folder: Folder::new(path, store.history),
             files: BTreeMap::new(),
             bad: BTreeMap::new(),
@@ -71,7 +79,7 @@ impl Running {
             while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 work.look();
             }
-            work.frames.finish(since(start));
+            work.frames.finish(clock.now());
         });
         let thread = Some(thread.map_err(StartError::Thread)?);
         Ok(Running { shared, recording, stop: Some(stop), thread, analysis })
@@ -102,7 +110,7 @@ struct WatchWorker {
     frames: FrameSink,
     shared: Arc<LiveState>,
     schema: Arc<Schema>,
-    start: Instant,
+    clock: RunClock,
     folder: Folder,
     /// The watched files by name, as streams.
     files: BTreeMap<String, ResponseFile>,
@@ -117,7 +125,7 @@ impl WatchWorker {
         let mut has_changed = false;
         for (name, seen) in self.folder.look() {
             has_changed = true;
-            let now = since(self.start);
+            let now = self.clock.now();
             match trouble(&name, seen, now, &mut self.files, &self.schema, &mut self.frames) {
                 Some(what) if self.files.contains_key(&name) => {
                     self.bad.insert(name, format!("{what}; what was in force stays so"))
@@ -128,7 +136,7 @@ impl WatchWorker {
             self.frames.drop_old(|_| {});
             self.frames.hand_on();
         }
-        self.frames.flush_file(since(self.start));
+        self.frames.flush_file(self.clock.now());
         journal.set_writer_idle(true);
         if has_changed {
             let words: Vec<String> = self.bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
@@ -144,7 +152,7 @@ fn trouble(
     now: Time,
     files: &mut BTreeMap<String, ResponseFile>,
     schema: &Schema,
-    into: &mut FrameSink,
+    sink: &mut FrameSink,
 ) -> Option<String> {
     let content = match seen {
         FileChange::Content(content) => content,
@@ -155,17 +163,17 @@ fn trouble(
     let number = StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
     let file = files.entry(name.to_owned()).or_insert_with(|| ResponseFile::new(number, name.to_owned()));
     let mut frames = Vec::new();
-    let read = file.read(now, &content, schema, &mut into.catalog, &mut frames);
+    let read = file.read(now, &content, schema, &mut sink.catalog, &mut frames);
     let wrong = match read {
-        Ok(_) => rejected(&frames, &into.catalog, schema),
-        Err(error) => Some(
-            error
-                .attempts
-                .first()
-                .map_or_else(|| error.to_string(), |attempt| format!("not a DiscoveryResponse: {attempt}")),
-        ),
+        Ok(_) => rejected(&frames, &sink.catalog, schema),
+        Err(error) => match error.attempts.first() {
+            Some(attempt) => Some(format!("not a DiscoveryResponse: {attempt}")),
+            None => Some(error.to_string()),
+        },
     };
-    frames.into_iter().for_each(|frame| into.write(&frame));
+    for frame in frames {
+        sink.write(&frame);
+    }
     wrong.map(|wrong| format!("rejected: {wrong}"))
 }
 

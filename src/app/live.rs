@@ -2,9 +2,8 @@
 //! decoder is busy.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::net::tap::CopyQueue;
@@ -12,8 +11,9 @@ use xdscope_engine::analysis::Analysis;
 use xdscope_sources::observe::Pipeline;
 use xdscope_wire::content::Catalog;
 
-use super::analysis_thread::{AnalysisWorker, Sink};
+use super::analysis_thread::{AnalysisWorker, RunningAnalysis, Sink};
 use super::live_state::LiveState;
+use super::process::running_thread::RunningThread;
 use super::recording::DecoderWorker;
 use super::recording::frame_sink::FrameSink;
 use super::recording::journal::{JOURNAL_DIVISOR, Journal};
@@ -36,40 +36,12 @@ const ABANDON_TIMEOUT: Duration = Duration::from_millis(200);
 /// and all copies are drained.
 pub struct Live {
     pub shared: Arc<LiveState>,
-    journal: Arc<Journal>,
-    deadline: Arc<OnceLock<Instant>>,
-    /// The decoder and the analysis.
-    threads: [RunningThread; 2],
-}
-
-/// A thread, and a channel that closes when the thread ends.
-pub(super) struct RunningThread {
-    thread: JoinHandle<()>,
-    ended: Receiver<()>,
-}
-
-impl RunningThread {
-    pub(super) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<RunningThread> {
-        let (alive, ended) = channel();
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            work();
-            drop::<Sender<()>>(alive);
-        })?;
-        Ok(RunningThread { thread, ended })
-    }
-
-    /// Waits for the end until `deadline`. Returns whether the thread has ended.
-    pub(super) fn wait(&self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        self.ended.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
-    }
-
-    /// Says that the thread panicked, if it did.
-    pub(super) fn report(self, what: &str) {
-        if self.thread.is_finished() && self.thread.join().is_err() {
-            tracing::error!("{what}");
-        }
-    }
+    /// The first session file; `None`: the run is not recorded.
+    pub recording: Option<PathBuf>,
+    /// The time until which copies are recorded and analysed after the tap has stopped.
+    pub(super) deadline: Arc<OnceLock<Instant>>,
+    decoder: RunningThread,
+    pub(super) analysis: RunningAnalysis,
 }
 
 /// The parts that the decoder of a live source works with.
@@ -96,6 +68,7 @@ impl Live {
         sink: Option<Sink>,
     ) -> io::Result<Live> {
         let Decoding { pipeline, catalog, recorder, budget, spool } = decoding;
+        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let spool = spool.map(Arc::new);
         let journal = Arc::new(Journal::new(copies.limit() / JOURNAL_DIVISOR, spool.clone()));
         let shared = Arc::new(LiveState::new(store));
@@ -109,50 +82,31 @@ impl Live {
             let now = copies.now();
             copies.is_idle().then_some(now)
         };
-        let analysis = AnalysisWorker::new(shared.clone(), journal.clone(), Arc::new(clock), sink);
+        let worker = AnalysisWorker::new(shared.clone(), journal, Arc::new(clock), sink);
         if let Some(pending) = to_spool {
             std::thread::Builder::new()
                 .name("spool".into())
                 .spawn(move || pending.fill_when_nearly_full())?;
         }
-        let threads = [
-            RunningThread::start("decoder", move || decoder.run())?,
-            RunningThread::start("analysis", move || {
-                // Traffic goes first. Fails without the permission, and changes nothing then.
-                #[cfg(target_os = "linux")]
-                let _ = rustix::process::nice(ANALYSIS_NICENESS);
-                analysis.run();
-            })?,
-        ];
-        Ok(Live { shared, journal, deadline, threads })
-    }
-
-    /// Returns the records that are not analysed yet.
-    pub(super) fn journal(&self) -> Arc<Journal> {
-        self.journal.clone()
-    }
-
-    /// Returns the time until which copies are recorded and analysed after the tap has stopped.
-    pub(super) fn deadline(&self) -> Arc<OnceLock<Instant>> {
-        self.deadline.clone()
+        let decoder = RunningThread::start("decoder", move || decoder.run())?;
+        let analysis = RunningAnalysis::start(worker, || {
+            // Traffic goes first. Fails without the permission, and changes nothing then.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::nice(ANALYSIS_NICENESS);
+        })?;
+        Ok(Live { shared, recording, deadline, decoder, analysis })
     }
 
     /// Waits until everything is recorded and analysed, or until `deadline`. Call after the tap has
     /// stopped.
     ///
     /// The recording has all traffic, also the part that is not analysed by then.
-    pub fn stop(self, deadline: Instant) -> Arc<LiveState> {
+    pub fn stop(mut self, deadline: Instant) -> Arc<LiveState> {
         let _ = self.deadline.set(deadline);
-        let [decoder, analysis] = self.threads;
         // Completing the file takes a moment.
-        decoder.wait(deadline + FINISH_TIMEOUT);
-        if !analysis.wait(deadline) {
-            self.journal.abandon();
-            analysis.wait(Instant::now() + ABANDON_TIMEOUT);
-        }
-        self.shared.note_unanalysed(self.journal.waiting_events());
-        decoder.report("the decoder panicked; what it had written is kept");
-        analysis.report("the analysis panicked; the recording is kept");
+        self.decoder.wait(deadline + FINISH_TIMEOUT);
+        self.analysis.end(deadline, ABANDON_TIMEOUT);
+        self.decoder.report("the decoder panicked; what it had written is kept");
         self.shared
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use super::recording::recorder::{FinishedRecording, Recorder};
+use crate::net::lock;
 use xdscope_engine::analysis::Analysis;
 use xdscope_tui::Waker;
 
@@ -51,8 +52,8 @@ impl LiveState {
     /// Locks the store. Traffic goes on meanwhile.
     pub fn store(&self) -> MutexGuard<'_, Analysis> {
         // Without the ticket, a thread that locks again at once would starve the others.
-        let _next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        let _next = lock(&self.next);
+        lock(&self.store)
     }
 
     /// Returns whether a thread waits for the store.
@@ -77,37 +78,33 @@ impl LiveState {
 
     /// Takes messages to the user about the session files.
     pub fn take_news(&self) -> Vec<String> {
-        std::mem::take(&mut self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        std::mem::take(&mut lock(&self.news))
     }
 
     /// Returns the session files in order; none before the first frame.
     pub fn recordings(&self) -> Vec<PathBuf> {
-        self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        lock(&self.recordings).clone()
     }
 
     /// Publishes size, path, errors and messages of the recorder.
     pub(super) fn note_recorder(&self, recorder: &mut Recorder) {
         self.recorded.store(recorder.bytes(), Ordering::Relaxed);
-        self.set_failed(recorder.error().map(ToString::to_string));
-        let mut recordings = self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *lock(&self.failed) = recorder.error().map(ToString::to_string);
+        let mut recordings = lock(&self.recordings);
         if recordings.last().map(PathBuf::as_path) != Some(recorder.path()) {
             *recordings = recorder.paths();
         }
         drop(recordings);
-        self.add_news(recorder.take_news());
+        lock(&self.news).extend(recorder.take_news());
     }
 
     /// Completes the recording, and publishes what remains of it.
     pub(super) fn finish_recording(&self, recorder: Recorder) {
         let FinishedRecording { paths, bytes, news, error } = recorder.finish();
         self.recorded.store(bytes, Ordering::Relaxed);
-        self.set_failed(error.map(|error| error.to_string()));
-        *self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = paths;
-        self.add_news(news);
-    }
-
-    fn add_news(&self, news: Vec<String>) {
-        self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(news);
+        *lock(&self.failed) = error.map(|error| error.to_string());
+        *lock(&self.recordings) = paths;
+        lock(&self.news).extend(news);
     }
 
     /// Returns the last file of the session and the size of all of them; `None` without a
@@ -118,25 +115,21 @@ impl LiveState {
 
     /// Returns the error that stops the recording at present.
     pub fn recording_error(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        lock(&self.failed).clone()
     }
 
     /// Returns the error that keeps the source from its server: step, attempt, back-off.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        lock(&self.trouble).clone()
     }
 
     pub(super) fn set_trouble(&self, trouble: Option<String>) {
-        let mut current = self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut current = lock(&self.trouble);
         if *current != trouble {
             *current = trouble;
             drop(current);
             self.note_change();
         }
-    }
-
-    fn set_failed(&self, error: Option<String>) {
-        *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = error;
     }
 
     /// Says that the store may have changed.

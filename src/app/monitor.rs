@@ -1,9 +1,10 @@
 //! The figures and the health of a live run, for `--metrics`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::net::lock;
 use crate::net::monitor::{MonitorServer, Monitored};
 use crate::net::tap::{Counters, ListenError};
 use crate::net::transport::Address;
@@ -89,8 +90,7 @@ impl Monitor {
 
 impl MonitorState {
     fn scrape(&self) -> MutexGuard<'_, Scrape> {
-        // A panic elsewhere leaves figures that are as good as before.
-        self.scrape.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.scrape)
     }
 }
 
@@ -108,7 +108,10 @@ impl MonitoredRun {
             protocol: self.shared.as_ref().map(|shared| shared.store().figures()),
             added_delay: self.tap.as_ref().map(|tap| tap.added_delay.histogram()),
             spool: self.spool.as_ref().map(|spool| spool.used()),
-            recording: self.shared.as_ref().filter(|_| self.is_recorded).map(|shared| shared.recorded()),
+            recording: match &self.shared {
+                Some(shared) if self.is_recorded => Some(shared.recorded()),
+                _ => None,
+            },
         }
     }
 }

@@ -100,7 +100,9 @@ impl DecoderWorker {
         let DecoderWorker { pipeline, decoded, frames, .. } = self;
         for copy in copies {
             pipeline.handle(copy, &mut frames.catalog, decoded);
-            decoded.drain(..).for_each(|frame| frames.write(&frame));
+            for frame in decoded.drain(..) {
+                frames.write(&frame);
+            }
             frames.drop_old(|used| pipeline.mark(used));
         }
     }

@@ -161,8 +161,10 @@ impl<'a> LiveFeed<'a> {
 
     /// Leaves memory for messages that armed connections buffer, as long as any may.
     fn share_memory(&self, store: &mut Analysis) {
-        let budget = self.desk.as_ref().map(|(desk, budgets)| budgets.with(desk));
-        if let Some(budget) = budget.filter(|budget| *budget != store.budget()) {
+        if let Some((desk, budgets)) = &self.desk
+            && let budget = budgets.with(desk)
+            && budget != store.budget()
+        {
             store.set_budget(budget);
         }
     }
@@ -281,9 +283,8 @@ impl Feed for LiveFeed<'_> {
         let revision = rewound.as_ref().map_or_else(live, Feed::revision);
         let held = self.desk.as_ref().map_or(0, |(desk, _)| {
             // The ages of held messages change all the time.
-            let ticks =
-                if desk.is_holding() { desk.elapsed().as_millis() / HOLD_TICK.as_millis() } else { 0 };
-            desk.revision().wrapping_add(ticks as u64)
+            let ticks = if desk.is_holding() { desk.now().0 / HOLD_TICK.as_nanos() as u64 } else { 0 };
+            desk.revision().wrapping_add(ticks)
         });
         revision.wrapping_add(self.turns.get() << 32).wrapping_add(held << 16)
     }
@@ -298,8 +299,10 @@ impl Feed for LiveFeed<'_> {
 
     fn poll_interval(&self) -> Option<Duration> {
         let rewound = self.rewound.borrow().as_ref().and_then(Feed::poll_interval);
-        let held = self.desk.as_ref().filter(|(desk, _)| desk.is_holding()).map(|_| HOLD_TICK);
-        held.or(rewound).or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
+        if self.desk.as_ref().is_some_and(|(desk, _)| desk.is_holding()) {
+            return Some(HOLD_TICK);
+        }
+        rewound.or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
     }
 
     fn info(&self) -> Info {
@@ -308,7 +311,7 @@ impl Feed for LiveFeed<'_> {
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let current = self.shared.recordings().pop();
         let path = current.as_ref().or(self.run.recording.as_ref());
-        let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
+        let cut_off = if self.client.is_some() { self.shared.trouble() } else { None };
         let hold = self.desk.as_ref().map(|(desk, _)| Arc::new(desk.status()));
         let live = Info {
             source: self.run.source.clone(),
@@ -324,7 +327,6 @@ impl Feed for LiveFeed<'_> {
                 }
                 false => 0,
             },
-            read_percent: None,
             empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
@@ -335,11 +337,10 @@ impl Feed for LiveFeed<'_> {
             has_tour: self.run.has_tour,
             sessions: self.run.sessions.clone(),
             client: self.client.is_some(),
-            following: false,
-            bar: None,
             tap: self.tap.as_ref().map(figures),
             hold,
             no_hold: self.run.no_hold.clone(),
+            ..Info::default()
         };
         match &*self.rewound.borrow() {
             Some(rewound) => {

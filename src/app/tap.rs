@@ -1,6 +1,5 @@
 //! A running tap or control plane, with its analysis and session file.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +11,10 @@ use crate::net::tap::{
     Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, SharedFaults, Tap, Tls,
 };
 use crate::net::transport::Address;
-use xdscope_engine::store::{self, Store};
-use xdscope_engine::store::{SchemaSemantics, SharedSemantics};
+use xdscope_engine::store;
 use xdscope_schema::Schema;
-use xdscope_schema::redact::Redactor;
 use xdscope_sources::observe::Pipeline;
-use xdscope_sources::record::Header;
-use xdscope_wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope_wire::content::Redact;
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::plural;
 
@@ -26,12 +22,13 @@ use super::analysis_thread::Sink;
 use super::live::{Decoding, Live};
 use super::live_state::LiveState;
 use super::monitor::MonitoredRun;
+use super::run_config::{DECODER_DIVISOR, RunConfig, RunParts};
+pub(crate) use super::run_config::{MIN_QUEUED_BYTES, QUEUE_DIVISOR};
+pub use super::run_config::{StartError, meaning};
+use crate::app::process::editor::private_folder;
 use crate::app::recording::journal::Journal;
-use crate::app::recording::recorder::Recorder;
 use crate::app::recording::recording_file::SessionFile;
-use crate::app::recording::search_limit::LimitedRedactor;
 use crate::app::recording::spool::Spool;
-use xdscope_engine::analysis::{Analysis, bounded};
 
 /// Memory of what does not grow with the facts: caches, descriptors, compressors and unfinished
 /// messages.
@@ -44,16 +41,6 @@ const ALLOCATOR_DIVISOR: usize = 3;
 /// One part in this many of the counted memory is for facts that are new since old ones were
 /// dropped.
 const GROWTH_DIVISOR: usize = 5;
-
-/// One part in this many of the counted memory is for the decoder, the rest for the analysis.
-pub(super) const DECODER_DIVISOR: usize = 4;
-
-/// One part in this many of the memory is for copies of traffic that are not decoded yet, up to
-/// the highest limit of the listening side.
-pub(crate) const QUEUE_DIVISOR: usize = 8;
-
-/// The least limit of copies in memory, in bytes: a burst that the decoder cannot take at once.
-pub(crate) const MIN_QUEUED_BYTES: usize = 16 << 20;
 
 /// One part in this many of the memory is for unfinished messages.
 pub(crate) const UNFINISHED_DIVISOR: usize = 8;
@@ -135,13 +122,6 @@ impl Front {
         }
     }
 
-    /// Whether faults arm all connections.
-    fn has_faults(&self) -> bool {
-        match self {
-            Front::Tap { faults, .. } | Front::Serve { faults, .. } => faults.is_some(),
-        }
-    }
-
     /// Returns the desk of held messages, if there is one.
     fn desk(&self) -> Option<Arc<HoldDesk>> {
         match self {
@@ -182,7 +162,7 @@ impl Front {
             Front::Serve { listen, from, tls, control, say, faults } => {
                 let behind = vec![format!(" from {from}{}", armed(&faults))];
                 let schema = schema.clone();
-                let config = serve::Config { listen: vec![listen], queue, tls, control, say, schema };
+                let config = serve::Config { listen, queue, tls, control, say, schema };
                 match faults {
                     None => Ok((serve::start(config)?, behind, None)),
                     Some(faults) => {
@@ -193,12 +173,6 @@ impl Front {
             }
         }
     }
-}
-
-/// Creates the recorder of a session.
-fn open_recorder(session: SessionFile, header: Header) -> Result<Recorder, StartError> {
-    let path = session.path.clone();
-    Recorder::new(session, header).map_err(|source| StartError::Record { path, source })
 }
 
 /// Creates the spool. A tap works without one.
@@ -214,22 +188,18 @@ fn serve_behind_tap(
     memory: usize,
 ) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
-    let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
-    let folder = crate::app::process::editor::private_folder()
-        .map_err(|source| ListenError { address: address(), source })?;
+    let folder = private_folder().map_err(|source| ListenError { address: listen.clone(), source })?;
     let socket = Address::Unix(folder.path().join("xds.sock"));
-    let (listen_inside, queue_inside) = (vec![socket.clone()], None);
-    let inside = serve::Config {
-        listen: listen_inside,
-        queue: queue_inside,
+    let serve = serve::start(serve::Config {
+        listen: socket.clone(),
+        queue: None,
         tls: None,
         control,
         say,
         schema: schema.clone(),
-    };
-    let serve = serve::start(inside)?;
+    })?;
     let tap = Tap::start(Config {
-        maps: listen.into_iter().map(|listen| (listen, socket.clone())).collect(),
+        maps: vec![(listen, socket)],
         queue,
         connect_timeout: BACKEND_TIMEOUT,
         tls: Tls { listen: tls, ..Tls::default() },
@@ -275,20 +245,6 @@ pub struct Options {
     pub schema: Arc<Schema>,
     /// The first word of the title: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub verb: &'static str,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    #[error("cannot create the session file {path}")]
-    Record {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot start")]
-    Thread(#[source] io::Error),
 }
 
 /// The sources of the figures of a running tap.
@@ -362,26 +318,10 @@ fn counted_bytes(memory: usize, copies: usize) -> usize {
     counted - counted / GROWTH_DIVISOR
 }
 
-/// Returns the bytes that unfinished messages may take.
-fn unfinished_bytes(memory: usize) -> usize {
-    (memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES)
-}
-
-/// Limits the memory of unfinished messages and open streams.
-fn bounded_pipeline(pipeline: Pipeline, memory: usize) -> Pipeline {
-    pipeline.with_max_unfinished(unfinished_bytes(memory)).with_max_streams(memory / STREAM_DIVISOR)
-}
-
-/// Creates the catalog of a thread, with a limit on its search for secrets.
-fn new_catalog(seed: u64, redact: Option<Arc<dyn Redact>>) -> Catalog {
-    let redact = redact.map(|redact| Arc::new(LimitedRedactor::new(redact)) as Arc<dyn Redact>);
-    Catalog::new(seed, redact, Box::new(MemoryBodies::default()))
-}
-
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (has_faults, desk) = (options.front.has_faults(), options.front.desk());
+        let (has_faults, desk) = (options.front.faults().is_some(), options.front.desk());
         let memory = options.store.history;
         let share = (memory / QUEUE_DIVISOR).max(MIN_QUEUED_BYTES).min(options.front.max_queued_bytes());
         let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
@@ -395,63 +335,41 @@ impl Running {
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
         let CopyLimits { spool, drain, .. } = options.copies;
-        let Some(copies) = tap.copies.clone() else {
-            return Ok(Running {
-                drain,
-                tap,
-                shared: None,
-                live: None,
-                is_relay,
-                backend,
-                desk,
-                budgets,
-                recording: None,
-                listening,
-                source,
-            });
+        let live = match tap.copies.clone() {
+            None => None,
+            Some(copies) => {
+                let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
+                let config = RunConfig {
+                    record: options.record,
+                    keep_secrets: options.keep_secrets,
+                    seed: None,
+                    store: store::Options { history, ..options.store },
+                    schema: options.schema.clone(),
+                    source: source.clone(),
+                    limits_search: true,
+                };
+                let RunParts { redactor, catalog, analysis, recorder } = config.parts(copies.clock())?;
+                // Headers are redacted in any case.
+                let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value))
+                    .with_max_unfinished((memory / UNFINISHED_DIVISOR).max(MIN_UNFINISHED_BYTES))
+                    .with_max_streams(memory / STREAM_DIVISOR)
+                    .with_rest(options.schema);
+                let budget = (counted / DECODER_DIVISOR).max(least / DECODER_DIVISOR);
+                let spool = spool.and_then(|(folder, size)| open_spool(&folder, size));
+                let decoding = Decoding { pipeline, catalog, recorder, budget, spool };
+                Some(Live::start(copies, analysis, decoding, sink).map_err(StartError::Thread)?)
+            }
         };
-        let seed =
-            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
-        // Headers are redacted in any case.
-        let redactor = Arc::new(Redactor::new(options.schema.clone(), seed));
-        let redact = (!options.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
-        let new_catalog = || new_catalog(seed, redact.clone());
-        let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
-        let pipeline = bounded_pipeline(pipeline, memory).with_rest(options.schema.clone());
-        let clock = copies.clock();
-        let budget = (counted / DECODER_DIVISOR).max(least / DECODER_DIVISOR);
-        let history = desk.as_ref().map_or(budgets.idle, |desk| budgets.with(desk));
-        let limits = store::Options { history, ..options.store };
-        let mut store = Store::new(new_catalog(), clock, limits);
-        store.set_meaning(meaning(options.schema.clone()));
-        let rules = bounded(&options.schema);
-        let store = Analysis::new(store, rules);
-        let header = Header {
-            created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-            seed,
-            keep_secrets: options.keep_secrets,
-            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-            source: source.clone(),
-            clock,
-        };
-        let recorder = options.record.map(|session| open_recorder(session, header)).transpose()?;
-        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let spool = spool.and_then(|(folder, size)| open_spool(&folder, size));
-        let decoding = Decoding { pipeline, catalog: new_catalog(), recorder, budget, spool };
-        let live = Live::start(copies, store, decoding, sink);
-        let live = live.map_err(StartError::Thread)?;
-        let shared = Some(live.shared.clone());
-        let live = Some(live);
         Ok(Running {
             tap,
-            shared,
+            shared: live.as_ref().map(|live| live.shared.clone()),
+            recording: live.as_ref().and_then(|live| live.recording.clone()),
             live,
             drain,
             is_relay,
             backend,
             desk,
             budgets,
-            recording,
             listening,
             source,
         })
@@ -459,17 +377,18 @@ impl Running {
 
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
     pub fn meter(&self) -> Option<TapMeter> {
-        let copies = self.tap.copies.clone().filter(|_| self.is_relay)?;
-        let journal = self.live.as_ref()?.journal();
-        Some(TapMeter { counters: self.tap.counters.clone(), copies, journal })
+        let (true, Some(copies), Some(live)) = (self.is_relay, self.tap.copies.clone(), &self.live) else {
+            return None;
+        };
+        Some(TapMeter { counters: self.tap.counters.clone(), copies, journal: live.analysis.journal.clone() })
     }
 
     /// Returns the sources of the figures of the run.
     pub fn monitored(&self) -> MonitoredRun {
         MonitoredRun {
             shared: self.shared.clone(),
-            tap: self.tap.copies.as_ref().filter(|_| self.is_relay).map(|_| self.tap.counters.clone()),
-            spool: self.live.as_ref().and_then(|live| live.journal().spool()),
+            tap: (self.is_relay && self.tap.copies.is_some()).then(|| self.tap.counters.clone()),
+            spool: self.live.as_ref().and_then(|live| live.analysis.journal.spool()),
             is_recorded: self.recording.is_some(),
             is_forwarding: Arc::new(self.tap.is_running()),
         }
@@ -483,7 +402,7 @@ impl Running {
     /// Returns what stops the tap and has the recorder complete the session file at once, for a
     /// run that hangs elsewhere.
     pub fn finisher(&self) -> impl FnOnce() + Send + 'static {
-        let (stop, deadline) = (self.tap.stopper(), self.live.as_ref().map(Live::deadline));
+        let (stop, deadline) = (self.tap.stopper(), self.live.as_ref().map(|live| live.deadline.clone()));
         move || {
             if let Some(deadline) = deadline {
                 // A run that does not hang has set a deadline.
@@ -502,11 +421,6 @@ impl Running {
         drop(self.backend);
         self.live?.stop(deadline).kept()
     }
-}
-
-/// Returns the semantics of contents: which pushes are equal, and which a client can accept.
-pub fn meaning(schema: Arc<Schema>) -> SharedSemantics {
-    Arc::new(SchemaSemantics::new(schema))
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ impl Analysis {
 
     /// Drops old facts like [`Lint::drop_old`], if all facts take more than `--memory` allows.
     pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
-        self.is_full().then(|| self.drop_old_now(mark))
+        if self.is_full() { Some(self.drop_old_now(mark)) } else { None }
     }
 
     /// Drops old facts like [`Analysis::drop_old`], however little memory the facts take.

@@ -47,12 +47,14 @@ impl BrokenConstraints {
         named: Option<&NamedFields>,
     ) -> BrokenConstraints {
         let catalog = store.catalog();
-        let is_small = catalog.blob(content).size <= MAX_CHECKED_BYTES;
-        let bytes = is_small.then(|| catalog.bytes(content)).flatten();
-        let violations = bytes.and_then(|bytes| schema.violations("google.protobuf.Any", &bytes).ok());
+        if catalog.blob(content).size > MAX_CHECKED_BYTES {
+            return BrokenConstraints::default();
+        }
+        let Some(bytes) = catalog.bytes(content) else { return BrokenConstraints::default() };
+        let violations = schema.violations("google.protobuf.Any", &bytes).unwrap_or_default();
         let is_named = |violation: &Violation| named.is_some_and(|fields| fields.contains(&violation.path));
         let broken = |violation: Violation| BrokenConstraint { is_named: is_named(&violation), violation };
-        let mut listed: Vec<_> = violations.unwrap_or_default().into_iter().map(broken).collect();
+        let mut listed: Vec<_> = violations.into_iter().map(broken).collect();
         listed.sort_by_key(|broken| !broken.is_named);
         let more = listed.len().saturating_sub(MAX_LISTED);
         listed.truncate(MAX_LISTED);
@@ -62,13 +64,14 @@ impl BrokenConstraints {
     /// Checks the newest content of a resource, and marks what the NACK of this content names.
     pub fn of_resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> BrokenConstraints {
         let Some(content) = fact.content else { return BrokenConstraints::default() };
-        let mut broken = BrokenConstraints::of(store, schema, content, None);
-        let refusal = fact.refusal.as_ref().filter(|refusal| refusal.content == fact.content);
-        if let (Some(refusal), false) = (refusal, broken.is_empty()) {
-            let named = named_fields(store, refusal.nack, refusal.push, &fact.name);
-            broken = BrokenConstraints::of(store, schema, content, named.as_ref());
+        let broken = BrokenConstraints::of(store, schema, content, None);
+        match &fact.refusal {
+            Some(refusal) if refusal.content == fact.content && !broken.is_empty() => {
+                let named = named_fields(store, refusal.nack, refusal.push, &fact.name);
+                BrokenConstraints::of(store, schema, content, named.as_ref())
+            }
+            _ => broken,
         }
-        broken
     }
 }
 

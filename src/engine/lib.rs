@@ -39,6 +39,7 @@ pub mod hold;
 pub mod lint;
 pub mod metrics;
 pub mod nack;
+pub mod owners;
 pub mod problems;
 pub mod readings;
 pub mod recovery;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::graph::{self, Graph};
-use crate::session::{NameRequest, Presence, Stream, Track};
+use crate::session::{NameRequest, Presence, ResourceEntry, Stream, Track};
 use crate::store::{StateFact, Store};
 use xdscope_schema::Schema;
 use xdscope_wire::Profile;
@@ -82,19 +82,21 @@ pub fn open_readings(store: &Store, state: &StateFact, graph: Option<&Graph>) ->
 /// Like [`open_readings`], with the graph of the client, which is built only if a possible parent
 /// is gone.
 pub fn open_readings_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<OpenReading> {
-    let graph = has_lost_parent(store, state)
-        .then(|| Graph::of(store, schema, &graph::streams_of(store, state.stream)));
+    let graph = match has_lost_parent(store, state) {
+        true => Some(Graph::of(store, schema, &graph::streams_of(store, state.stream))),
+        false => None,
+    };
     open_readings(store, state, graph.as_ref())
 }
 
 /// Whether the server has removed a resource that may have referred to resources of the type.
 pub fn has_lost_parent(store: &Store, state: &StateFact) -> bool {
-    let Some(parent) = parent_of(state).filter(|_| track_of(store, state).is_some()) else { return false };
+    let (Some(parent), Some(_)) = (parent_of(state), track_of(store, state)) else { return false };
     let streams = graph::streams_of(store, state.stream);
     let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
     let mut parents =
         streams.flat_map(|stream| stream.known_tracks()).filter(|track| track.kind == Some(parent));
-    parents.any(|track| track.sent.exceptions().any(|(_, slot)| matches!(slot.state, Presence::Removed)))
+    parents.any(|track| track.sent.exceptions().any(|(_, entry)| matches!(entry.state, Presence::Removed)))
 }
 
 /// Returns the type whose resources the v2 edition removes together with those of the state.
@@ -116,15 +118,17 @@ fn texts(store: &Store, names: impl Iterator<Item = Sym>) -> Vec<Arc<str>> {
 }
 
 fn names_after_wildcard(store: &Store, track: &Track) -> Vec<Arc<str>> {
-    let is_open = track.subscription.names_after_wildcard.is_some();
-    texts(store, track.subscribed.names.iter().filter(|_| is_open))
+    match track.subscription.names_after_wildcard {
+        Some(_) => texts(store, track.subscribed.names.iter()),
+        None => Vec::new(),
+    }
 }
 
 /// Returns the names that a response under the wildcard lacks, until the client gives them up.
 fn absent_under_wildcard(store: &Store, stream: &Stream, track: &Track) -> Vec<Arc<str>> {
     let is_sotw = stream.variant().is_some_and(|variant| !variant.is_delta());
     let is_full = is_sotw && track.kind.is_some_and(Kind::full_state) && track.subscribed.is_wildcard();
-    let Some(newest) = track.responses.last().filter(|_| is_full) else { return Vec::new() };
+    let (true, Some(newest)) = (is_full, track.responses.last()) else { return Vec::new() };
     let (now, limits) = (stream.clock(store.now()), store.limits());
     let is_open = |request: &NameRequest| request.first < newest.seq && !limits.is_late(request.since, now);
     let lacked = track.waiting.owed().filter(|(_, request)| is_open(request));
@@ -144,22 +148,24 @@ fn text_locators(store: &Store, track: &Track) -> Vec<Arc<str>> {
     if !track.subscribed.names.iter().any(|name| is_structured(catalog.text(name))) {
         return Vec::new();
     }
-    let slots = track.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
-    let payload = |blob: BlobId| catalog.entry(blob).payload;
-    let has_text =
-        slots.filter(|(_, slot)| slot.blob.and_then(payload).is_some_and(|id| has_text_locator(catalog, id)));
-    texts(store, has_text.map(|(name, _)| name))
+    let has_text = |(_, entry): &(Sym, ResourceEntry)| {
+        let payload = entry.blob.and_then(|blob| catalog.entry(blob).payload);
+        entry.is_present() && payload.is_some_and(|payload| has_text_locator(catalog, payload))
+    };
+    texts(store, track.sent.slots(catalog).into_iter().filter(has_text).map(|(name, _)| name))
 }
 
 fn has_text_locator(catalog: &Catalog, payload: BlobId) -> bool {
     let type_url = catalog.text(catalog.entry(payload).type_url);
     let is_list = type_url.ends_with("Collection");
-    let Some(any) = catalog.bytes(payload).filter(|_| is_list || type_url == LOCATOR) else { return false };
+    if !is_list && type_url != LOCATOR {
+        return false;
+    }
+    let Some(any) = catalog.bytes(payload) else { return false };
     let value = lists::value(&any);
+    let is_text = |entry: &ListEntry| matches!(entry, ListEntry::Locator(locator) if locator.is_text);
     match is_list {
-        true => lists::entries(value)
-            .iter()
-            .any(|entry| matches!(entry, ListEntry::Locator(locator) if locator.is_text)),
+        true => lists::entries(value).iter().any(is_text),
         false => Locator::read(value).is_some_and(|locator| locator.is_text),
     }
 }

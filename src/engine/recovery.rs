@@ -128,7 +128,7 @@ impl Client {
             return;
         }
         let is_copy = (facts.dir, facts.interference) == (Dir::Resp, Interference::Duplicated);
-        if is_copy && !self.copies.iter().any(|of| of.by == facts.by) {
+        if is_copy && !self.copies.iter().any(|copy| copy.by == facts.by) {
             self.copies.push(facts.clone());
         }
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
@@ -138,7 +138,11 @@ impl Client {
                 let disturbance = Disturbance { divergence, stream: row.stream };
                 self.types.insert(facts.type_url.clone(), disturbance);
             }
-            None => since.into_iter().for_each(|since| self.recovered(since, row.at)),
+            None => {
+                if let Some(since) = since {
+                    self.recovered(since, row.at);
+                }
+            }
         }
     }
 
@@ -149,14 +153,14 @@ impl Client {
             _ => {}
         }
         let settling = SettlingMessage { kind: row.kind, nonce: &row.nonce, n: row.n, answers: row.answers };
-        let has_recovered = |of: &mut Disturbance| {
-            if of.stream != row.stream {
-                of.divergence.lose_postponed();
+        let has_recovered = |disturbance: &mut Disturbance| {
+            if disturbance.stream != row.stream {
+                disturbance.divergence.lose_postponed();
             }
-            of.divergence.settles_with(&settling) || of.goes_on(row)
+            disturbance.divergence.settles_with(&settling) || disturbance.goes_on(row)
         };
         if self.types.get_mut(&row.type_url).is_some_and(has_recovered) {
-            let since = self.types.remove(&row.type_url).map(|of| of.divergence.since);
+            let since = self.types.remove(&row.type_url).map(|disturbance| disturbance.divergence.since);
             self.recovered(since.unwrap_or(row.at), row.at);
         }
     }
@@ -168,7 +172,9 @@ impl Client {
 
     /// Notes that both sides of a stream have agreed again about a type, as its messages show.
     fn agreed(&mut self, stream: StreamId, type_url: &TypeUrl, agreement: Agreement) {
-        let is_over = |of: &Disturbance| of.stream == stream && of.divergence.since <= agreement.at;
+        let is_over = |disturbance: &Disturbance| {
+            disturbance.stream == stream && disturbance.divergence.since <= agreement.at
+        };
         if self.types.get(type_url).is_some_and(is_over) {
             self.types.remove(type_url);
         }

@@ -3,8 +3,10 @@
 //! Protocol decisions are made in [`xdscope_sources::peers`].
 
 pub mod client;
+pub mod clock;
 mod dial;
 pub mod doctor;
+mod lock;
 pub mod monitor;
 mod poll;
 pub mod reflection;
@@ -16,3 +18,5 @@ pub mod tap;
 pub mod tls;
 pub mod token;
 pub mod transport;
+
+pub(crate) use lock::lock;

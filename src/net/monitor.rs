@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 
 use super::tap::{ListenError, Tap};
 use super::transport::{Accepted, Address, Leg, Listener, accept};
+use crate::net::lock;
 use xdscope_present::metrics::ExpositionFormat;
 
 /// Connections at a time. The oldest one closes for the next one, so that slow clients cannot keep
@@ -73,7 +74,7 @@ impl MonitorServer {
                 let address = listener.address();
                 (listener, address)
             };
-            accept(listeners.into_iter().map(own), (stopped, async || ()), serve)
+            accept(listeners.into_iter().map(own), stopped, async || (), serve)
         })?;
         Ok(MonitorServer { server })
     }
@@ -93,7 +94,7 @@ impl OpenConnections {
     /// connection.
     fn add(&self) -> Arc<Notify> {
         let end = Arc::new(Notify::new());
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.0);
         open.push_back(end.clone());
         if open.len() > MAX_CONNECTIONS
             && let Some(oldest) = open.pop_front()
@@ -104,7 +105,7 @@ impl OpenConnections {
     }
 
     fn remove(&self, end: &Arc<Notify>) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.0);
         open.retain(|other| !Arc::ptr_eq(other, end));
     }
 }

@@ -5,12 +5,14 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
+
+use crate::net::lock;
 
 /// Bytes of a frame header (RFC 9113, "Frame Format"), which every HTTP/2 frame has.
 const HEADER_BYTES: usize = 9;
@@ -92,7 +94,7 @@ impl FirstBytes {
     }
 
     fn received(&self) -> MutexGuard<'_, ReceivedBytes> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.received)
     }
 
     fn verdict(&self) -> Option<Result<(), NotHttp2>> {

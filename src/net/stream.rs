@@ -77,7 +77,7 @@ impl Carry<'_> {
         let is_grpc = head
             .headers
             .get(header::CONTENT_TYPE)
-            .is_some_and(|of| of.as_bytes().starts_with(b"application/grpc"));
+            .is_some_and(|content_type| content_type.as_bytes().starts_with(b"application/grpc"));
         if head.headers.contains_key("grpc-status") {
             return finished(trailers, &head.headers);
         }
@@ -180,12 +180,12 @@ fn detailed(bytes: &[u8], text: &str) -> Option<String> {
         match (field.number, field.value) {
             (status::MESSAGE, _) if field.text() != text => details.push(field.text().into_owned()),
             (status::DETAILS, Value::Len(detail)) => {
-                let of =
+                let find =
                     |number| Fields::new(detail).map_while(Result::ok).find(|field| field.number == number);
-                let name = of(any::TYPE_URL)
+                let name = find(any::TYPE_URL)
                     .map(|url| url.text().rsplit(['/', '.']).next().unwrap_or_default().to_owned());
                 let mut texts = Vec::new();
-                if let Some(Value::Len(value)) = of(any::VALUE).map(|value| value.value) {
+                if let Some(Value::Len(value)) = find(any::VALUE).map(|value| value.value) {
                     texts_in(value, 4, &mut texts);
                 }
                 details.push(format!("{} {}", name.unwrap_or_default(), texts.join(", ")).trim().to_owned());

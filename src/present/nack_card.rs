@@ -11,9 +11,12 @@ use xdscope_engine::nack::{
     Extracted, FieldRules, InUse, NackGroup, NackReport, RefusedResource, without_long_dumps,
 };
 use xdscope_engine::store::{NackFact, Verdict, WarmingFact};
+use xdscope_schema::owners::Owner;
 use xdscope_wire::event::{Clock, Time};
 use xdscope_wire::text::{count, display_safe, latency, plural, shown_name, time_of_day};
 
+/// Owners of refused resources on a card.
+const MAX_OWNER_LINES: usize = 3;
 /// Warming resources on a card.
 const MAX_SHOWN_WARMING: usize = 3;
 
@@ -108,6 +111,13 @@ impl NackCard<'_> {
             if has_text && has_reason && is_new {
                 lines.add("why", entry.reason.as_str(), Role::Plain);
             }
+        }
+        let owners: Vec<&Owner> = card.subjects.iter().flat_map(|subject| &subject.owners).collect();
+        for owner in owners.iter().take(MAX_OWNER_LINES) {
+            lines.add("owner", report::owner_line(owner), Role::Plain);
+        }
+        if let Some(more) = owners.len().checked_sub(MAX_OWNER_LINES).filter(|more| *more > 0) {
+            lines.add("owner", format!("and {more} more"), Role::Muted);
         }
         // A broken constraint that the NACK names says more than the rule.
         let names_broken = |subject: &RefusedResource| subject.broken.listed.iter().any(|of| of.is_named);

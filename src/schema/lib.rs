@@ -38,6 +38,7 @@ mod file;
 mod json;
 pub mod limits;
 pub mod links;
+pub mod owners;
 mod parse_error;
 mod pools;
 pub mod redact;

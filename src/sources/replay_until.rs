@@ -246,7 +246,9 @@ impl Replay {
                 break;
             }
             self.n = n;
-            self.frames.next().into_iter().for_each(|frame| self.store.handle(frame));
+            if let Some(frame) = self.frames.next() {
+                self.store.handle(frame);
+            }
         }
         match limit {
             Limit::All => self.store.advance(self.end),

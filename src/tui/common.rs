@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use xdscope_engine::activity::{Axis, RecentActivity, SPAN};
-use xdscope_engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
+use xdscope_engine::problems::{FindingGroup, Problem, ProblemFact, count_wrong};
 use xdscope_engine::store::{ClientMarks, Store};
 use xdscope_present::report::{self, Census, Row};
 use xdscope_wire::event::{Clock, StreamId, Time, TypeUrl};
@@ -54,32 +54,16 @@ pub struct Paused {
 #[derive(Clone, Debug, Default)]
 pub struct ProblemCursor {
     at: Option<usize>,
-    identity: Option<ProblemIdentity>,
+    key: Option<String>,
 }
 
 /// The parts of a problem that do not change while the problem lasts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ProblemIdentity {
-    kind: ProblemKind,
-    stream: StreamId,
-    type_url: TypeUrl,
-    rule: Option<&'static str>,
-}
-
-impl ProblemIdentity {
-    /// The identity as a key.
-    fn key(&self) -> String {
-        let rule = self.rule.unwrap_or_default();
-        format!("{} {} {} {rule}", self.kind.word(), self.stream.0, self.type_url)
-    }
-
-    fn new(fact: &ProblemFact) -> ProblemIdentity {
-        let rule = match &fact.problem {
-            Problem::Broken(broken) => Some(broken.rule.id),
-            _ => None,
-        };
-        ProblemIdentity { kind: fact.kind, stream: fact.stream, type_url: fact.type_url.clone(), rule }
-    }
+fn problem_key(fact: &ProblemFact) -> String {
+    let rule = match &fact.problem {
+        Problem::Broken(broken) => broken.rule.id,
+        _ => "",
+    };
+    format!("{} {} {} {rule}", fact.kind.word(), fact.stream.0, fact.type_url)
 }
 
 /// The worst problem of each stream and of each node id, by its index in the list.
@@ -148,7 +132,9 @@ impl Density {
         let mut out = vec![0; cells];
         for (at, messages) in self.parts.iter().enumerate() {
             let cell = at * cells / self.parts.len().max(1);
-            out.iter_mut().skip(cell).take(1).for_each(|slot| *slot += messages);
+            if let Some(slot) = out.get_mut(cell) {
+                *slot += messages;
+            }
         }
         out
     }
@@ -315,7 +301,7 @@ impl Common {
     pub fn tour_area(&self) -> Option<Rect> {
         let body = layout(self.size.0, self.size.1)?.body;
         let height = self.tour_lines.min(body.height);
-        (height > 0).then(|| Rect { y: body.bottom() - height, height, ..body })
+        if height == 0 { None } else { Some(Rect { y: body.bottom() - height, height, ..body }) }
     }
 
     /// The filter in force on a screen; `None` if the rows of the screen lack one of its fields.
@@ -338,10 +324,21 @@ impl Common {
         self.current_stream.or_else(|| data.stream_ids().first().copied())
     }
 
+    /// The worst problem of a row of clients.
+    pub fn worst_problem(&self, row: &Row) -> Option<&ProblemFact> {
+        self.problems.get(self.worst.of_row(row)?)
+    }
+
+    /// A problem in words: its place, its state, and a sentence.
+    pub fn problem_words(&self, problem: &ProblemFact) -> String {
+        let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
+        format!("{place} {word}: {}", report::problem(problem, &self.clock))
+    }
+
     /// The keys of the problems, the same as long as a problem lasts.
     pub fn problem_keys(&self) -> impl Iterator<Item = (String, &ProblemFact)> {
         let wrong = self.problems.iter().filter(|problem| problem.is_wrong());
-        wrong.map(|problem| (ProblemIdentity::new(problem).key(), problem))
+        wrong.map(|problem| (problem_key(problem), problem))
     }
 
     /// The number of problems, without answers that are still in time.
@@ -367,15 +364,12 @@ impl Common {
     /// Chooses a problem, or the nearest one.
     pub fn choose_problem(&mut self, at: usize) {
         let at = at.min(self.problems.len().saturating_sub(1));
-        let identity = self.problems.get(at).map(ProblemIdentity::new);
-        self.problem = ProblemCursor { at: Some(at), identity };
+        self.problem = ProblemCursor { at: Some(at), key: self.problems.get(at).map(problem_key) };
     }
 
     /// Returns the indices of the problems that Overview lists.
     pub fn problems_listed(&self) -> Vec<usize> {
-        let all = 0..self.problems.len();
-        let listed = self.listed_problems.as_ref();
-        listed.map_or_else(|| all.clone().collect(), |listed| listed.clone())
+        self.listed_problems.clone().unwrap_or_else(|| (0..self.problems.len()).collect())
     }
 
     /// Chooses the next problem in the list, or the previous one. Returns `None` if there is none.
@@ -404,13 +398,15 @@ impl Common {
     pub fn set_problems(&mut self, problems: Vec<ProblemFact>) {
         self.problems = problems;
         self.worst = WorstProblems::new(&self.problems);
-        let Some((at, identity)) = self.problem.at.zip(self.problem.identity.as_ref()) else { return };
-        let same =
-            self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::new(fact) == *identity);
-        match same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at)) {
-            Some(index) => self.problem.at = Some(index),
-            None => self.problem.at = Some(at.min(self.problems.len().saturating_sub(1))),
-        }
+        let Some((at, key)) = self.problem.at.zip(self.problem.key.as_ref()) else { return };
+        let same = self.problems.iter().enumerate().filter(|(_, fact)| problem_key(fact) == *key);
+        let nearest = same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at));
+        self.problem.at = Some(nearest.unwrap_or(at.min(self.problems.len().saturating_sub(1))));
+    }
+
+    /// The time of day of an event, in whole seconds.
+    pub fn time_of_day(&self, at: Time) -> String {
+        text::time_of_day_secs(at, self.clock, &self.zone)
     }
 
     /// The age of an event at the moment that is shown.

@@ -26,6 +26,25 @@ pub const MAX_TYPES: usize = 128;
 /// Most bytes of messages between two checks of the memory of unfinished messages.
 const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
 
+/// Messages of a stream that are missing.
+pub struct Gap {
+    /// The direction of the messages; `None`: of either.
+    pub dir: Option<Dir>,
+    /// Number of the messages.
+    pub messages: u64,
+    /// Bytes of the messages.
+    pub bytes: u64,
+    /// Why they are missing.
+    pub cause: GapCause,
+}
+
+impl Gap {
+    /// Returns a gap of messages whose copy was lost.
+    pub fn lost(dir: Option<Dir>, messages: u64, bytes: u64) -> Gap {
+        Gap { dir, messages, bytes, cause: GapCause::Lost }
+    }
+}
+
 /// Turns the traffic of live streams into frames.
 ///
 /// Numbers the streams, builds the messages of xDS streams chunk by chunk, and counts the messages
@@ -212,8 +231,14 @@ impl Assembler {
 
     /// Reports a PING on a connection, on the first xDS stream among those given
     /// (docs/protocol.md#i-12).
-    pub fn ping(&mut self, at: Time, mut of: impl Iterator<Item = StreamId>, dir: Dir, out: &mut Vec<Frame>) {
-        if let Some(id) = of.find(|id| self.is_xds(*id)) {
+    pub fn ping(
+        &mut self,
+        at: Time,
+        mut streams: impl Iterator<Item = StreamId>,
+        dir: Dir,
+        out: &mut Vec<Frame>,
+    ) {
+        if let Some(id) = streams.find(|id| self.is_xds(*id)) {
             out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes: 0 } });
         }
     }
@@ -259,16 +284,15 @@ impl Assembler {
         }
     }
 
-    /// Reports a gap in the copy. Messages that were being built are lost.
-    pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.building = [None, None];
-            out.push(Frame {
-                at,
-                stream: id,
-                what: FramePayload::Gap { dir: None, messages, bytes, cause: GapCause::Lost },
-            });
+    /// Reports a gap. The messages that are being built in its direction, or in both, are lost.
+    pub fn gap(&mut self, at: Time, id: StreamId, gap: Gap, out: &mut Vec<Frame>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Gap { dir, messages, bytes, cause } = gap;
+        match dir {
+            Some(dir) => stream.building[side(dir)] = None,
+            None => stream.building = [None, None],
         }
+        out.push(Frame { at, stream: id, what: FramePayload::Gap { dir, messages, bytes, cause } });
     }
 
     /// Reports header fields that are not kept. No message is missing.
@@ -287,54 +311,6 @@ impl Assembler {
     pub fn drop_unfinished(&mut self, id: StreamId, dir: Dir) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building[side(dir)] = None;
-        }
-    }
-
-    /// Reports a gap in one direction. The other direction goes on.
-    pub fn missing(
-        &mut self,
-        at: Time,
-        id: StreamId,
-        dir: Dir,
-        (messages, bytes): (u64, u64),
-        out: &mut Vec<Frame>,
-    ) {
-        self.gap_in(at, id, (dir, GapCause::Lost), (messages, bytes), out);
-    }
-
-    /// Reports a message that cannot be read, or is too large to keep. The other direction goes on.
-    pub fn unreadable(
-        &mut self,
-        at: Time,
-        id: StreamId,
-        (dir, cause): (Dir, GapCause),
-        bytes: u64,
-        out: &mut Vec<Frame>,
-    ) {
-        self.gap_in(at, id, (dir, cause), (1, bytes), out);
-    }
-
-    fn gap_in(
-        &mut self,
-        at: Time,
-        id: StreamId,
-        (dir, cause): (Dir, GapCause),
-        (messages, bytes): (u64, u64),
-        out: &mut Vec<Frame>,
-    ) {
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.building[side(dir)] = None;
-            let what = FramePayload::Gap { dir: Some(dir), messages, bytes, cause };
-            out.push(Frame { at, stream: id, what });
-        }
-    }
-
-    /// Reports a response in the middle of which the stream ends. It was to have this many bytes.
-    pub fn cut_short(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
-        if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.method.is_some()) {
-            stream.building[side(Dir::Resp)] = None;
-            let what = FramePayload::Gap { dir: Some(Dir::Resp), messages: 1, bytes, cause: GapCause::Cut };
-            out.push(Frame { at, stream: id, what });
         }
     }
 

@@ -12,13 +12,7 @@ impl Intervention {
         let is_delta = self.facts.is_delta;
         let mut kept = |dir: Dir, bytes: Option<Bytes>| {
             let bytes = bytes.filter(|bytes| bytes.len() <= Intervention::MAX_BYTES)?;
-            let shape = match (is_delta, dir) {
-                (false, Dir::Req) => MessageShape::SotwRequest,
-                (false, Dir::Resp) => MessageShape::SotwResponse,
-                (true, Dir::Req) => MessageShape::DeltaRequest,
-                (true, Dir::Resp) => MessageShape::DeltaResponse,
-            };
-            let mut builder = MessageBuilder::new(shape);
+            let mut builder = MessageBuilder::new(MessageShape::new(is_delta, dir));
             builder.push(&bytes, catalog);
             builder.finish(catalog).ok()?.bytes(catalog).map(Bytes::from)
         };

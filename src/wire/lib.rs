@@ -50,7 +50,7 @@ pub mod text;
 mod tls;
 pub mod xdstp;
 
-pub use assembler::Assembler;
+pub use assembler::{Assembler, Gap};
 pub use builder::{MessageBuilder, Oversized};
 pub use clean::clean_open;
 pub use discovery::{

@@ -18,7 +18,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(segments: &[Segment], catalog: &Catalog) -> Parts {
+    fn new(segments: &[Segment], catalog: &Catalog) -> Parts {
         let runs = segments.iter().filter_map(|segment| match segment {
             Segment::Run(blob) => Some(*blob),
             _ => None,
@@ -32,8 +32,12 @@ impl Parts {
     }
 }
 
-fn only<T>(mut of: impl Iterator<Item = T>) -> Option<T> {
-    of.next().filter(|_| of.next().is_none())
+/// Returns the item of an iterator that has one.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    match (items.next(), items.next()) {
+        (item, None) => item,
+        _ => None,
+    }
 }
 
 impl Message {
@@ -44,7 +48,7 @@ impl Message {
         put.number(self.size);
         put.flag(self.redacted);
         put.each(self.segments.iter(), put_segment);
-        let parts = Parts::of(&self.segments, catalog);
+        let parts = Parts::new(&self.segments, catalog);
         put.flag(matches!(self.body, MessageBody::Undecodable { .. }));
         match &self.body {
             MessageBody::Undecodable { reason } => put.text(reason),
@@ -107,7 +111,7 @@ impl Message {
         };
         let (size, redacted) = (take.number()?, take.flag()?);
         let segments = take.each(|take| segment(take, catalog))?;
-        let parts = Parts::of(&segments, catalog);
+        let parts = Parts::new(&segments, catalog);
         let body = match (take.flag()?, shape) {
             (true, _) => MessageBody::Undecodable { reason: take.text()?.to_owned() },
             (false, MessageShape::SotwRequest) => MessageBody::SotwRequest(SotwRequest {

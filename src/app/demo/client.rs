@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -11,13 +11,14 @@ use tokio::task::AbortHandle;
 use tokio_stream::StreamExt;
 use tonic::transport::Channel;
 
+use crate::net::clock::RunClock;
 use crate::net::rpc;
 use xdscope_schema::Schema;
 use xdscope_schema::bootstrap::FallbackServer;
 use xdscope_sources::peers::client::{Client, Config, Effect, Lane, Links, Refused, Ruling, ServerProfile};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::NodeFields;
-use xdscope_wire::event::{ApiVersion, Kind, Nonce, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::event::{ApiVersion, Dir, Kind, Nonce, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::{ErrorDetail, Message, MessageBody, MessageShape};
 
 /// A node of the demo, and how it behaves.
@@ -75,7 +76,7 @@ impl NodeProfile {
             poll_delay: Duration::ZERO,
             node: node.encode(),
             ack_delay: Duration::ZERO,
-            links: links.clone().filter(|_| self.follows_references),
+            links: links.clone(),
             structured: false,
             kinds: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -140,7 +141,7 @@ struct Node {
     catalog: Catalog,
     client: Client,
     channel: Channel,
-    start: Instant,
+    clock: RunClock,
     streams: BTreeMap<Lane, OpenStream>,
     streams_opened: u32,
     events: mpsc::Sender<StreamReport>,
@@ -152,14 +153,15 @@ struct Node {
 /// Runs a node over `channel`, until it has opened as many streams as it may.
 pub(super) async fn run(profile: NodeProfile, channel: Channel, schema: Arc<Schema>, links: Option<Links>) {
     let (events, received) = mpsc::channel(MAX_QUEUED_RESPONSES);
+    let links = if profile.follows_references { links } else { None };
     let node = Node {
         client: Client::new(profile.config(&links)),
-        links: links.filter(|_| profile.follows_references),
+        links,
         profile,
         schema,
         catalog: Catalog::in_memory(),
         channel,
-        start: Instant::now(),
+        clock: RunClock::start(),
         streams: BTreeMap::new(),
         streams_opened: 0,
         events,
@@ -178,7 +180,7 @@ impl Node {
             }
             let delayed = self.delayed.keys().next().copied();
             let due = self.client.due().into_iter().chain(delayed).min();
-            let wait = due.map_or(Duration::MAX, |due| due.since(self.now()));
+            let wait = due.map_or(Duration::MAX, |due| due.since(self.clock.now()));
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.handle(event),
@@ -190,7 +192,7 @@ impl Node {
     }
 
     fn handle_timeout(&mut self) {
-        let now = self.now();
+        let now = self.clock.now();
         while let Some(entry) = self.delayed.first_entry().filter(|entry| *entry.key() <= now) {
             match entry.remove() {
                 Delayed::Accept { type_url, nonce } => {
@@ -206,12 +208,8 @@ impl Node {
         self.client.handle_timeout(now, &mut self.catalog);
     }
 
-    fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
     fn subscribe(&mut self) {
-        let now = self.now();
+        let now = self.clock.now();
         for (kind, names) in self.profile.subscriptions.clone() {
             let Some(url) = kind.type_url(ApiVersion::V3) else { continue };
             let names: Vec<_> = names.iter().map(|name| self.catalog.intern(name)).collect();
@@ -283,7 +281,7 @@ impl Node {
         if self.streams.get(&lane).is_none_or(|open| open.number != stream) {
             return;
         }
-        let now = self.now();
+        let now = self.clock.now();
         match event {
             StreamEvent::Response(bytes) => self.handle_response(now, lane, &bytes),
             StreamEvent::Ended => {
@@ -294,8 +292,7 @@ impl Node {
     }
 
     fn handle_response(&mut self, now: Time, lane: Lane, bytes: &[u8]) {
-        let is_delta = self.profile.variant.is_delta();
-        let shape = if is_delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
+        let shape = MessageShape::new(self.profile.variant.is_delta(), Dir::Resp);
         let message = Arc::new(Message::parse(shape, bytes, &mut self.catalog));
         let ruling = self.ruling(now, &message);
         self.client.handle_response(now, lane, message, ruling, &mut self.catalog);
@@ -316,8 +313,10 @@ impl Node {
             return Ruling::Hold;
         }
         self.accepted.insert(kind);
-        let delay = self.profile.slow.filter(|(slow, _)| *slow == kind);
-        if let (Some((_, delay)), Some(nonce)) = (delay, nonce(message)) {
+        if let Some((slow, delay)) = self.profile.slow
+            && slow == kind
+            && let Some(nonce) = nonce(message)
+        {
             self.delayed.insert(now.after(delay), Delayed::Accept { type_url, nonce });
             return Ruling::Hold;
         }

@@ -63,7 +63,7 @@ impl Demo {
         let mut first = scenario.first(&schema, seed)?;
         let control = Control::new(scenario::plan(&mut first));
         let config = serve::Config {
-            listen: vec![Address::Tcp("127.0.0.1:0".into())],
+            listen: Address::Tcp("127.0.0.1:0".into()),
             queue: None,
             tls: None,
             control: control.clone(),

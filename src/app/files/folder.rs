@@ -51,7 +51,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Stamp {
+    fn new(metadata: &Metadata) -> Stamp {
         Stamp {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -99,7 +99,10 @@ impl Folder {
 
 impl WatchedFile {
     fn look(&mut self, path: &Path, max_bytes: u64, first: bool) -> Option<FileChange> {
-        let stamp = fs::metadata(path).ok().filter(Metadata::is_file).map(|found| Stamp::of(&found));
+        let stamp = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Some(Stamp::new(&metadata)),
+            _ => None,
+        };
         let settled = std::mem::replace(&mut self.seen, stamp) == stamp || first;
         if !settled || self.reported == Some(stamp) {
             return None;
@@ -141,7 +144,7 @@ fn read(path: &Path, max_bytes: u64) -> io::Result<(Stamp, Vec<u8>)> {
         );
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
-    Ok((Stamp::of(&file.metadata()?), content))
+    Ok((Stamp::new(&file.metadata()?), content))
 }
 
 /// Returns the watched files that exist now.

@@ -24,7 +24,8 @@ impl ServiceManager {
             return ServiceManager::default();
         };
         let is_meant = env("WATCHDOG_PID").is_none_or(|id| id == process.to_string());
-        let limit = env("WATCHDOG_USEC").filter(|_| is_meant).and_then(|limit| limit.parse().ok());
+        let limit = if is_meant { env("WATCHDOG_USEC") } else { None };
+        let limit = limit.and_then(|limit| limit.parse().ok());
         let interval = limit.map(|limit| Duration::from_micros(limit) / PINGS_PER_LIMIT);
         ServiceManager { socket: Some(socket), pings: interval.map(|interval| (interval, None)) }
     }

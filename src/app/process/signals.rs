@@ -4,14 +4,16 @@
 //! for a terminal, a pipe or a file, so that a signal ends the process in any case.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
+
+use crate::net::lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -44,7 +46,7 @@ static FINISH: Mutex<Option<Finish>> = Mutex::new(None);
 
 /// Sets what completes the session file if the run does not end by itself. Must not block.
 pub fn on_hang(finish: impl FnOnce() + Send + 'static) {
-    *FINISH.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(finish));
+    *lock(&FINISH) = Some(Box::new(finish));
 }
 
 /// A signal that ends a run from outside.
@@ -122,7 +124,7 @@ fn end_after(limit: Duration, signal: i32) {
     let end = move || {
         let rest = limit / FINISH_DIVISOR;
         std::thread::sleep(limit - rest);
-        let finish = FINISH.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let finish = lock(&FINISH).take();
         if let Some(finish) = finish {
             finish();
         }

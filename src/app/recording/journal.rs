@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::net::lock;
 use xdscope_sources::record::{JournalPart, PartSink};
 use xdscope_wire::event::Time;
 
@@ -95,8 +96,7 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
-        // A panic elsewhere leaves the parts as usable as before.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Says that the source ends: there is room for the rest, because nothing tells of its loss.

@@ -1,8 +1,9 @@
 //! Copies that have left the queue and are not decoded yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::net::lock;
 use crate::net::tap::CopyQueue;
 use xdscope_sources::observe::{ConnId, TapCopy};
 
@@ -32,8 +33,7 @@ impl PendingParts {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingState> {
-        // A panic elsewhere leaves the parts as usable as before.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Appends the copies in the queue. Returns false when the queue has ended and is empty.

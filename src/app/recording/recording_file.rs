@@ -194,9 +194,10 @@ pub fn is_in_use(path: &Path) -> bool {
 /// Returns the current Unix time in nanoseconds if a process writes a recording, or the newest of
 /// the recordings that the path stands for.
 pub fn written_at(path: &Path) -> Option<i128> {
-    let is_written = xdscope_sources::files_of(path).iter().any(|file| is_in_use(file));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok().filter(|_| is_written)?;
-    i128::try_from(now.as_nanos()).ok()
+    if !xdscope_sources::files_of(path).iter().any(|file| is_in_use(file)) {
+        return None;
+    }
+    i128::try_from(SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 /// Refuses a link whose target does not exist.

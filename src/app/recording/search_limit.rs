@@ -1,10 +1,11 @@
 //! A limit on the time that the search for secrets may take while traffic arrives.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::net::lock;
 use xdscope_wire::content::Redact;
 use xdscope_wire::pb::{WireField, rebuild};
 
@@ -45,14 +46,13 @@ impl LimitedRedactor {
 
     /// Runs a search, or returns `None` if there is no time left.
     fn search<T>(&self, search: impl FnOnce(&dyn Redact) -> T) -> Option<T> {
-        let lock = || self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !lock().allows(Instant::now()) {
+        if !lock(&self.state).allows(Instant::now()) {
             return None;
         }
         let begun = thread_time();
         let found = search(&*self.inner);
         let taken = thread_time().saturating_sub(begun);
-        lock().used += taken;
+        lock(&self.state).used += taken;
         Some(found)
     }
 }

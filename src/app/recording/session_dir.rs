@@ -190,32 +190,19 @@ fn marks_of(path: &Path) -> PathBuf {
 ///
 /// The directory can't be read, or a file can't be removed.
 pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io::Result<Vec<PathBuf>> {
-    let mut sessions = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        // The entry's own metadata: a symbolic link is not a session.
-        let Ok(metadata) = entry.metadata() else { continue };
-        if ours && metadata.is_file() {
-            sessions.push((name, entry.path(), metadata.len()));
-        }
-    }
-    sessions.sort();
+    let mut sessions = list(dir)?;
+    sessions.retain(|session| !session.is_named());
+    sessions.sort_by(|a, b| b.path.cmp(&a.path));
     let (mut kept, mut held, mut removed) = (0, 0u64, Vec::new());
-    for (_, path, len) in sessions.into_iter().rev() {
-        held = held.saturating_add(len);
-        let is_kept = kept == 0 || Some(path.as_path()) == current || (kept < files && held <= bytes);
-        if is_kept || recording_file::is_in_use(&path) {
+    for session in sessions {
+        held = held.saturating_add(session.bytes);
+        let is_current = Some(session.path.as_path()) == current;
+        if kept == 0 || is_current || (kept < files && held <= bytes) || session.is_in_use() {
             kept += 1;
             continue;
         }
-        match fs::remove_file(&path) {
-            Ok(()) => {
-                // Ignore errors: most sessions have no marks.
-                let _ = fs::remove_file(marks_of(&path));
-                removed.push(path);
-            }
+        match remove(&session) {
+            Ok(()) => removed.push(session.path),
             // Another xdscope removed the file first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

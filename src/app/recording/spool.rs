@@ -9,10 +9,11 @@ use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::{Buf, BufMut, Bytes};
 
+use crate::net::lock;
 use xdscope_sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use xdscope_wire::event::{Dir, Time};
 use xdscope_wire::h2::SkimmedPart;
@@ -101,10 +102,11 @@ const ASIDE: u8 = 4;
 const SKIMMED_REQUEST_BYTES: u8 = 5;
 const SKIMMED_RESPONSE_BYTES: u8 = 6;
 
-fn code(dir: Dir, of: [u8; 2]) -> u8 {
+/// Returns the first of two codes for requests, the second for responses.
+fn code(dir: Dir, codes: [u8; 2]) -> u8 {
     match dir {
-        Dir::Req => of[0],
-        Dir::Resp => of[1],
+        Dir::Req => codes[0],
+        Dir::Resp => codes[1],
     }
 }
 
@@ -119,8 +121,7 @@ impl Spool {
     }
 
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        // A panic elsewhere leaves the parts as usable as before.
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.parts)
     }
 
     /// Moves copies to the file. Returns the copies if there is no room.
@@ -147,8 +148,7 @@ impl Spool {
     }
 
     fn write(&self, copies: &[TapCopy], mut at: u64) -> io::Result<()> {
-        // A panic elsewhere leaves bytes that are cleared.
-        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encoded = lock(&self.encoded);
         encoded.clear();
         let uncopied = encode(copies, &mut encoded);
         let mut slices = Vec::with_capacity(2 * uncopied.len() + 1);

@@ -96,9 +96,11 @@ impl Frames {
     /// Returns the frame at a place, or the number of the message there.
     fn get(&self, place: usize) -> Option<Result<&Frame, Seq>> {
         let before = self.others.partition_point(|other| other.place < place);
-        let here = self.others.get(before).filter(|other| other.place == place);
-        let message = || Seq((place - self.dropped - before) as u64 + 1);
-        (place < self.count).then(|| here.map_or_else(|| Err(message()), |other| Ok(&other.frame)))
+        match self.others.get(before) {
+            _ if place >= self.count => None,
+            Some(other) if other.place == place => Some(Ok(&other.frame)),
+            _ => Some(Err(Seq((place - self.dropped - before) as u64 + 1))),
+        }
     }
 
     fn time(&self, place: usize, store: &Store) -> Option<Time> {
@@ -235,7 +237,9 @@ impl Cursor {
         rules: lint::Options,
     ) -> (Cursor, OverdueSampler) {
         let mut builder = CursorBuilder::new(loaded.catalog, loaded.clock, options, meaning, rules);
-        loaded.frames.into_iter().for_each(|frame| builder.take(frame));
+        for frame in loaded.frames {
+            builder.take(frame);
+        }
         builder.end(loaded.end)
     }
 
@@ -355,7 +359,7 @@ impl Cursor {
     /// Returns the position of the next message, or the end; `None` at the end.
     pub fn next_message(&self) -> Option<Position> {
         let next = self.of_message(Seq(self.store.messages() + 1));
-        next.or((!self.is_at_end()).then(|| self.end()))
+        if next.is_none() && !self.is_at_end() { Some(self.end()) } else { next }
     }
 
     /// Returns the position of the message before; `None` at the start.

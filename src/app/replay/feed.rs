@@ -232,8 +232,10 @@ impl State {
                     _ => {}
                 }
                 self.cursor.seek(to);
-                let is_problem = matches!(seek, Seek::Problem { .. });
-                self.reached = is_problem.then(|| self.marks.at(&self.cursor)).flatten();
+                self.reached = match seek {
+                    Seek::Problem { .. } => self.marks.at(&self.cursor),
+                    _ => None,
+                };
                 self.turn += u64::from(to < was);
                 self.playing = self.playing.map(|_| Instant::now());
             }
@@ -244,7 +246,9 @@ impl State {
     /// Returns a notice about lost data, and what to do.
     fn notice(&self, options: &Options, following: bool) -> Option<String> {
         let mut notices: Vec<String> = Vec::new();
-        notices.extend(following.then(|| "following the file: what it grows by is shown as it comes".into()));
+        if following {
+            notices.push("following the file: what it grows by is shown as it comes".into());
+        }
         notices.extend(options.notices.iter().map(|notice| display_safe(notice).into_owned()));
         if self.cursor.before() > 0 {
             let size = |bytes: u64| text::size(bytes).replace(' ', "");
@@ -306,30 +310,20 @@ impl Feed for ReplayFeed {
         Info {
             source: self.options.source.clone(),
             mode: Mode::Replay,
-            recording: None,
-            named: None,
             dropped: store.streams().iter().map(|stream| stream.gaps).sum(),
             rerun: self.options.rerun.clone(),
-            streams: 0,
-            client: false,
-            read_percent: None,
-            is_demo: false,
-            has_tour: false,
-            hold: None,
-            no_hold: None,
             sessions: self.sessions.clone(),
             empty: match state.cursor.messages() {
                 0 => vec!["The source has no messages.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, $ to the end.".into()],
             },
-            notice: self
-                .applied
-                .as_ref()
-                .and_then(|file| file.notice())
-                .or_else(|| state.notice(&self.options, self.reload.is_some())),
+            notice: match self.applied.as_ref().and_then(|file| file.notice()) {
+                None => state.notice(&self.options, self.reload.is_some()),
+                notice => notice,
+            },
             following: self.reload.is_some(),
             bar: Some(state.bar(self.options.rewound)),
-            tap: None,
+            ..Info::default()
         }
     }
 

@@ -46,7 +46,7 @@ struct ProblemSubject {
 }
 
 impl ProblemSubject {
-    fn of(problem: &ProblemFact) -> ProblemSubject {
+    fn new(problem: &ProblemFact) -> ProblemSubject {
         let rule = match &problem.problem {
             Problem::Broken(broken) => Some(broken.rule.id),
             _ => None,
@@ -69,7 +69,7 @@ impl ProblemSubject {
     /// Returns the problem as it is at the position of a cursor, in words.
     fn at(&self, cursor: &Cursor) -> Option<ReachedProblem> {
         let problems = list_problems(cursor.store(), cursor.findings());
-        let subjects: Vec<ProblemSubject> = problems.iter().map(ProblemSubject::of).collect();
+        let subjects: Vec<ProblemSubject> = problems.iter().map(ProblemSubject::new).collect();
         let same = subjects.iter().position(|subject| self.is_same(subject));
         let is_state = |subject: &ProblemSubject| {
             matches!((self.kind, subject.kind), (ProblemKind::State(_), ProblemKind::State(_)))
@@ -102,7 +102,7 @@ impl OverdueSampler {
             store.advance(next);
             self.found.resize(store.findings().len(), Position { frames, now: next });
             for (at, problem) in overdue(store) {
-                self.late.entry(at).or_insert_with(|| ProblemSubject::of(&problem));
+                self.late.entry(at).or_insert_with(|| ProblemSubject::new(&problem));
             }
             self.note_ended(store, Position { frames, now: next });
             self.left -= 1;
@@ -146,9 +146,10 @@ impl OverdueSampler {
 
     /// Returns the first position at which a problem that is no state is known.
     fn known_from(&self, problem: &ProblemFact, findings: &[Finding]) -> Option<Position> {
-        let subject = ProblemSubject::of(problem);
+        let subject = ProblemSubject::new(problem);
         if let ProblemKind::Rule(_) = problem.kind {
-            let counts = |at: &&usize| findings.get(**at).is_some_and(|of| of.severity > Severity::Info);
+            let counts =
+                |at: &&usize| findings.get(**at).is_some_and(|finding| finding.severity > Severity::Info);
             let found = problem.findings.iter().filter(counts).filter_map(|at| self.found.get(*at));
             return found.min().copied();
         }
@@ -223,7 +224,7 @@ impl Marks {
             let known = looks.known_from(&problem, cursor.findings());
             let known = known.filter(|position| *position >= cursor.start());
             let position = known.unwrap_or_else(|| cursor.of_time(problem.since));
-            let subject = Some(ProblemSubject::of(&problem));
+            let subject = Some(ProblemSubject::new(&problem));
             problems.push(ProblemMark { position, is_nack: false, subject });
         }
         problems.sort_by_key(|mark| (mark.position, mark.is_nack));

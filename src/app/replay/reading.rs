@@ -1,9 +1,10 @@
 //! A recording that is being read: its progress, and the state so far for the screens.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::cursor::CursorBuilder;
+use crate::net::lock;
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint;
 use xdscope_engine::session::SharedSemantics;
@@ -92,7 +93,7 @@ impl Reading {
     }
 
     fn lock(&self) -> MutexGuard<'_, CursorBuilder> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+        let _turn = lock(&self.turn);
+        lock(&self.so_far)
     }
 }

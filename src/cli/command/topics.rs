@@ -115,7 +115,7 @@ pub(crate) fn keys() -> String {
     use xdscope_tui::{Context, Keymap};
     let keymap = Keymap::default();
     let mut out = String::new();
-    for context in Context::ALL {
+    for context in Context::all() {
         let bindings: Vec<_> = keymap.bindings(context).collect();
         if bindings.is_empty() {
             continue;

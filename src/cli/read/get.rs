@@ -11,6 +11,7 @@ use xdscope_engine::analysis;
 use xdscope_engine::constraints::BrokenConstraints;
 use xdscope_engine::filter::{Filter, RowKind};
 use xdscope_engine::graph;
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::bodies;
@@ -354,6 +355,8 @@ impl Get<'_> {
             if let Value::Object(fields) = &mut object {
                 self.add_consequences(fact, fields);
                 fields.extend(structured.of(fact).map(|of| ("xdstp".into(), json::structured(&of))));
+                let owners = owners_of_resource(self.store.catalog(), fact);
+                fields.extend(json::owners(&owners).map(|owners| ("owners".into(), owners)));
                 fields.extend(self.authorities(fact).map(|of| ("authorities".into(), of)));
                 let body = bodies::resource(self.store, self.schema, fact, FieldNames::Json);
                 fields.extend(body.map(|body| ("body".into(), body)));

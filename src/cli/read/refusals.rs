@@ -42,6 +42,9 @@ pub(crate) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
                 "last_good": subject.good.as_ref().map(|(version, _)| &*version.version),
                 "last_good_body": subject.good.as_ref().map(|(_, body)| body),
             });
+            if let Some(owners) = json::owners(&subject.owners) {
+                object["owners"] = owners;
+            }
             json::add_broken_constraints(&mut object, &subject.broken);
             object
         });
@@ -84,6 +87,9 @@ pub(crate) fn write(
             display_safe(&subject.name.value),
             display_safe(&good.unwrap_or_default())
         )?;
+        for owner in &subject.owners {
+            writeln!(out, "      # owner {}", display_safe(&owner.to_string()))?;
+        }
         for text in report::constraints_of_nack(&subject.broken, has_text) {
             writeln!(out, "      # breaks {}", display_safe(&text))?;
         }

@@ -242,6 +242,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["get", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
         &["get", "tests/fixtures/cli/gaps.xds", "-o", "json"],
         &["get", "tests/fixtures/views/other-sources.xds", "-o", "json"],
+        &["get", "tests/fixtures/views/owners.xds", "cds", "-o", "json"],
+        &["log", "tests/fixtures/views/owners.xds", "--body", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],

@@ -36,14 +36,20 @@ pub fn latency_class(latency: Duration) -> usize {
     LATENCY_CLASSES.iter().position(|end| latency < *end).unwrap_or(LATENCY_CLASSES.len())
 }
 
-/// Whether a message is a push.
 fn is_push(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Push | MessageKind::Resend)
 }
 
+/// Adds one to the count of a part.
+fn count_in(counts: &mut [u64], part: usize) {
+    if let Some(count) = counts.get_mut(part) {
+        *count += 1;
+    }
+}
+
 /// Returns the time from response to verdict, if the message is a verdict.
 pub(crate) fn verdict_latency(exchange: &Exchange) -> Option<Duration> {
-    exchange.latency.filter(|_| matches!(exchange.kind, MessageKind::Ack | MessageKind::Nack))
+    if matches!(exchange.kind, MessageKind::Ack | MessageKind::Nack) { exchange.latency } else { None }
 }
 
 /// Counts of messages by equal parts of the time that a source covers.
@@ -73,17 +79,15 @@ impl Activity {
         let exchanges = (store.first_row()..store.rows()).filter_map(|row| store.exchange(row));
         for exchange in exchanges.filter(|exchange| is_counted(exchange.stream)) {
             let part = (u128::from(exchange.at.0) * parts as u128 / span).min(parts as u128 - 1) as usize;
-            let add = |list: &mut Vec<u64>| list.iter_mut().skip(part).take(1).for_each(|slot| *slot += 1);
             if is_push(exchange.kind) {
-                add(&mut activity.pushes);
-                add(activity.by_stream.entry(exchange.stream).or_insert_with(|| vec![0; parts]));
+                count_in(&mut activity.pushes, part);
+                count_in(activity.by_stream.entry(exchange.stream).or_insert_with(|| vec![0; parts]), part);
             }
             if exchange.kind == MessageKind::Nack {
-                add(&mut activity.nacks);
+                count_in(&mut activity.nacks, part);
             }
             if let Some(latency) = verdict_latency(&exchange) {
-                let class = latency_class(latency);
-                activity.latencies.iter_mut().skip(class).take(1).for_each(|slot| *slot += 1);
+                count_in(&mut activity.latencies, latency_class(latency));
             }
         }
         activity
@@ -93,8 +97,8 @@ impl Activity {
     pub fn pushes_of(&self, streams: impl Iterator<Item = StreamId>) -> Vec<u64> {
         let mut sum = vec![0; self.pushes.len()];
         for list in streams.filter_map(|stream| self.by_stream.get(&stream)) {
-            for (slot, number) in sum.iter_mut().zip(list) {
-                *slot += number;
+            for (sum, number) in sum.iter_mut().zip(list) {
+                *sum += number;
             }
         }
         sum

@@ -188,8 +188,11 @@ impl RecentActivity {
         for (_, nack) in none {
             let single = nack.track.and_then(|track| self.single.get_mut(&(nack.stream, track)));
             let step = step_of(nack.at);
-            let tallies = single.into_iter().chain([&mut self.all]).flatten();
-            tallies.filter(|(of, _)| *of == step).for_each(|(_, tally)| tally.take_back(&nack));
+            for (at, tally) in single.into_iter().chain([&mut self.all]).flatten() {
+                if *at == step {
+                    tally.take_back(&nack);
+                }
+            }
         }
     }
 

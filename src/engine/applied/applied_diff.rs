@@ -116,7 +116,8 @@ impl AppliedState {
     pub fn unreceived(&self, node: Option<&str>, kind: Kind) -> Vec<Arc<str>> {
         let Some((_, client)) = self.client(node) else { return Vec::new() };
         let is_unreceived = |entry: &&DumpEntry| {
-            let is_of_kind = Kind::of_type_url(entry.type_url.as_str()).is_some_and(|(of, _)| of == kind);
+            let is_of_kind =
+                Kind::of_type_url(entry.type_url.as_str()).is_some_and(|(known, _)| known == kind);
             is_of_kind && entry.is_requested && entry.active.is_none()
         };
         client.entries.iter().filter(is_unreceived).map(|entry| entry.name.clone()).collect()
@@ -133,7 +134,7 @@ impl AppliedState {
         }
         let sent = self.streams.borrow_mut().sent(state, store);
         let key = (state.stream, state.type_url.clone());
-        if let Some((_, known)) = self.found.borrow().get(&key).filter(|(of, _)| *of == sent.mark) {
+        if let Some((_, known)) = self.found.borrow().get(&key).filter(|(mark, _)| *mark == sent.mark) {
             return Some(known.clone());
         }
         let diff = self.compare_resources((at, client), &sent, state, store);
@@ -179,7 +180,7 @@ impl AppliedState {
     ) {
         diff.total += 1;
         let name = fact.name.clone();
-        let rejection = entry.and_then(|entry| entry.refused.as_ref()).filter(|_| !fact.refused);
+        let rejection = entry.and_then(|entry| if fact.refused { None } else { entry.refused.as_ref() });
         let active = entry.and_then(|entry| entry.active.as_ref());
         let warming = entry.and_then(|entry| entry.warming.as_ref());
         let is_own = |content: Option<&DumpContent>| {

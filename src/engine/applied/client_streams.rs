@@ -14,7 +14,6 @@ pub(super) struct SentResources {
     pub(super) mark: u64,
     /// The first stream that has the type.
     pub(super) first: StreamId,
-    /// The streams that have each resource.
     pub(super) streams_of: HashMap<Arc<str>, Vec<StreamId>>,
 }
 

@@ -158,7 +158,8 @@ fn cluster_names(section: &Value) -> HashSet<&str> {
 /// (`/config_dump?mask=...`), unless the version or both lists of clusters are among them.
 pub(super) fn has_all(dump: &Value) -> bool {
     let Some(section) = clusters_section(dump) else { return false };
-    let bootstrap = configs(dump).map(|config| field(config, "bootstrap")).find(|of| of.is_object());
+    let bootstrap =
+        configs(dump).map(|config| field(config, "bootstrap")).find(|bootstrap| bootstrap.is_object());
     let Some(bootstrap) = bootstrap else {
         let has = |name: &str| !field(section, name).is_null();
         return has("version_info") || (has("static_clusters") && has("dynamic_active_clusters"));

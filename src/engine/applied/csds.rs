@@ -43,7 +43,9 @@ pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<Dump
         }
         match known {
             Some(known) => {
-                client.types.into_iter().for_each(|(url, version)| known.add_type(url, version));
+                for (url, version) in client.types {
+                    known.add_type(url, version);
+                }
                 known.entries.append(&mut client.entries);
                 known.merge();
             }

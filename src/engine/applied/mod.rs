@@ -104,8 +104,8 @@ fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError
 
 /// Decodes a binary `ClientStatusResponse`. Requires at least one client and no unknown fields.
 fn binary(content: &[u8], schema: &Schema) -> Option<Value> {
-    let fits = schema.read_as(CSDS, MessageFormat::Binary, content).is_ok();
-    let value = fits.then(|| schema.message_to_json(CSDS, content))?;
+    schema.read_as(CSDS, MessageFormat::Binary, content).ok()?;
+    let value = schema.message_to_json(CSDS, content);
     let clients = value.get("config")?.as_array()?.len();
     (clients > 0 && detect(&value) == Some(DumpOrigin::Csds)).then_some(value)
 }

@@ -42,10 +42,8 @@ impl ResourceStatus {
     }
 }
 
-/// An encoded resource of a dump.
 pub(super) struct DumpResource {
     pub(super) type_url: TypeUrl,
-    /// The name in the resource.
     pub(super) name: Option<Arc<str>>,
     /// The serialized `Any`. `None` if invalid.
     pub(super) any: Option<Vec<u8>>,

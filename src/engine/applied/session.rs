@@ -208,7 +208,7 @@ pub(crate) fn missing_references(open: &Open) -> Vec<MissingReference> {
 fn rank(type_url: &TypeUrl) -> usize {
     let kinds = [Kind::Cds, Kind::Lds, Kind::Srds, Kind::Rds];
     let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
-    kinds.iter().position(|of| Some(*of) == kind).unwrap_or(kinds.len())
+    kinds.iter().position(|known| Some(*known) == kind).unwrap_or(kinds.len())
 }
 
 /// Whether the text of a rejection states the resource: first, or in the format of a known client.

@@ -137,8 +137,10 @@ fn put(op: &DiffOp, rows: &mut Vec<DiffRow>, pairs: &mut Vec<SideBySideRow>) {
         let tag = if same { LineTag::Same } else { LineTag::Removed };
         rows.push(DiffRow { tag, old: place(&olds, at), new: place(&news, at) });
     }
-    for at in (0..news.len()).filter(|_| !same) {
-        rows.push(DiffRow { tag: LineTag::Added, old: place(&olds, at), new: place(&news, at) });
+    if !same {
+        for at in 0..news.len() {
+            rows.push(DiffRow { tag: LineTag::Added, old: place(&olds, at), new: place(&news, at) });
+        }
     }
 }
 

@@ -116,12 +116,12 @@ impl PushDiff {
         });
         let mut entries = Vec::new();
         let changed = found.changed.iter().map(|(_, at)| *at);
-        let of = |list: &[(Arc<str>, BlobId)], op: Op, at: usize| {
+        let entry = |list: &[(Arc<str>, BlobId)], op: Op, at: usize| {
             list.get(at).map(|(name, _)| PushEntry { op, name: name.clone() })
         };
-        entries.extend(changed.filter_map(|at| of(&new, Op::Changed, at)));
-        entries.extend(found.added.iter().filter_map(|at| of(&new, Op::Added, *at)));
-        entries.extend(found.removed.iter().filter_map(|at| of(&old, Op::Removed, *at)));
+        entries.extend(changed.filter_map(|at| entry(&new, Op::Changed, at)));
+        entries.extend(found.added.iter().filter_map(|at| entry(&new, Op::Added, *at)));
+        entries.extend(found.removed.iter().filter_map(|at| entry(&old, Op::Removed, *at)));
         let same = found.same as u64;
         let bytes_same = unchanged(store, n, &entries);
         Some(PushDiff {
@@ -144,7 +144,7 @@ fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     let entry = |id: &BlobId| {
         let entry = catalog.entry(*id);
         let name = catalog.first_spelling(entry.name);
-        met.insert(name).then(|| Some((Arc::from(catalog.text(name)), entry.payload?))).flatten()
+        if met.insert(name) { Some((Arc::from(catalog.text(name)), entry.payload?)) } else { None }
     };
     Some(list.filter_map(entry).collect())
 }

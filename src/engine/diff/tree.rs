@@ -157,7 +157,7 @@ impl Walk<'_> {
             let at = place.get(key).copied();
             moved |= at.is_some() && at < last;
             last = at.or(last);
-            let step = DiffStep::Item { by, key: key.clone(), at: at.filter(|_| ordered) };
+            let step = DiffStep::Item { by, key: key.clone(), at: if ordered { at } else { None } };
             self.down(step, |walk| match at.and_then(|at| new.get(at)) {
                 Some(b) => walk.value("", a, b),
                 None => walk.change(Op::Removed, Some(a), None),

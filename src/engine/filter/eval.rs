@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::lint::Finding;
-use crate::store::{MessageFact, ResourceFact, StateFact, StateView, TypeState};
+use crate::owners::{owners_of_message, owners_of_resource};
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView, Store, TypeState};
+use xdscope_schema::owners::Owner;
 use xdscope_wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
 use super::content::ContentLookup;
@@ -15,7 +17,6 @@ use super::parse::Expr;
 use super::pattern::Pattern;
 use super::term::{FilterField, MISSING, Predicate, Term};
 
-/// A row to filter.
 pub(super) enum FilterRow<'a> {
     Message(&'a MessageFact),
     State(&'a StateFact),
@@ -30,6 +31,8 @@ pub(super) struct EvalContext<'a> {
     pub(super) now: Time,
     pub(super) clock: Clock,
     pub(super) zone: &'a TimeZone,
+    /// `None` while a message passes.
+    pub(super) store: Option<&'a Store>,
 }
 
 pub(super) fn matches(
@@ -52,6 +55,7 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
         (Predicate::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
         (Predicate::Type { kind, url }, _) => matches_type(row.type_url(), *kind, url),
         (Predicate::Stream(stream), _) => row.stream() == *stream,
+        (Predicate::Text(pattern), Some(FilterField::Owner)) => row.has_owner(at.store, pattern),
         (Predicate::Text(pattern), Some(field)) => row.texts(field, &mut |text| pattern.matches(text)),
         (Predicate::Bytes(compare, bytes), _) => compare.holds(&row.size(), bytes),
         (Predicate::Time(compare, time), Some(FilterField::Lat)) => {
@@ -70,7 +74,11 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
                 found
             };
             match row {
-                FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut visit)),
+                FilterRow::Message(fact) => {
+                    if let Some(n) = fact.n {
+                        content.message(n, &mut visit);
+                    }
+                }
                 FilterRow::Resource(fact) => content.resource(fact, &mut visit),
                 FilterRow::State(_) | FilterRow::View(_) | FilterRow::Finding(_) => {}
             }
@@ -105,7 +113,10 @@ impl EvalContext<'_> {
         if let FilterTime::Message(limit) = when {
             return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });
         }
-        let Some(since) = row.since().filter(|_| !self.clock.untimed) else { return false };
+        if self.clock.untimed {
+            return false;
+        }
+        let Some(since) = row.since() else { return false };
         let Some(limit) = when.nanos(self.clock, self.now, self.zone) else { return false };
         let since = i128::from(since.0);
         if after { since >= limit } else { since < limit }
@@ -164,11 +175,12 @@ impl FilterRow<'_> {
     }
 
     fn latency(&self) -> Option<Duration> {
-        let of = |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
+        let median =
+            |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
         match self {
             FilterRow::Message(fact) => fact.latency,
-            FilterRow::State(fact) => of(fact.ack_ms),
-            FilterRow::View(view) => of(view.ack_ms()),
+            FilterRow::State(fact) => median(fact.ack_ms),
+            FilterRow::View(view) => median(view.ack_ms()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
     }
@@ -190,6 +202,20 @@ impl FilterRow<'_> {
             FilterRow::View(view) => Some(view.resources()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
+    }
+
+    /// Whether a resource of the row has an owner like `VirtualService/shop/reviews`.
+    fn has_owner(&self, store: Option<&Store>, pattern: &Pattern) -> bool {
+        let Some(store) = store else { return false };
+        let mut owners: Box<dyn Iterator<Item = Owner>> = match self {
+            FilterRow::Resource(fact) => Box::new(owners_of_resource(store.catalog(), fact).into_iter()),
+            FilterRow::Message(fact) => match fact.n {
+                Some(n) => Box::new(owners_of_message(store, n)),
+                None => return false,
+            },
+            FilterRow::State(_) | FilterRow::View(_) | FilterRow::Finding(_) => return false,
+        };
+        owners.any(|owner| pattern.matches(&owner.path()))
     }
 
     /// Passes the texts of a field to `visit` until `visit` returns true. Returns whether it did.

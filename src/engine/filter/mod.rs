@@ -194,7 +194,8 @@ impl Filter {
     }
 
     fn matches(&self, subject: &FilterRow<'_>, store: &Store, content: &dyn ContentLookup) -> bool {
-        let at = eval::EvalContext { now: store.now(), clock: store.clock(), zone: &self.zone };
+        let (now, clock) = (store.now(), store.clock());
+        let at = eval::EvalContext { now, clock, zone: &self.zone, store: Some(store) };
         self.expr.as_ref().is_none_or(|expr| eval::matches(expr, subject, &at, content))
     }
 }

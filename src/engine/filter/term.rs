@@ -30,6 +30,8 @@ pub enum FilterField {
     State,
     /// Resource name.
     Name,
+    /// Owner of a resource.
+    Owner,
     /// Version.
     Version,
     /// Nonce.
@@ -60,7 +62,7 @@ pub enum FilterField {
 
 impl FilterField {
     /// The fields that have a word.
-    pub const WORDS: [(&'static str, FilterField); 19] = [
+    pub const WORDS: [(&'static str, FilterField); 20] = [
         ("type", FilterField::Type),
         ("node", FilterField::Node),
         ("stream", FilterField::Stream),
@@ -68,6 +70,7 @@ impl FilterField {
         ("kind", FilterField::Kind),
         ("state", FilterField::State),
         ("name", FilterField::Name),
+        ("owner", FilterField::Owner),
         ("version", FilterField::Version),
         ("nonce", FilterField::Nonce),
         ("err", FilterField::Err),
@@ -106,7 +109,7 @@ impl FilterField {
         use FilterField as F;
         match rows {
             RowKind::Messages => !matches!(self, F::State | F::Rule),
-            RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
+            RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Owner | F::Has | F::Content),
             RowKind::Findings => matches!(
                 self,
                 F::Type
@@ -217,6 +220,7 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
         FilterField::Type => Predicate::Type { kind: None, url: pattern },
         FilterField::Node
         | FilterField::Name
+        | FilterField::Owner
         | FilterField::Version
         | FilterField::Nonce
         | FilterField::Err
@@ -238,7 +242,9 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     let (name, rest) = word.split_at(letters);
     let name = plain(name);
     let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
-    if let Some((sign, compare)) = operator.filter(|_| !name.is_empty()) {
+    if let Some((sign, compare)) = operator
+        && !name.is_empty()
+    {
         let value = &rest[sign.len()..];
         // `xdstp://…` and unknown words in front of a comparison are text. An unknown word with a
         // colon is an error.
@@ -281,11 +287,12 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
     Ok(match field {
         FilterField::Type => {
             // A full name or URL states the version of the API.
-            let kind = Kind::parse(&text).filter(|_| !text.contains('.'));
+            let kind = if text.contains('.') { None } else { Kind::parse(&text) };
             Predicate::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
         }
         FilterField::Node
         | FilterField::Name
+        | FilterField::Owner
         | FilterField::Version
         | FilterField::Nonce
         | FilterField::Rule => Predicate::Text(Pattern::word(at, value, Extent::Whole)?),

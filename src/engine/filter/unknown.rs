@@ -49,8 +49,8 @@ impl KnownValues {
         let (field, _) = term.field()?;
         let has_value = match (&term.test, field) {
             (Predicate::Type { kind, url }, _) => {
-                let urls =
-                    Kind::all().flat_map(|kind| [ApiVersion::V3, ApiVersion::V2].map(|of| kind.type_url(of)));
+                let urls = Kind::all()
+                    .flat_map(|kind| [ApiVersion::V3, ApiVersion::V2].map(|version| kind.type_url(version)));
                 kind.is_some()
                     || urls.flatten().any(|known| matches_type(&known, None, url))
                     || self.types.iter().any(|known| matches_type(known, None, url))
@@ -85,7 +85,7 @@ mod tests {
         let nodes = nodes.map(|nodes| nodes.iter().map(|node| Arc::from(*node)).collect());
         let known = KnownValues { types: vec![TypeUrl::new("type.googleapis.com/acme.v1.Widget")], nodes };
         let filter = Filter::parse(text).expect(text);
-        filter.unknown_values(&known).into_iter().map(|of| (of.value, of.near)).collect()
+        filter.unknown_values(&known).into_iter().map(|unknown| (unknown.value, unknown.near)).collect()
     }
 
     #[test]

@@ -53,8 +53,8 @@ impl Filter {
 
     /// Whether a message matches while it passes.
     pub fn passing_message(&self, fact: &MessageFact) -> bool {
-        let at =
-            EvalContext { now: Time(0), clock: Clock { epoch: None, untimed: true }, zone: &TimeZone::UTC };
+        let clock = Clock { epoch: None, untimed: true };
+        let at = EvalContext { now: Time(0), clock, zone: &TimeZone::UTC, store: None };
         self.expr.as_ref().is_none_or(|expr| matches(expr, &FilterRow::Message(fact), &at, &NoContent))
     }
 
@@ -69,7 +69,8 @@ impl Filter {
         let mut has_unknown = false;
         expr.visit(&mut |term| has_unknown |= matches!(&term.test, Predicate::Type { kind: None, .. }));
         let versions = [ApiVersion::V2, ApiVersion::V3];
-        let known = Kind::all().flat_map(|kind| versions.into_iter().filter_map(move |of| kind.type_url(of)));
+        let known = Kind::all()
+            .flat_map(|kind| versions.into_iter().filter_map(move |version| kind.type_url(version)));
         let may_be =
             |type_url: &TypeUrl| self.may_match(&WireStream { type_url: Some(type_url), node: None });
         has_unknown || known.chain([OTHER_TYPE.into()]).any(|type_url| may_be(&type_url))

@@ -45,7 +45,7 @@ impl GraphBuilder {
         let snapshot = store.snapshot(streams);
         let has = |kind: Kind, is_meant: fn(Wildcard) -> bool| {
             snapshot.wildcards().any(|(url, wildcard)| {
-                is_meant(wildcard) && Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
+                is_meant(wildcard) && Kind::of_type_url(url.as_str()).is_some_and(|(known, _)| known == kind)
             })
         };
         let is_wildcard = |wildcard| !matches!(wildcard, Wildcard::None | Wildcard::Unknown);
@@ -87,7 +87,11 @@ impl GraphBuilder {
         self.done = self.done.saturating_add(most);
         match self.stage {
             Stage::Nodes => match self.snapshot.read(store, most) {
-                Some(facts) => facts.into_iter().for_each(|(fact, request)| self.graph.add(fact, request)),
+                Some(facts) => {
+                    for (fact, request) in facts {
+                        self.graph.add(fact, request);
+                    }
+                }
                 None => {
                     self.graph.forget_others(known);
                     self.stage = Stage::Edges { next: 0, end: self.graph.nodes.len() };
@@ -107,7 +111,9 @@ impl GraphBuilder {
             Stage::States(from) => {
                 let end = self.graph.nodes.len();
                 let to = from.saturating_add(most).min(end);
-                (from..to).for_each(|id| self.graph.derive_state(id, &self.wild));
+                for id in from..to {
+                    self.graph.derive_state(id, &self.wild);
+                }
                 self.stage = Stage::States(to);
                 if to == end {
                     self.graph.mark_troubled();

@@ -153,10 +153,13 @@ impl Graph {
         // A cluster that the client lost on an earlier stream has no stream.
         let mut lost = versions(node, node.stream.or(of_route.stream));
         let removed = lost.find(|version| version.content.is_none());
-        let expired = node.stream.zip(node.type_url.as_ref()).and_then(|(stream, url)| {
-            let fact = store.resource(stream, url, &node.name)?;
-            fact.ttl_deadline.filter(|_| fact.state == ResourceState::Expired)
-        });
+        let mut expired = None;
+        if let (Some(stream), Some(url)) = (node.stream, &node.type_url)
+            && let Some(fact) = store.resource(stream, url, &node.name)
+            && fact.state == ResourceState::Expired
+        {
+            expired = fact.ttl_deadline;
+        }
         let lacked = removed.map(|removed| removed.at).max(expired);
         pointed.map(|pointed| lacked.map_or(pointed, |lacked| lacked.max(pointed)))
     }

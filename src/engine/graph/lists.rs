@@ -47,7 +47,9 @@ impl Graph {
     /// Returns the node of an inline entry. The list lacks the entry until it is delivered.
     fn entry_node(&mut self, list: NodeId, kind: Kind, name: &str) -> NodeId {
         let id = self.find(kind, name).unwrap_or_else(|| self.add_bare(kind, name, NodeState::Dangling));
-        self.nodes.get_mut(id).into_iter().for_each(|node| node.list = Some(list));
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.list = Some(list);
+        }
         id
     }
 
@@ -64,9 +66,11 @@ impl Graph {
     }
 
     fn connect(&mut self, from: NodeId, link: &Link, known: &References) {
-        match link.name.split_once('#').filter(|_| is_structured(&link.name)) {
-            Some((name, _)) => self.connect_with_directives(from, link, name, known),
-            None => self.connect_named(from, link),
+        match link.name.split_once('#') {
+            Some((name, _)) if is_structured(&link.name) => {
+                self.connect_with_directives(from, link, name, known);
+            }
+            _ => self.connect_named(from, link),
         }
     }
 
@@ -79,8 +83,9 @@ impl Graph {
                 let path = Arc::from(link.path.as_str());
                 self.add_edge(from, entry, &path, link.other_source.as_ref());
                 // Listeners need no reference, and a list of listeners is a root of the tree.
-                let list = self.nodes.get(entry).and_then(|entry| entry.list);
-                if let Some(list) = list.filter(|_| has_orphans(link.kind)) {
+                if has_orphans(link.kind)
+                    && let Some(list) = self.nodes.get(entry).and_then(|entry| entry.list)
+                {
                     self.add_edge(from, list, &path, link.other_source.as_ref());
                 }
             }
@@ -91,9 +96,9 @@ impl Graph {
             let Some(uri) = next else { return };
             let other = uri.split('#').next().unwrap_or_default().to_owned();
             if let Some(found) = self.find(link.kind, &other) {
-                let is_served = self.nodes.get(found).is_some_and(|node| node.state.is_present());
-                let first = self.find_referenced(link.kind, name).filter(|_| is_served);
-                if let Some(first) = first.and_then(|first| self.nodes.get_mut(first))
+                if self.nodes.get(found).is_some_and(|node| node.state.is_present())
+                    && let Some(first) = self.find_referenced(link.kind, name)
+                    && let Some(first) = self.nodes.get_mut(first)
                     && matches!(first.state, NodeState::NotAsked | NodeState::Waiting { again: None, .. })
                 {
                     first.state = NodeState::Replaced;
@@ -108,8 +113,11 @@ impl Graph {
     fn selected_entry(&mut self, link: &Link, list: &str, known: &References) -> Option<NodeId> {
         let entry = selected_entry(&link.name)?;
         let list = self.find_referenced(link.kind, list)?;
-        let node = self.nodes.get(list).filter(|node| is_collection(&node.name))?;
-        known.0.get(&node.content.filter(|_| node.state.is_present())?)?;
+        let node = self.nodes.get(list)?;
+        if !is_collection(&node.name) || !node.state.is_present() {
+            return None;
+        }
+        known.0.get(&node.content?)?;
         let name = entry_name(&node.name, &entry);
         Some(self.entry_node(list, link.kind, &name))
     }

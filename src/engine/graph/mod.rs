@@ -284,7 +284,7 @@ impl Graph {
             kind,
             state: NodeState::of(&fact, request),
             content: if warms { fact.content } else { fact.content_in_use() },
-            unanswered: UnansweredUpdate::of(&fact).filter(|_| !warms),
+            unanswered: if warms { None } else { UnansweredUpdate::of(&fact) },
             refused: RefusedUpdate::of(&fact),
             is_unreadable: fact.is_unreadable,
             version: fact.standing().cloned(),
@@ -350,8 +350,11 @@ impl Graph {
     /// Whether the client fetches unknown clusters of a node when a request needs them: the node,
     /// or one above it, has the filter.
     fn fetches_clusters(&self, id: NodeId) -> bool {
+        if self.fetching.is_empty() {
+            return false;
+        }
         let (mut queue, mut seen) = (vec![id], HashSet::from([id]));
-        while let Some(id) = queue.pop().filter(|_| !self.fetching.is_empty()) {
+        while let Some(id) = queue.pop() {
             if self.fetching.contains(&id) {
                 return true;
             }

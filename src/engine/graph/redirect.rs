@@ -85,14 +85,15 @@ pub fn inline_entries(any: &[u8], body: &Value) -> Vec<InlineEntry> {
 pub fn lacks_entry(list: &Value, uri: &str) -> bool {
     let Some(entry) = lists::selected_entry(uri) else { return false };
     let entries = list.get("entries").and_then(Value::as_array);
-    let inline = entries.into_iter().flatten().filter_map(|of| of.get("inline_entry")?.get("name")?.as_str());
+    let inline =
+        entries.into_iter().flatten().filter_map(|entry| entry.get("inline_entry")?.get("name")?.as_str());
     !inline.into_iter().any(|name| name == entry)
 }
 
 fn link(path: &str, locator: &Locator) -> Option<Link> {
     let name = locator.target();
-    let of = resource_type(&name)?;
-    let message = of.strip_suffix("Collection").unwrap_or(of);
+    let message = resource_type(&name)?;
+    let message = message.strip_suffix("Collection").unwrap_or(message);
     let (kind, _) = Kind::of_type_url(&format!("type.googleapis.com/{message}"))?;
     let authority = AuthorityLookup::of(&name, None);
     Some(Link {

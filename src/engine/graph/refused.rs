@@ -60,9 +60,12 @@ impl RefusedUpdate {
 impl UnansweredUpdate {
     /// Returns the unanswered update of a resource, without the changed references.
     pub(super) fn of(fact: &ResourceFact) -> Option<Box<UnansweredUpdate>> {
-        let content = fact.content.filter(|_| fact.is_unanswered && fact.in_force.is_some());
-        let is_update = content.is_some() || fact.is_removal_unanswered;
-        is_update.then(|| Box::new(UnansweredUpdate { content, changes: Vec::new() }))
+        let is_update = fact.is_unanswered && fact.in_force.is_some();
+        let content = if is_update { fact.content } else { None };
+        if content.is_none() && !fact.is_removal_unanswered {
+            return None;
+        }
+        Some(Box::new(UnansweredUpdate { content, changes: Vec::new() }))
     }
 }
 

@@ -39,9 +39,12 @@ impl Graph {
         let all = self.by_server.entry(key.clone()).or_insert_with(|| vec![known]);
         let server = |node: &GraphNode| self.servers.get(&node.stream?).cloned();
         let of_known = self.nodes.get(known).and_then(server);
-        self.nodes.get_mut(known).into_iter().for_each(|node| node.server.clone_from(&of_known));
+        if let Some(known) = self.nodes.get_mut(known) {
+            known.server = of_known;
+        }
         node.server = server(&node);
-        let same = all.iter().find(|id| self.nodes.get(**id).is_some_and(|of| of.server == node.server));
+        let same =
+            all.iter().find(|id| self.nodes.get(**id).is_some_and(|other| other.server == node.server));
         let id = match same.copied() {
             Some(id) => {
                 // Among several streams to one server, prefer one with the resource.

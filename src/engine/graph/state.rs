@@ -252,22 +252,27 @@ impl Graph {
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
         let is_unasked = node.state == NodeState::NotAsked;
         let is_undumped = node.state == NodeState::NotDumped && node.kind == Kind::Cds;
-        let others = self.other_clusters.as_ref().filter(|_| is_undumped && !is_fetched);
         let is_missing =
             node.state == NodeState::NotDumped && self.missing.contains(&(node.kind, node.name.clone()));
         let is_absent = is_gone || (is_unasked && !is_fetched);
-        let other_source = node.other_source.as_ref().filter(|_| is_unasked).map(|source| source.kind);
-        if let Some(source) = other_source {
-            let is_file = source == SourceKind::Path;
+        if let Some(source) = &node.other_source
+            && is_unasked
+        {
+            let is_file = source.kind == SourceKind::Path;
             node.state = if is_file { NodeState::InFile } else { NodeState::Elsewhere };
-        } else if let Some(others) = others {
+        } else if let Some(others) = &self.other_clusters
+            && is_undumped
+            && !is_fetched
+        {
             let is_static = others.contains(&*node.name);
             node.state = if is_static { NodeState::Static } else { NodeState::Dangling };
         } else if is_missing || is_used && wild.contains(&node.kind) && is_absent {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);
-        } else if let Some(warming) = node.warming.as_ref().filter(|_| node.state.is_present()) {
+        } else if let Some(warming) = &node.warming
+            && node.state.is_present()
+        {
             node.state = NodeState::Warming { since: Some(warming.since) };
         } else if !is_used && !self.awaited.contains(&id) && node.state == NodeState::Ready {
             // The reference may be in the bootstrap if the client gets no resources that could
@@ -300,13 +305,15 @@ impl Graph {
     fn is_below_listener(&self, id: NodeId) -> bool {
         let (mut queue, mut seen) = (vec![id], HashSet::from([id]));
         while let Some(node) = queue.pop().and_then(|at| self.nodes.get(at)) {
-            let users = node.users.iter().copied();
-            let above = users.filter(|user| self.nodes.get(*user).is_some_and(|of| of.kind == Kind::Lds));
-            for user in above.filter(|user| seen.insert(*user)) {
-                if self.nodes.get(user).is_some_and(|user| user.users.is_empty()) {
+            for user in &node.users {
+                let Some(above) = self.nodes.get(*user) else { continue };
+                if above.kind != Kind::Lds || !seen.insert(*user) {
+                    continue;
+                }
+                if above.users.is_empty() {
                     return true;
                 }
-                queue.push(user);
+                queue.push(*user);
             }
         }
         false

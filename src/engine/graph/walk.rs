@@ -41,7 +41,7 @@ pub struct TreeRow {
 /// The kind of a row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
-    /// A node.
+    /// A node, also below each of its other users.
     Node {
         /// Index of the node.
         id: NodeId,
@@ -87,8 +87,8 @@ impl Graph {
         }
         let (roots, loose) = (&self.roots, &self.unreferenced);
         walk.children(roots, 0, &mut Vec::new());
-        let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.is_troubled));
-        if !loose.is_empty() && shown {
+        let is_shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.is_troubled));
+        if !loose.is_empty() && is_shown {
             if !roots.is_empty() {
                 let what = TreeRowKind::Unreferenced { count: loose.len() };
                 walk.rows.push(TreeRow { key: key(1, "loose"), follows: Vec::new(), what });

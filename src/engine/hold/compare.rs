@@ -100,8 +100,10 @@ pub fn compare_held(store: &Store, schema: &Schema, fact: &HeldFact, stream: Opt
             diff.same += 1;
             continue;
         }
-        let is_explained = diff.changed.len() < MAX_EXPLAINED;
-        let changes = new.as_ref().filter(|_| is_explained).map(|new| changes(schema, &old, new));
+        let changes = match new {
+            Some(new) if diff.changed.len() < MAX_EXPLAINED => Some(changes(schema, &old, new)),
+            _ => None,
+        };
         match &changes {
             // The bytes differ, the meaning does not.
             Some(changes) if changes.is_empty() => diff.same += 1,

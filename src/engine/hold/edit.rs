@@ -207,10 +207,10 @@ fn misfit(name: &str, path: &mut Vec<String>, node: &Value, schema: &Schema) -> 
             path.pop();
             found
         }),
-        value => {
-            let fits = schema.check_value(name, path, value).is_ok();
-            (!fits).then(|| Some((path.last()?.clone(), value.clone())))?
-        }
+        value => match schema.check_value(name, path, value) {
+            Ok(_) => None,
+            Err(_) => Some((path.last()?.clone(), value.clone())),
+        },
     }
 }
 

@@ -54,7 +54,7 @@ impl Bootstrap {
 }
 
 /// Whether the object is a `ConfigSource` with `ads`.
-pub(super) fn is_ads(of: &Map<String, Value>) -> bool {
+pub(super) fn is_ads(object: &Map<String, Value>) -> bool {
     const FIELDS: [&str; 7] = [
         "ads",
         "authorities",
@@ -64,11 +64,11 @@ pub(super) fn is_ads(of: &Map<String, Value>) -> bool {
         "initialFetchTimeout",
         "@type",
     ];
-    of.get("ads").and_then(Value::as_object).is_some_and(Map::is_empty)
-        && of.keys().all(|key| FIELDS.contains(&key.as_str()))
+    object.get("ads").and_then(Value::as_object).is_some_and(Map::is_empty)
+        && object.keys().all(|key| FIELDS.contains(&key.as_str()))
 }
 
 /// Whether the object is an `ApiConfigSource`.
-pub(super) fn is_api(of: &Map<String, Value>) -> bool {
-    get(of, "api_type").is_some_and(Value::is_string)
+pub(super) fn is_api(object: &Map<String, Value>) -> bool {
+    get(object, "api_type").is_some_and(Value::is_string)
 }

@@ -1,5 +1,6 @@
 //! The client of a stream: its tracks, and the references between its resources.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +11,22 @@ use crate::applied::other_clusters;
 use crate::lint::memory::references::{ROUTE_KINDS, ResourceRef, ResourceRefs, has_references};
 use crate::nack::ClientKind;
 use crate::session::{ResourceEntry, SymSet, Track, key};
-use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Kind, Sym};
+use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::event::{Kind, Sym, Variant};
 
 /// Time from the first clusters to a late request for listeners.
 ///
 /// Envoy waits for endpoints and secrets for 15 s, unless `initial_fetch_timeout` says otherwise.
 pub(super) const LISTENERS_LATE: Duration = Duration::from_secs(30);
+
+/// The moment at which routes are checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RouteUse {
+    /// The server has sent them.
+    Sent,
+    /// The client uses them.
+    InUse,
+}
 
 /// Clusters that the resources of a client refer to and that the client does not have.
 #[derive(Debug, Default)]
@@ -27,6 +37,50 @@ pub(super) struct UnknownClusters {
     pub(super) users: Vec<Sym>,
     /// The streams that carry clusters.
     pub(super) streams: Vec<usize>,
+}
+
+/// The clusters of a client.
+struct KnownClusters<'a> {
+    catalog: &'a Catalog,
+    /// The tracks of clusters, with the indexes of their streams.
+    tracks: Vec<(usize, &'a Track)>,
+    /// Whether a cluster that the client refuses, and does not have, is missing.
+    is_in_use: bool,
+    /// Clusters of a dump that no server has sent.
+    others: Option<HashSet<String>>,
+}
+
+impl KnownClusters<'_> {
+    fn has_wildcard(&self) -> bool {
+        self.tracks.iter().any(|(_, track)| track.subscribed.is_wildcard())
+    }
+
+    /// Whether the client has a cluster.
+    fn has(&self, name: Sym) -> bool {
+        let has = |track: &Track| {
+            let name = track.canonical(self.catalog, name);
+            track.sent.is_present(self.catalog, name) && !self.is_unused_in(track, name)
+        };
+        self.tracks.iter().any(|(_, track)| has(track))
+            || self.others.as_ref().is_some_and(|others| others.contains(self.catalog.text(name)))
+    }
+
+    /// Whether a server has sent a cluster.
+    fn is_sent(&self, name: Sym) -> bool {
+        let is_sent =
+            |track: &Track| track.sent.is_present(self.catalog, track.canonical(self.catalog, name));
+        self.tracks.iter().any(|(_, track)| is_sent(track))
+    }
+
+    /// Whether the client refuses a cluster on any stream, and does not use it there.
+    fn is_unused(&self, name: Sym) -> bool {
+        self.tracks.iter().any(|(_, track)| self.is_unused_in(track, name))
+    }
+
+    fn is_unused_in(&self, track: &Track, name: Sym) -> bool {
+        let is_refused = track.refused.get(name).is_some_and(|refusal| refusal.is_named);
+        self.is_in_use && is_refused && track.in_force(self.catalog, name).is_none()
+    }
 }
 
 impl<'a> RuleContext<'a> {
@@ -64,7 +118,7 @@ impl<'a> RuleContext<'a> {
     /// alias (docs/protocol.md#f-30); `None` while that is unknown.
     pub(super) fn is_referenced(&self, track: &Track, name: Sym) -> Option<bool> {
         let (catalog, client, kind) = (self.catalog(), self.client(), track.kind?);
-        let blob = track.sent.get(catalog, name).and_then(|slot| slot.blob);
+        let blob = track.sent.get(catalog, name).and_then(|entry| entry.blob);
         let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
         let names = std::iter::once(name).chain(aliases.iter().copied());
         let is_used = |name| self.source_state.graphs.is_used(catalog, &client, (kind, name));
@@ -74,8 +128,8 @@ impl<'a> RuleContext<'a> {
     /// Whether all resources of these types that the client was sent are known.
     pub(super) fn knows_all_of(&self, kinds: &[Kind]) -> bool {
         let is_delta = |stream: usize| {
-            let stream = self.store.engine().streams().get(stream);
-            stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta())
+            let variant = self.store.engine().streams().get(stream).and_then(|stream| stream.variant());
+            variant.is_some_and(Variant::is_delta)
         };
         kinds.iter().all(|kind| {
             let tracks = self.tracks_of(*kind);
@@ -88,63 +142,56 @@ impl<'a> RuleContext<'a> {
     /// Returns the clusters that the resources refer to and that the client does not have.
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
-    /// cluster from the route, so the route comes first. A cluster that the client refuses, and
-    /// does not have, counts as sent unless `is_in_use`. One that is out of use because the client
+    /// cluster from the route, so the route comes first. One that is out of use because the client
     /// refuses its response for another cluster is part of that refusal. An Envoy refuses inline
     /// routes to a cluster that it does not have, so one that no server has sent is in its
     /// bootstrap, or the verdict on the routes says that it is missing. The dump of a client says
     /// itself which clusters it has.
-    pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
-        let clusters = self.tracks_of(Kind::Cds);
-        let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
+    pub(super) fn unknown_clusters(
+        &self,
+        track: &Track,
+        names: &[Sym],
+        route_use: RouteUse,
+    ) -> UnknownClusters {
+        let known = KnownClusters {
+            catalog: self.catalog(),
+            tracks: self.tracks_of(Kind::Cds),
+            is_in_use: route_use == RouteUse::InUse,
+            others: other_clusters(&self.stream.open),
+        };
         let is_dump = self.stream.is_dump();
-        let others = other_clusters(&self.stream.open);
         let knows_all = match is_dump {
-            true => is_in_use && others.is_some(),
-            false => self.knows_all_of(&[Kind::Cds]) && clusters.iter().any(is_wildcard),
+            true => known.is_in_use && known.others.is_some(),
+            false => self.knows_all_of(&[Kind::Cds]) && known.has_wildcard(),
         };
         if !knows_all {
             return UnknownClusters::default();
         }
-        let catalog = self.catalog();
-        let is_unused = |track: &Track, name: Sym| {
-            let is_refused = track.refused.get(name).is_some_and(|refusal| refusal.is_named);
-            is_in_use && is_refused && track.in_force(catalog, name).is_none()
-        };
-        let has = |track: &Track, name: Sym| {
-            let name = track.canonical(catalog, name);
-            track.sent.is_present(catalog, name) && !is_unused(track, name)
-        };
-        let is_other = |name: Sym| others.as_ref().is_some_and(|others| others.contains(catalog.text(name)));
-        let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name)) || is_other(name);
-        let is_envoy = self.is_envoy() && !is_dump;
-        let is_checked = |to: &ResourceRef, name: Sym| {
-            is_envoy && to.is_validated && !clusters.iter().any(|(_, track)| is_unused(track, name))
-        };
-        // `order-lds-before-cds` covers clusters that were not sent before their listener.
-        let is_told = |name: Sym| {
-            let is_here = |track: &Track| track.sent.is_present(catalog, track.canonical(catalog, name));
-            let is_sent = || clusters.iter().any(|(_, track)| is_here(track));
-            is_in_use && !is_dump && track.kind == Some(Kind::Lds) && !is_sent()
+        let (is_envoy, is_listener) = (self.is_envoy() && !is_dump, track.kind == Some(Kind::Lds));
+        let is_missing = |to: &ResourceRef, name: Sym| {
+            let is_checked_by_envoy = is_envoy && to.is_validated && !known.is_unused(name);
+            // `order-lds-before-cds` covers clusters that were not sent before their listener.
+            let is_told = known.is_in_use && !is_dump && is_listener && !known.is_sent(name);
+            !is_checked_by_envoy && !is_told && !known.has(name)
         };
         let (mut unknown, mut on_demand) = (UnknownClusters::default(), None);
         for (user, refs) in self.references_of(track, names) {
-            let named = refs.iter().filter(|to| to.kind == Kind::Cds);
-            let named = named.map(|to| (to, catalog.first_spelling(to.name)));
-            let named = named.filter(|(to, name)| !is_checked(to, *name)).map(|(_, name)| name);
-            let missing: Vec<Sym> = named.filter(|name| !is_present(*name) && !is_told(*name)).collect();
+            let clusters = refs.iter().filter(|to| to.kind == Kind::Cds);
+            let clusters = clusters.map(|to| (to, known.catalog.first_spelling(to.name)));
+            let missing = clusters.filter(|(to, name)| is_missing(to, *name)).map(|(_, name)| name);
+            let missing: Vec<Sym> = missing.collect();
             if missing.is_empty() {
                 continue;
             }
             let on_demand = on_demand.get_or_insert_with(|| self.on_demand_routes());
-            if !on_demand.has(catalog, track, user) {
+            if !on_demand.has(known.catalog, track, user) {
                 unknown.names.extend(missing);
                 unknown.users.push(user);
             }
         }
         unknown.names.sort_unstable();
         unknown.names.dedup();
-        unknown.streams = clusters.into_iter().map(|(stream, _)| stream).collect();
+        unknown.streams = known.tracks.into_iter().map(|(stream, _)| stream).collect();
         unknown
     }
 
@@ -155,10 +202,10 @@ impl<'a> RuleContext<'a> {
         let Some(list) = answered.map(|sent| sent.list.clone()) else { return Vec::new() };
         let catalog = self.catalog();
         let names = list.blobs().iter().map(|id| key(catalog, *id));
-        let others: Vec<&Track> = self.tracks_of(Kind::Cds).into_iter().map(|(_, track)| track).collect();
+        let tracks = self.tracks_of(Kind::Cds);
         let is_missing = |name: &Sym| {
             request.track.refused.contains(*name)
-                && others.iter().all(|track| track.in_force(catalog, *name).is_none())
+                && tracks.iter().all(|(_, track)| track.in_force(catalog, *name).is_none())
         };
         let missing: SymSet = names.filter(is_missing).collect();
         let mut found = Vec::new();
@@ -166,15 +213,12 @@ impl<'a> RuleContext<'a> {
             return found;
         }
         for (_, track) in ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)) {
-            let slots = track.accepted.slots(catalog).into_iter();
-            let is_used = |(name, slot): &(Sym, ResourceEntry)| {
-                slot.is_present() && track.covers(catalog, *name, Some(slot))
+            let is_used = |(name, entry): &(Sym, ResourceEntry)| {
+                entry.is_present() && track.covers(catalog, *name, Some(entry))
             };
-            for (_, slot) in slots.filter(is_used) {
-                let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
-                let refs = refs.iter().flat_map(|refs| refs.iter());
-                let clusters = refs.filter(|to| to.kind == Kind::Cds);
-                let clusters = clusters.map(|to| catalog.first_spelling(to.name));
+            for (_, entry) in track.accepted.slots(catalog).into_iter().filter(is_used) {
+                let refs = entry.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
+                let clusters = refs.iter().flat_map(|refs| ResourceRef::clusters(refs, catalog));
                 found.extend(clusters.filter(|name| missing.contains(name)));
             }
         }
@@ -183,12 +227,20 @@ impl<'a> RuleContext<'a> {
         found
     }
 
+    /// Returns the type of a track whose references rules use, if they are read at all.
+    fn kind_with_references(&self, track: &Track) -> Option<Kind> {
+        if self.options.links.is_none() || !has_references(track.kind) {
+            return None;
+        }
+        track.kind
+    }
+
     /// Remembers the references of a response.
     pub(super) fn note_references(&mut self, response: &ResponseContext<'_>) {
         self.arm_warming(response);
         self.arm_listeners(response);
-        let Some(kind) = response.track.kind.filter(|kind| has_references(Some(*kind))) else { return };
-        if self.options.links.is_none() || self.seq.is_none() {
+        let Some(kind) = self.kind_with_references(response.track) else { return };
+        if self.seq.is_none() {
             return;
         }
         let client = self.client();
@@ -206,16 +258,14 @@ impl<'a> RuleContext<'a> {
     /// Returns the names in a response whose unchanged content the client has refused before.
     pub(super) fn refused_names_sent_again(&self, response: &ResponseContext<'_>) -> Vec<Sym> {
         let (catalog, track, outcome) = (self.catalog(), response.track, response.outcome);
-        let is_sent = |name: &Sym| {
-            track
-                .sent
-                .get(catalog, *name)
-                .is_some_and(|slot| slot.is_present() && slot.order == outcome.order)
+        let is_sent_unchanged = |name: &Sym| {
+            let Some(entry) = track.sent.get(catalog, *name) else { return false };
+            entry.is_present()
+                && entry.order == outcome.order
+                && !outcome.added.contains(name)
+                && !outcome.changed.contains(name)
         };
-        let names = track.refused.names().filter(is_sent);
-        let mut names: Vec<Sym> = names.collect();
-        let is_new = |name: &Sym| outcome.added.contains(name) || outcome.changed.contains(name);
-        names.retain(|name| !is_new(name));
+        let mut names: Vec<Sym> = track.refused.names().filter(is_sent_unchanged).collect();
         names.sort_unstable();
         names
     }
@@ -225,15 +275,17 @@ impl<'a> RuleContext<'a> {
     /// A refusal by version alone may be taken back, so references stay as sent.
     pub(super) fn restore_references(&mut self, request: &RequestContext<'_>) {
         let track = request.track;
-        let Some(kind) = track.kind.filter(|kind| has_references(Some(*kind))) else { return };
-        if self.options.links.is_none() || !request.is_nack() || request.outcome.implied {
+        let Some(kind) = self.kind_with_references(track) else { return };
+        if !request.is_nack() || request.outcome.implied {
             return;
         }
         let answered = request.outcome.answers.and_then(|seq| self.state.pending(seq));
         let Some(list) = answered.map(|sent| sent.list.clone()) else { return };
         let (catalog, client) = (self.catalog(), self.client());
-        let is_newest =
-            |name: Sym, id: BlobId| track.sent.get(catalog, name).is_some_and(|slot| slot.blob == Some(id));
+        let is_newest = |name: Sym, id: BlobId| {
+            let entry = track.sent.get(catalog, name);
+            entry.is_some_and(|entry| entry.blob == Some(id))
+        };
         let sent = list.blobs().iter().map(|id| (key(catalog, *id), *id));
         let sent = sent.filter(|(name, id)| track.refused.contains(*name) && is_newest(*name, *id));
         let names: Vec<Sym> = sent.map(|(name, _)| name).chain(track.refused.removed_names()).collect();
@@ -252,8 +304,8 @@ impl<'a> RuleContext<'a> {
     /// Forgets the references of resources that the client no longer requests.
     pub(super) fn drop_references(&mut self, request: &RequestContext<'_>) {
         let track = request.track;
-        let Some(kind) = track.kind.filter(|kind| has_references(Some(*kind))) else { return };
-        if self.options.links.is_none() || request.outcome.removed.is_empty() {
+        let Some(kind) = self.kind_with_references(track) else { return };
+        if request.outcome.removed.is_empty() {
             return;
         }
         let (catalog, client) = (self.catalog(), self.client());

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
 use super::rule::Rule;
-use crate::lint::findings::finding::{FindingDraft, FindingOrigin, Findings, Restated};
+use crate::lint::findings::finding::{Blame, FindingDraft, FindingOrigin, Findings, Restated};
 use crate::lint::memory::state::{SourceState, StreamState, TrackState, set_earlier};
 use crate::lint::rule::options::Options;
 use crate::session::{Consequence, Stream, Track};
 use crate::store::Store;
-use xdscope_wire::content::Catalog;
+use xdscope_schema::Violation;
+use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::{InterventionFacts, Profile};
 
@@ -78,9 +79,24 @@ impl<'a> RuleContext<'a> {
         self.stream.variant().is_some_and(Variant::is_aggregated)
     }
 
+    pub(super) fn is_delta(&self) -> bool {
+        self.stream.variant().is_some_and(Variant::is_delta)
+    }
+
+    /// Whether the stream stands for a file that a client would watch.
+    pub(super) fn is_file(&self) -> bool {
+        self.stream.variant() == Some(Variant::File)
+    }
+
     /// Whether the stream is gRPC, with nonces and verdicts.
     pub(super) fn is_grpc(&self) -> bool {
         self.stream.is_grpc()
+    }
+
+    /// Returns the constraints of the API that a resource breaks. `None` while they are unknown.
+    pub(super) fn violations(&self, id: BlobId) -> Option<&Arc<[Violation]>> {
+        let payload = self.catalog().entry(id).payload?;
+        self.source_state.constraint_violations.get(&payload)?.as_ref()
     }
 
     /// Returns the track of the frame or timer.
@@ -94,13 +110,13 @@ impl<'a> RuleContext<'a> {
     pub(super) fn previous_track(&self, type_url: &TypeUrl) -> Option<&'a Track> {
         let (stream, store): (&'a Stream, &'a Store) = (self.stream, self.store);
         let engine = store.engine();
-        let known = stream.find(type_url).filter(|track| track.traffic.requests > 0);
-        let Some(track) = known else {
+        let requested = stream.find(type_url).filter(|track| track.traffic.requests > 0);
+        let Some(track) = requested else {
             return engine.ended_before(stream).find_map(|stream| stream.find(type_url));
         };
         let before = engine.stream(track.lifetime.predecessor?)?;
         let has_ended = before.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened);
-        before.find(type_url).filter(|_| has_ended)
+        if has_ended { before.find(type_url) } else { None }
     }
 
     /// Returns the client features of the node. `None` while the node is unknown.
@@ -144,6 +160,19 @@ impl<'a> RuleContext<'a> {
     /// ended, is a note, and blames no peer.
     pub(super) fn report(&mut self, rule: &'static Rule, draft: FindingDraft<'_>) -> Option<usize> {
         self.report_at(rule, draft, (self.stream.id, self.track_index))
+    }
+
+    /// Reports a finding about resources, unless there are none.
+    pub(super) fn report_names(
+        &mut self,
+        rule: &'static Rule,
+        blame: Blame,
+        text: impl Into<String>,
+        names: &[Sym],
+    ) {
+        if !names.is_empty() {
+            self.report(rule, FindingDraft::new(blame, text, names));
+        }
     }
 
     /// Reports a finding that counts as one of a stream and track, such as the first of a series.

@@ -17,8 +17,9 @@ use crate::lint::rule::check::Checks;
 use crate::lint::rule::options::{Options, Reference};
 use crate::session::{Outcome, SessionEvent, Shared, Stream, can_warm, is_needed};
 use crate::store::Store;
+use xdscope_schema::Violation;
 use xdscope_wire::content::{BlobId, Catalog};
-use xdscope_wire::event::{Dir, Kind, Seq, Sym, Time, Variant};
+use xdscope_wire::event::{Dir, Kind, Seq, Sym, Time};
 use xdscope_wire::xdstp::respelled;
 use xdscope_wire::{Frame, Message};
 
@@ -84,7 +85,7 @@ impl Lint {
 
     /// Returns when the next timer expires; `None` if none runs.
     pub fn next_timer(&self, store: &Store) -> Option<Time> {
-        self.alarms.next().filter(|_| !store.clock().untimed)
+        if store.clock().untimed { None } else { self.alarms.next() }
     }
 
     /// Returns all findings so far, in the order of their first occurrence.
@@ -115,8 +116,8 @@ impl Lint {
         // A push mostly repeats the one before, so entries at an unchanged position are skipped.
         let before = self.source.inspected.insert(kind, list.clone());
         let before = before.as_ref().map_or(&[][..], |list| list.blobs());
-        for (i, id) in list.blobs().iter().enumerate() {
-            if before.get(i) != Some(id) {
+        for (index, id) in list.blobs().iter().enumerate() {
+            if before.get(index) != Some(id) {
                 self.inspect_entry(store.catalog_mut(), *id, has_references(kind));
             }
         }
@@ -127,33 +128,41 @@ impl Lint {
             catalog.note_unreadable(id);
         }
         let Some(payload) = catalog.entry(id).payload else { return };
-        let source = &mut self.source;
-        let links = self.options.links.as_ref().filter(|_| reads_links && !source.graphs.knows(payload));
-        let is_checked = source.constraint_violations.contains_key(&payload);
-        let constraints = self.options.constraints.as_ref().filter(|_| !is_checked);
+        let is_checked = self.source.constraint_violations.contains_key(&payload);
+        let constraints = if is_checked { None } else { self.options.constraints.clone() };
+        let is_read = !reads_links || self.source.graphs.knows(payload);
+        let links = if is_read { None } else { self.options.links.clone() };
         if links.is_none() && constraints.is_none() {
             return;
         }
         let Some(any) = catalog.bytes(payload) else { return };
         if let Some(constraints) = constraints {
-            if source.constraint_violations.len() >= MAX_CONTENTS {
-                source.constraint_violations.clear();
-                source.inspected.clear();
-            }
-            let violations = constraints(&any);
-            let type_url = catalog.text(catalog.entry(payload).type_url);
-            let name = type_url.rsplit('/').next().unwrap_or_default();
-            let is_known = self.options.types.as_ref().is_some_and(|known| known(name));
-            source.constraint_violations.insert(payload, violations.map(Arc::from));
-            let is_broken = source.constraint_violations.get(&payload).is_some_and(Option::is_none);
-            if is_known && is_broken {
-                catalog.note_unreadable(payload);
-            }
+            self.note_violations(catalog, payload, constraints(&any));
         }
         if let Some(links) = links {
-            let references = links(&any);
-            self.note_content(catalog, payload, references);
+            self.note_content(catalog, payload, links(&any));
         }
+    }
+
+    /// Remembers the broken constraints of a content. `None`: the type is unknown, or the content
+    /// cannot be read.
+    fn note_violations(
+        &mut self,
+        catalog: &mut Catalog,
+        payload: BlobId,
+        violations: Option<Vec<Violation>>,
+    ) {
+        if self.source.constraint_violations.len() >= MAX_CONTENTS {
+            self.source.constraint_violations.clear();
+            self.source.inspected.clear();
+        }
+        let type_url = catalog.text(catalog.entry(payload).type_url);
+        let name = type_url.rsplit('/').next().unwrap_or_default();
+        let is_known = self.options.types.as_ref().is_some_and(|known| known(name));
+        if is_known && violations.is_none() {
+            catalog.note_unreadable(payload);
+        }
+        self.source.constraint_violations.insert(payload, violations.map(Arc::from));
     }
 
     /// Remembers the references of a content.
@@ -207,16 +216,22 @@ impl Lint {
         let position = Position::new(stream, index, outcome);
         match (&outcome.what, message) {
             (SessionEvent::Open, _) => self.run(store, position, |checks, ctx| {
-                checks.open.iter().for_each(|check| check(ctx));
+                for check in &checks.open {
+                    check(ctx);
+                }
             }),
             (SessionEvent::Close, _) => self.run(store, position, |checks, ctx| {
-                checks.close.iter().for_each(|check| check(ctx));
+                for check in &checks.close {
+                    check(ctx);
+                }
                 ctx.end_lasting_of_stream();
             }),
             (SessionEvent::Passed(_) | SessionEvent::Unchanged, _) => {
                 let dir = if let SessionEvent::Passed(dir) = outcome.what { dir } else { Dir::Resp };
                 self.run(store, position, |checks, ctx| {
-                    checks.passed.iter().for_each(|check| check(ctx, dir));
+                    for check in &checks.passed {
+                        check(ctx, dir);
+                    }
                 });
             }
             (SessionEvent::Gap(_) | SessionEvent::Counted | SessionEvent::Intercepted(_), _) | (_, None) => {}
@@ -226,14 +241,18 @@ impl Lint {
 
     fn check_message(&mut self, store: &Store, position: Position<'_>, outcome: &Outcome, message: &Message) {
         self.run(store, position, |checks, ctx| {
-            checks.message.iter().for_each(|check| check(ctx, message));
+            for check in &checks.message {
+                check(ctx, message);
+            }
             let track = outcome.track.and_then(|track| position.stream.tracks.get(track));
             let Some(track) = track else { return };
             match &outcome.what {
                 SessionEvent::Request(outcome) => {
                     let request = RequestContext { track, outcome, message };
                     checks.check_names(ctx, Blame::Client, &requested_names(ctx, &request));
-                    checks.request.iter().for_each(|check| check(ctx, &request));
+                    for check in &checks.request {
+                        check(ctx, &request);
+                    }
                     ctx.note_request(&request);
                     ctx.settle_lasting_of_request(&request);
                     ctx.settle_traffic_gaps(track);
@@ -246,11 +265,13 @@ impl Lint {
                     }
                     let Some(response) = ResponseContext::new(track, outcome, message, &scan) else { return };
                     checks.check_names(ctx, Blame::Server, &delivered_names(ctx, &response));
-                    checks.response.iter().for_each(|check| check(ctx, &response));
+                    for check in &checks.response {
+                        check(ctx, &response);
+                    }
                     ctx.note_response(&response);
                     ctx.settle_lasting_of_response(&response);
                     // Nobody acknowledges a file.
-                    if ctx.stream.variant() == Some(Variant::File) {
+                    if ctx.is_file() {
                         ctx.settle_traffic_gaps(track);
                     }
                 }
@@ -268,29 +289,37 @@ impl Lint {
         let SessionEvent::Request(request) = &outcome.what else { return };
         let track = position.track_index.and_then(|track| position.stream.tracks.get(track));
         let kind = track.and_then(|track| track.kind);
-        let is_news = request.first || !request.added.is_empty() || !request.removed.is_empty();
+        let changes = request.first || !request.added.is_empty() || !request.removed.is_empty();
         // Resources may warm since the stream before.
         let goes_on = request.first && position.stream.reconnect_of.is_some();
-        if !is_news || !(goes_on || is_needed(kind) || can_warm(kind)) {
+        if !changes || !(goes_on || is_needed(kind) || can_warm(kind)) {
             return;
         }
-        let due = |since: Option<Time>| {
-            let since = since.filter(|_| goes_on).map_or(position.at, |since| since.min(position.at));
-            since.after(self.options.timers.warm).max(position.at)
-        };
         for kind in [Kind::Cds, Kind::Lds] {
             for (index, stream) in store.engine().open_of_kind(position.stream, kind) {
-                let tracks = stream.tracks.iter().enumerate();
-                let tracks =
-                    tracks.filter(|(_, track)| track.kind == Some(kind) && !track.warming.is_empty());
-                for (track, of) in tracks {
-                    let at = due(of.warming.oldest());
-                    if self.streams.entry(index).or_default().arm_track(track, Alarm::Warming, at) {
-                        let due = Due { at, stream: index, track: Some(track), alarm: Alarm::Warming };
-                        self.alarms.set(due);
+                for (track_index, track) in stream.tracks.iter().enumerate() {
+                    if track.kind != Some(kind) || track.warming.is_empty() {
+                        continue;
                     }
+                    let since = if goes_on { track.warming.oldest() } else { None };
+                    let since = since.map_or(position.at, |since| since.min(position.at));
+                    let at = since.after(self.options.timers.warm).max(position.at);
+                    self.arm_track(Due {
+                        at,
+                        stream: index,
+                        track: Some(track_index),
+                        alarm: Alarm::Warming,
+                    });
                 }
             }
+        }
+    }
+
+    /// Sets a timer of a track, unless one expires earlier.
+    fn arm_track(&mut self, due: Due) {
+        let Some(track) = due.track else { return };
+        if self.streams.entry(due.stream).or_default().arm_track(track, due.alarm, due.at) {
+            self.alarms.set(due);
         }
     }
 
@@ -338,10 +367,8 @@ impl Lint {
             }
             let position = Position { stream, stream_index, track_index, at, seq: None };
             self.run(store, position, |checks, ctx| {
-                for (on, check) in &checks.alarm {
-                    if *on == alarm {
-                        check(ctx);
-                    }
+                for (_, check) in checks.alarm.iter().filter(|(on, _)| *on == alarm) {
+                    check(ctx);
                 }
                 match alarm {
                     Alarm::Waiting => ctx.rearm_waiting(alarm, ctx.options.timers.answer),

@@ -1,8 +1,10 @@
 //! A request or a response, with what the engine made of it.
 
 use super::scan::ResponseScan;
+use crate::session::key;
 use crate::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
-use xdscope_wire::event::{Kind, Sym, VersionInfo};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::{Kind, Seq, Sym, VersionInfo};
 use xdscope_wire::{DeltaRequest, ErrorDetail, Message, MessageBody, ResponseView, SotwRequest};
 
 /// A request and its outcome. The track is in its state after the request.
@@ -47,6 +49,11 @@ impl<'a> RequestContext<'a> {
         self.message.error_detail()
     }
 
+    /// Returns the response that the request answers, as evidence of a finding.
+    pub(super) fn answered(&self) -> &'a [Seq] {
+        self.outcome.answers.as_slice()
+    }
+
     pub(super) fn nonce(&self) -> &'a str {
         self.message.request().map_or("", |request| request.response_nonce.as_str())
     }
@@ -83,6 +90,16 @@ impl<'a> ResponseContext<'a> {
         !self.view.is_delta && self.track.kind.is_some_and(Kind::full_state)
     }
 
+    /// Returns the names of the resources in the response, in its order.
+    pub(super) fn names(&self, catalog: &Catalog) -> impl Iterator<Item = Sym> {
+        self.view.resources.blobs().iter().map(move |id| key(catalog, *id))
+    }
+
+    /// Returns the names of the new and changed resources.
+    pub(super) fn new_names(&self) -> impl Iterator<Item = Sym> {
+        self.outcome.added.iter().chain(&self.outcome.changed).copied()
+    }
+
     /// Whether the response changes nothing.
     pub(super) fn is_unchanged(&self) -> bool {
         let outcome = self.outcome;
@@ -98,7 +115,10 @@ impl<'a> ResponseContext<'a> {
     /// push, which has nothing to repeat.
     pub(super) fn repeated_bytes(&self) -> Option<(u64, u64)> {
         let traffic = &self.track.traffic;
-        let push = traffic.last_push.as_ref().filter(|_| !self.view.is_delta && traffic.pushes > 1)?;
+        if self.view.is_delta || traffic.pushes <= 1 {
+            return None;
+        }
+        let push = traffic.last_push.as_ref()?;
         Some((push.bytes, push.bytes_same))
     }
 }

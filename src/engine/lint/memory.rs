@@ -104,15 +104,21 @@ impl StreamState {
     }
 
     fn mark(&self, used: &mut UsedContent) {
-        self.tracks().for_each(|track| track.mark(used));
-        self.reported_unsubscribed.iter().for_each(|(_, name, _)| mark_key(used, *name));
+        for track in self.tracks() {
+            track.mark(used);
+        }
+        for (_, name, _) in &self.reported_unsubscribed {
+            mark_key(used, *name);
+        }
     }
 }
 
 impl SentResponse {
     fn mark(&self, used: &mut UsedContent) {
         used.list(&self.list);
-        self.duplicates.iter().for_each(|name| mark_key(used, *name));
+        for name in &self.duplicates {
+            mark_key(used, *name);
+        }
     }
 }
 
@@ -137,9 +143,12 @@ impl TrackState {
     }
 
     fn mark(&self, used: &mut UsedContent) {
-        let sent = self.pending.iter().chain(&self.rejected).chain(&self.newest);
-        sent.for_each(|response| response.mark(used));
-        self.clean_list.iter().for_each(|list| used.list(list));
+        for response in self.pending.iter().chain(&self.rejected).chain(&self.newest) {
+            response.mark(used);
+        }
+        if let Some(list) = &self.clean_list {
+            used.list(list);
+        }
         self.left_out.values().for_each(|blob| used.blob(*blob));
         used.names(self.ttl_versions.values());
         let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
@@ -149,10 +158,12 @@ impl TrackState {
         let routes = self.unaccepted_routes.iter().flat_map(|(_, names)| names);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
-        let targets = self.targets.iter().map(|target| &target.of);
+        let targets = self.targets.iter().map(|target| &target.resource);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        all.chain(targets).chain(findings).chain(routes).for_each(|name| mark_key(used, *name));
+        for name in all.chain(targets).chain(findings).chain(routes) {
+            mark_key(used, *name);
+        }
     }
 }
 
@@ -197,8 +208,8 @@ impl SourceState {
         });
         self.constraint_violations.retain(|blob, _| used.has_blob(*blob));
         self.deliveries.retain(|(name, blob), deliveries| {
-            let is_used = |delivery: &crate::lint::memory::state::Delivery| used.has_name(delivery.version);
-            used.has_blob(*blob) && used.has_name(*name) && deliveries.iter().all(is_used)
+            let mut versions = deliveries.iter().map(|delivery| delivery.version);
+            used.has_blob(*blob) && used.has_name(*name) && versions.all(|version| used.has_name(version))
         });
         self.inspected.clear();
     }

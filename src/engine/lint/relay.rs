@@ -31,6 +31,7 @@ impl<'a> RuleContext<'a> {
         server.flat_map(|server| store.engine().open_to_server(server)).filter(is_sibling)
     }
 
+    /// Remembers which contents of structured names the stream has received.
     pub(super) fn note_deliveries(&mut self, response: &ResponseContext<'_>) {
         let catalog = self.catalog();
         for id in &response.scan.structured {

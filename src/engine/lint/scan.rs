@@ -11,10 +11,12 @@ use xdscope_wire::event::{Kind, Sym, TYPE_PREFIX};
 use xdscope_wire::pb::Fields;
 use xdscope_wire::{Message, MessageBody};
 
-/// Facts about all entries of a response.
-struct ScannedList {
+/// The response whose entries are scanned.
+struct ScannedResponse<'a> {
+    catalog: &'a Catalog,
+    track: &'a Track,
     /// The type URL of the response.
-    own: Option<Sym>,
+    type_url: Option<Sym>,
     is_delta: bool,
     /// Whether the response has one entry.
     is_single: bool,
@@ -69,15 +71,17 @@ impl ResponseScan {
         let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
         // A response may state another type than that of its method.
         let stated = message.type_url();
-        let own = if stated.is_empty() { &track.type_url } else { &stated };
-        let of = ScannedList {
-            own: catalog.strings().find(own.as_str()),
+        let type_url = if stated.is_empty() { &track.type_url } else { &stated };
+        let response = ScannedResponse {
+            catalog,
+            track,
+            type_url: catalog.strings().find(type_url.as_str()),
             is_delta: matches!(message.body, MessageBody::DeltaResponse(_)),
             is_single: list.len() == 1,
         };
-        for (at, id) in list.blobs().iter().enumerate() {
-            if clean_ids.get(at) != Some(id) {
-                scan.entry(catalog, track, &of, *id);
+        for (index, id) in list.blobs().iter().enumerate() {
+            if clean_ids.get(index) != Some(id) {
+                scan.add_entry(&response, *id);
             }
         }
         if scan.is_clean() {
@@ -86,13 +90,18 @@ impl ResponseScan {
         scan
     }
 
+    /// Whether no entry is conspicuous. Redirects and lists are structured, too.
     fn is_clean(&self) -> bool {
-        let blobs =
-            [&self.nameless, &self.unreadable, &self.other_type, &self.ttl, &self.aliased, &self.structured];
-        let is_of_variant = self.of_delta.is_empty();
-        let names = [&self.unversioned, &self.wrapped];
-        let has_names = self.misnamed.is_empty() && names.iter().all(|list| list.is_empty());
-        is_of_variant && has_names && blobs.iter().all(|list| list.is_empty())
+        self.nameless.is_empty()
+            && self.unreadable.is_empty()
+            && self.of_delta.is_empty()
+            && self.other_type.is_empty()
+            && self.unversioned.is_empty()
+            && self.misnamed.is_empty()
+            && self.ttl.is_empty()
+            && self.wrapped.is_empty()
+            && self.aliased.is_empty()
+            && self.structured.is_empty()
     }
 
     /// Reads the redirect or collection under a structured name.
@@ -106,8 +115,8 @@ impl ResponseScan {
         let value = structured::value(&any);
         if is_collection {
             structured::inline_versions(value, |entry, version, content| {
-                let of = InlineVersion { list: name, entry: hash((entry, version)) };
-                self.inline.push(InlineContent { of, name: entry.to_owned(), content: hash(content) });
+                let version = InlineVersion { list: name, entry: hash((entry, version)) };
+                self.inline.push(InlineContent { version, name: entry.to_owned(), content: hash(content) });
             });
             self.collections.push((name, structured::entries(value)));
         } else if let Some(locator) = Locator::read(value) {
@@ -116,8 +125,8 @@ impl ResponseScan {
     }
 
     /// Adds an entry to the lists that it belongs to.
-    fn entry(&mut self, catalog: &Catalog, track: &Track, of: &ScannedList, id: BlobId) {
-        let ScannedList { own, is_delta, is_single } = *of;
+    fn add_entry(&mut self, response: &ScannedResponse<'_>, id: BlobId) {
+        let ScannedResponse { catalog, track, type_url, is_delta, is_single } = *response;
         let entry = catalog.entry(id);
         if !is_delta && entry.name == Sym::EMPTY && is_delta_resource(catalog, track, id) {
             self.of_delta.push(id);
@@ -128,8 +137,8 @@ impl ResponseScan {
             list.push(id);
         }
         let has_type = entry.payload.is_some() && entry.type_url != Sym::EMPTY;
-        if has_type && Some(entry.type_url) != own && !may_differ(catalog, track, entry.name, entry.type_url)
-        {
+        let is_other = has_type && Some(entry.type_url) != type_url;
+        if is_other && !may_differ(catalog, track, entry.name, entry.type_url) {
             self.other_type.push(id);
         }
         if entry.ttl.is_some() {
@@ -146,8 +155,8 @@ impl ResponseScan {
             self.read_structured(catalog, key(catalog, id), entry.type_url, entry.payload);
         } else if is_delta && track.kind != Some(Kind::Vhds) {
             let inner = entry.payload.map_or(Sym::EMPTY, |payload| catalog.entry(payload).name);
-            let known = inner == Sym::EMPTY || inner == entry.name || entry.aliases.contains(&inner);
-            if !known && entry.name != Sym::EMPTY {
+            let is_known = inner == Sym::EMPTY || inner == entry.name || entry.aliases.contains(&inner);
+            if !is_known && entry.name != Sym::EMPTY {
                 self.misnamed.push((entry.name, inner));
             }
         }
@@ -179,9 +188,8 @@ fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId, is_single: bool
 /// Whether an entry is a `Resource` of delta in the place of an `Any`: its version and its resource
 /// have the field numbers of the type URL and of the value.
 fn is_delta_resource(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
-    let Some(any) = catalog.entry(id).payload.and_then(|payload| catalog.bytes(payload)) else {
-        return false;
-    };
+    let any = catalog.entry(id).payload.and_then(|payload| catalog.bytes(payload));
+    let Some(any) = any else { return false };
     let mut fields = Fields::new(structured::value(&any)).map_while(Result::ok);
     let type_url = fields.find(|field| field.number == any::TYPE_URL);
     type_url.is_some_and(|field| !track.type_url.is_empty() && field.text() == track.type_url.as_str())
@@ -206,6 +214,6 @@ fn may_differ(catalog: &Catalog, track: &Track, name: Sym, type_url: Sym) -> boo
     if type_url == LOCATOR {
         return true;
     }
-    let collection = type_url.strip_suffix("Collection") == Some(track.type_url.as_str());
-    collection && catalog.text(name).starts_with("xdstp:")
+    let is_collection = type_url.strip_suffix("Collection") == Some(track.type_url.as_str());
+    is_collection && catalog.text(name).starts_with("xdstp:")
 }

@@ -136,7 +136,6 @@ impl MessageCounters {
         }
     }
 
-    /// Returns the labels of types.
     pub(super) fn labels(&self) -> &TypeLabels {
         &self.labels
     }

@@ -66,7 +66,7 @@ impl Gauges {
         } else {
             for track in stream.tracks_shown() {
                 worst = worst.min(store.state_at(stream, track, store.now()).state);
-                self.add_type(store, labels.of(&track.type_url), track);
+                self.add_type(store, labels.label(&track.type_url), track);
             }
             let tls = &stream.open.tls;
             let legs = [&tls.client, &tls.server].into_iter().flatten();
@@ -77,10 +77,10 @@ impl Gauges {
     }
 
     fn add_type(&mut self, store: &Store, label: TypeLabel, track: &Track) {
-        let of = self.types.entry(label).or_default();
-        of.resources.add(&track.cache_counts(store.catalog(), store.now(), store.limits()));
+        let gauges = self.types.entry(label).or_default();
+        gauges.resources.add(&track.cache_counts(store.catalog(), store.now(), store.limits()));
         let owed = track.owed_since().map(|since| store.now().since(since));
-        of.owed = of.owed.max(owed.unwrap_or_default());
+        gauges.owed = gauges.owed.max(owed.unwrap_or_default());
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) struct TypeLabels {
 
 impl TypeLabels {
     /// Returns the label of a type.
-    pub(super) fn of(&self, url: &TypeUrl) -> TypeLabel {
+    pub(super) fn label(&self, url: &TypeUrl) -> TypeLabel {
         match Kind::of_type_url(url.as_str()) {
             Some((kind, _)) => TypeLabel::Known(kind),
             None if url.is_empty() => TypeLabel::Missing,
@@ -54,13 +54,13 @@ impl TypeLabels {
 
     /// Returns the label of a type, which gets one of its own while there is room.
     pub(super) fn learn(&mut self, url: &TypeUrl) -> TypeLabel {
-        let label = self.of(url);
+        let label = self.label(url);
         let has_room = self.urls.len() < MAX_OTHER_TYPES && url.as_str().len() <= MAX_TYPE_URL_BYTES;
         if label != TypeLabel::Other || !has_room {
             return label;
         }
         self.urls.insert(url.as_str().into());
-        self.of(url)
+        self.label(url)
     }
 }
 
@@ -74,8 +74,8 @@ mod tests {
         let url = |n: usize| TypeUrl::new(format!("type.googleapis.com/a.B{n}"));
         let words: BTreeSet<String> = (0..1000).map(|n| labels.learn(&url(n)).word().to_owned()).collect();
         assert_eq!(words.len(), MAX_OTHER_TYPES + 1);
-        assert_eq!(labels.of(&url(0)).word(), "type.googleapis.com/a.B0");
-        assert_eq!(labels.of(&url(999)), TypeLabel::Other);
+        assert_eq!(labels.label(&url(0)).word(), "type.googleapis.com/a.B0");
+        assert_eq!(labels.label(&url(999)), TypeLabel::Other);
         let cds = TypeUrl::new("type.googleapis.com/envoy.config.cluster.v3.Cluster".to_owned());
         assert_eq!(labels.learn(&cds).word(), "cds", "a type with a short name always has room");
         assert_eq!(labels.learn(&TypeUrl::default()).word(), "none");

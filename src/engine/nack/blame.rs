@@ -33,7 +33,6 @@ pub fn refuses_field(text: &str, names: &[Arc<str>], name: &str, path: &str) -> 
 /// The fields of one resource that the text of a NACK names.
 #[derive(Clone, Debug, Default)]
 pub struct NamedFields {
-    /// The reasons for the resource.
     reasons: Vec<String>,
 }
 
@@ -93,7 +92,6 @@ fn is_same(ours: &PathStep, theirs: &PathStep) -> bool {
     path::is_same_field(&ours.field, &theirs.field) && is_same_item
 }
 
-/// A word of a reason.
 struct Word<'t> {
     text: &'t str,
     /// Whether punctuation marks the word as a field: a quote or dot before, or a colon behind.

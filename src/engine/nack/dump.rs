@@ -12,7 +12,6 @@ const MAX_DUMPS: usize = 64;
 /// Size from which on a dump is left out of a text for people, in bytes.
 const LONG_DUMP_BYTES: usize = 80;
 
-/// A dump in a text.
 pub(super) struct Dump<'t> {
     /// The place of the dump in the text, up to the colon before the reason.
     pub(super) place: Range<usize>,

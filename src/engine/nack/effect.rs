@@ -125,8 +125,8 @@ fn of_unnamed(
 ) -> Option<NackEffect> {
     let state = store.state(stream, type_url)?;
     let is_of_type = !state.variant.is_delta() && state.open_nack.is_some();
-    match store.refused_by(stream, type_url, last.n).filter(|_| !is_of_type) {
-        Some(refused) => {
+    match store.refused_by(stream, type_url, last.n) {
+        Some(refused) if !is_of_type => {
             let in_use = match refused.in_force {
                 Some(version) => InUse::Earlier(version),
                 None if !refused.knows_in_force => InUse::Unknown,
@@ -135,7 +135,7 @@ fn of_unnamed(
             let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
             Some(NackEffect { name: Some(refused.name), kind, in_use })
         }
-        None => of_type(store, stream, type_url, last, is_partial),
+        _ => of_type(store, stream, type_url, last, is_partial),
     }
 }
 

@@ -67,7 +67,7 @@ fn reason(text: &str) -> NackFault {
     let WithoutDumps { words, name, duration } = WithoutDumps::of(text);
     let words = words.trim().trim_start_matches(": ").trim_end_matches([' ', ':', ',', '\n']);
     let mut reason = words.to_owned();
-    if let Some(value) = duration.filter(|_| name.is_none()) {
+    if let (Some(value), None) = (duration, &name) {
         reason.push_str(&format!(": {value}"));
     }
     NackFault { name: name.map(Extracted::stated), reason, ..NackFault::default() }

@@ -140,22 +140,21 @@ fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
     let has_refused = !is_of_type && is_refusing;
     let refused = if has_refused { source.refused(state) } else { HashMap::new() };
     let group = |run: &[NackFact]| {
-        let last = run.last();
-        let is_open = state.is_refusing(run, last.map(|nack| nack.n) == newest);
-        let is_accepted = |nack| !is_delta || source.has_accepted_later(state, nack);
-        NackGroup {
+        let last = run.last()?;
+        let is_open = state.is_refusing(run, Some(last.n) == newest);
+        Some(NackGroup {
             stream: state.stream,
             node: state.node.clone(),
             type_url: state.type_url.clone(),
             in_force: state.in_force.clone(),
-            kept: last.filter(|_| is_delta).and_then(|last| source.kept(state, last)),
-            refused: last.filter(|_| is_open).and_then(|last| refused.get(&last.n)).cloned(),
+            kept: if is_delta { source.kept(state, last) } else { None },
+            refused: if is_open { refused.get(&last.n).cloned() } else { None },
             is_open,
-            is_mended: last.is_some_and(|last| state.is_mended(last) && is_accepted(last)),
+            is_mended: state.is_mended(last) && (!is_delta || source.has_accepted_later(state, last)),
             is_settled_later: state.is_settled_later,
             nacks: run.to_vec(),
-            faults: last.map(|last| source.stated_faults(last)).unwrap_or_default(),
-        }
+            faults: source.stated_faults(last),
+        })
     };
-    runs.map(group).collect()
+    runs.filter_map(group).collect()
 }

@@ -98,13 +98,13 @@ fn after_code(text: &str) -> Option<&str> {
 /// Finds `[field:a.b error:reason; field:c error:reason]` in a text. Returns pairs of field and
 /// reason.
 fn fields(text: &str) -> Vec<(&str, &str)> {
-    let one = |part: &'_ str| {
+    let lengths = |part: &'_ str| {
         let (field, error) = part.split_once(" error:")?;
         (!field.contains(' ')).then_some((field.len(), error.len()))
     };
     let mut found = Vec::new();
     for part in text.split("field:").skip(1) {
-        if let Some((field, _)) = one(part) {
+        if let Some((field, _)) = lengths(part) {
             let reason = part.get(field + " error:".len()..).unwrap_or_default();
             let reason = reason.trim_end_matches([' ', ';']);
             // Strip the bracket that closes the list, unless the reason opens it.

@@ -58,9 +58,11 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
         complete_from_violation(entry, &bodies, schema);
     }
     if entry.field.is_none() {
-        let (found, at) = find_field(entry, &bodies, schema).unwrap_or_default();
-        entry.field = found;
-        if let (None, Some(name)) = (&entry.name, at.and_then(|at| push.names().get(at))) {
+        let found = find_field(entry, &bodies, schema).unwrap_or_default();
+        entry.field = found.field;
+        if entry.name.is_none()
+            && let Some(name) = found.index.and_then(|index| push.names().get(index))
+        {
             entry.name = Some(Extracted::guess(name.to_string()));
         }
     }
@@ -186,15 +188,20 @@ fn find_any(body: &Value, short: &str) -> Option<(String, String)> {
     Some((path, url))
 }
 
+/// A field that a reason mentions.
+#[derive(Default)]
+struct MentionedField {
+    /// `None` if the reason has only the name of the resource.
+    field: Option<Extracted>,
+    /// The index of the resource in the response, if it is known.
+    index: Option<usize>,
+}
+
 /// Searches the response for a field that the reason mentions.
-///
-/// Returns the field and the index of the resource, as far as known.
-fn find_field(
-    entry: &NackFault,
-    bodies: &SearchRange<'_>,
-    schema: &Schema,
-) -> Option<(Option<Extracted>, Option<usize>)> {
+fn find_field(entry: &NackFault, bodies: &SearchRange<'_>, schema: &Schema) -> Option<MentionedField> {
     let reason = &entry.reason;
+    // A field alone tells resources of the response apart only if one is searched.
+    let is_single = bodies.range.len() == 1;
     if let Some(name) = unknown_field(reason) {
         return Some(find_unknown_field(name, reason, bodies));
     }
@@ -202,12 +209,14 @@ fn find_field(
     // A path with dots is stated if the descriptors know all of its fields.
     for token in tokens(reason, "_.[]").filter(|token| token.contains('.')) {
         let steps = path::steps(token);
-        let inside = bodies.find(|body| dotted(&steps, root.as_ref(), body, schema));
-        let inside = inside.map(|(found, index)| (found, Some(index)));
-        let found = inside.or_else(|| Some((dotted(&steps, root.as_ref(), &Value::Null, schema)?, None)));
-        if let Some((found, index)) = found {
-            let index = index.filter(|_| bodies.range.len() == 1);
-            return Some((Some(found.extracted()), index));
+        if let Some((found, index)) = bodies.find(|body| dotted(&steps, root.as_ref(), body, schema)) {
+            return Some(MentionedField {
+                field: Some(found.extracted()),
+                index: is_single.then_some(index),
+            });
+        }
+        if let Some(found) = dotted(&steps, root.as_ref(), &Value::Null, schema) {
+            return Some(MentionedField { field: Some(found.extracted()), index: None });
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
@@ -215,16 +224,17 @@ fn find_field(
     let values = values(reason).filter(|value| Some(*value) != name && value.len() > 1);
     let by_value = |value: &str| bodies.find(|body| find_value(body, value));
     if let Some((path, index)) = values.take(MAX_WORDS).find_map(by_value) {
-        return Some((guess_unless_name(path), Some(index)));
+        return Some(MentionedField { field: guess_unless_name(path), index: Some(index) });
     }
     for token in tokens(reason, "_").filter(|token| looks_like_a_field(token)) {
         let field = path::snake(token);
         let key = |body: &Value| find(body, &mut |key, _| key == field);
         if let Some((path, index)) = bodies.find(key) {
-            return Some((Some(Extracted::guess(path)), Some(index).filter(|_| bodies.range.len() == 1)));
+            let index = is_single.then_some(index);
+            return Some(MentionedField { field: Some(Extracted::guess(path)), index });
         }
         if root.as_ref()?.get_field_by_name(&field).is_some() {
-            return Some((Some(Extracted::guess(field)), None));
+            return Some(MentionedField { field: Some(Extracted::guess(field)), index: None });
         }
     }
     let capitals = |token: &&str| {
@@ -234,16 +244,12 @@ fn find_field(
     };
     let mut enums = tokens(reason, "_").filter(capitals);
     let (path, index) = enums.find_map(|word| bodies.find(|body| find_value(body, word)))?;
-    Some((guess_unless_name(path), Some(index)))
+    Some(MentionedField { field: guess_unless_name(path), index: Some(index) })
 }
 
 /// Finds the field that a reason calls unknown. If the reason names the message, searches the
 /// `Any` with this message first.
-fn find_unknown_field(
-    name: &str,
-    reason: &str,
-    bodies: &SearchRange<'_>,
-) -> (Option<Extracted>, Option<usize>) {
+fn find_unknown_field(name: &str, reason: &str, bodies: &SearchRange<'_>) -> MentionedField {
     let last = name.rsplit('.').next().unwrap_or(name);
     let last = last.split('[').next().unwrap_or(last);
     let messages: Vec<&str> = tokens(reason, "_.").filter(|token| token.contains('.')).collect();
@@ -253,11 +259,12 @@ fn find_unknown_field(
         Some(FoundKeys { path: format!("{within}.{}", inside.path), ..inside }).filter(|keys| keys.count > 0)
     });
     let anywhere = || bodies.find(|body| Some(find_keys(body, last)).filter(|keys| keys.count > 0));
-    match named.or_else(anywhere) {
-        Some((keys, index)) if keys.count == 1 => (Some(Extracted::stated(keys.path)), Some(index)),
-        Some((keys, index)) => (Some(Extracted::guess(keys.path)), Some(index)),
-        None => (Some(Extracted::stated(name)), None),
-    }
+    let (field, index) = match named.or_else(anywhere) {
+        Some((keys, index)) if keys.count == 1 => (Extracted::stated(keys.path), Some(index)),
+        Some((keys, index)) => (Extracted::guess(keys.path), Some(index)),
+        None => (Extracted::stated(name), None),
+    };
+    MentionedField { field: Some(field), index }
 }
 
 /// The members of a body with a given name.

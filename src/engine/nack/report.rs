@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::constraints::BrokenConstraints;
+use crate::owners::owners_of_content;
 use crate::store::{AcceptedFact, NackFact, Store, Verdict, VersionFact};
 use xdscope_schema::Schema;
+use xdscope_schema::owners::Owner;
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
 
@@ -65,6 +67,8 @@ pub struct RefusedResource {
     pub faults: Vec<(Extracted, String)>,
     /// The constraints on the first of these fields that is not a guess, if it has any.
     pub rules: Option<FieldRules>,
+    /// The Kubernetes objects that the rejected content was made from.
+    pub owners: Vec<Owner>,
     /// All constraints that the rejected content breaks.
     pub broken: BrokenConstraints,
     /// The rejected content. `None` if unavailable or not in the response.
@@ -99,9 +103,10 @@ struct StoredPush<'a> {
 impl StoredPush<'_> {
     fn tree(&self, id: BlobId, limit: u64) -> Option<Value> {
         let catalog = self.store.catalog();
-        let small = u64::from(catalog.blob(id).size) <= limit;
-        let bytes = small.then(|| catalog.bytes(id)).flatten()?;
-        Some(self.schema.any_to_json(&bytes))
+        if u64::from(catalog.blob(id).size) > limit {
+            return None;
+        }
+        Some(self.schema.any_to_json(&catalog.bytes(id)?))
     }
 }
 
@@ -190,9 +195,9 @@ fn recovery(
     if state.is_refusing(nacks, is_newest) {
         return None;
     }
-    let named = nack.entries.iter().find_map(|fault| fault.name.as_ref());
-    let Some(name) = named.filter(|_| !last.resources.is_empty()) else {
-        return store.accepted_after(stream, type_url, last);
+    let name = match nack.entries.iter().find_map(|fault| fault.name.as_ref()) {
+        Some(name) if !last.resources.is_empty() => name,
+        _ => return store.accepted_after(stream, type_url, last),
     };
     let versions = store.versions(stream, type_url, &name.value).into_iter().rev();
     let mut later = versions.filter(|version| Some(version.first) > last.refused);
@@ -261,7 +266,8 @@ fn refused_resource(
     RefusedResource {
         name: name.clone(),
         faults,
-        rules: rules.filter(|of| !of.rules.is_empty()),
+        rules: rules.filter(|stated| !stated.rules.is_empty()),
+        owners: content.map_or_else(Vec::new, |content| owners_of_content(push.store.catalog(), content)),
         broken: broken.unwrap_or_default(),
         refused,
         good: good.map(|(_, good)| good),

@@ -54,10 +54,10 @@ fn cause<'a>(
 
 /// Returns the intervention because of which a response has no answer.
 fn of_answer(track: &Track, response: Seq) -> Option<&Arc<InterventionFacts>> {
-    let pending = track.responses.pending().find(|of| of.seq == response);
+    let pending = track.responses.pending().find(|pending| pending.seq == response);
     track.caused_by(&Consequence {
         messages: &[response],
-        nonce: pending.map(|of| of.nonce.as_str()),
+        nonce: pending.map(|pending| pending.nonce.as_str()),
         dir: Some(Dir::Req),
         ..Consequence::default()
     })

@@ -29,15 +29,15 @@ const MAX_COMPARED_NAMES: usize = 4096;
 pub(super) fn period(times: &[Time]) -> Option<Duration> {
     let intervals = times.iter().zip(times.iter().skip(1)).map(|(before, after)| after.since(*before));
     let (shortest, longest) =
-        intervals.fold((Duration::MAX, Duration::ZERO), |(min, max), one| (min.min(one), max.max(one)));
+        intervals.fold((Duration::MAX, Duration::ZERO), |(min, max), next| (min.min(next), max.max(next)));
     let (first, last) = (times.first()?, times.last()?);
-    is_regular(shortest, longest).then(|| mean(times.len() as u64, *first, *last)).flatten()
+    if is_regular(shortest, longest) { mean(times.len() as u64, *first, *last) } else { None }
 }
 
 /// Returns the mean interval of a finding, if the intervals are about equal.
 fn period_of(finding: &Finding) -> Option<Duration> {
     let (shortest, longest) = finding.intervals?;
-    is_regular(shortest, longest).then(|| mean(finding.count, finding.first, finding.last)).flatten()
+    if is_regular(shortest, longest) { mean(finding.count, finding.first, finding.last) } else { None }
 }
 
 /// Whether intervals between these two are a period.
@@ -63,7 +63,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
         let mut joined = Vec::new();
         for index in group {
             let Some(finding) = findings.get(index) else { continue };
-            match causes.of(store, problems, finding) {
+            match causes.cause_of(store, problems, finding) {
                 Some(at) => {
                     joined.push((at, finding));
                     if let Some(problem) = problems.get_mut(at) {
@@ -114,9 +114,11 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
         };
         let stream = problem.stream;
         // Only a client of such a stream is searched for among all problems.
-        let reset = reset.filter(|_| undecodable.contains(&stream));
-        let cause = |reset| Some((problems.iter().position(|cause| is_undecodable(cause, stream))?, reset));
-        let Some((cause, reset)) = reset.and_then(cause) else {
+        let cause = match undecodable.contains(&stream) {
+            true => problems.iter().position(|cause| is_undecodable(cause, stream)),
+            false => None,
+        };
+        let (Some(reset), Some(cause)) = (reset, cause) else {
             at += 1;
             continue;
         };
@@ -135,7 +137,7 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
 
 /// Whether the problem is that a server sends undecodable responses, on this stream among others.
 fn is_undecodable(problem: &ProblemFact, stream: StreamId) -> bool {
-    has_undecodable(problem) && problem.all_streams().any(|of| of == stream)
+    has_undecodable(problem) && problem.all_streams().any(|other| other == stream)
 }
 
 /// Whether a problem is that the responses of a server cannot be decoded.
@@ -277,7 +279,7 @@ impl Causes {
     }
 
     /// Returns the problem that has the cause of a finding.
-    fn of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+    fn cause_of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
         match finding.rule.subject {
             Subject::FailedStream => return self.failing.get(&finding.stream).copied(),
             Subject::AcceptedFault => return None,
@@ -288,7 +290,7 @@ impl Causes {
         let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
         // A client that does not answer is not at fault for the content.
         let is_cause = |at: &usize| {
-            let is_unanswered = |of: &ProblemFact| matches!(of.problem, Problem::Unanswered { .. });
+            let is_unanswered = |problem: &ProblemFact| matches!(problem.problem, Problem::Unanswered { .. });
             finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
         };
         if is_refusable(finding) {
@@ -391,10 +393,11 @@ fn is_refusable(finding: &Finding) -> bool {
 /// Whether a finding about a response is about other resources than those that the client names in
 /// its refusal of the response.
 fn is_about_others(store: &Store, finding: &Finding) -> bool {
-    let track = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url));
-    let Some(track) = track.filter(|_| finding.blame == Blame::Server && !finding.names.is_empty()) else {
+    if finding.blame != Blame::Server || finding.names.is_empty() {
         return false;
-    };
+    }
+    let stream = store.engine().stream(finding.stream);
+    let Some(track) = stream.and_then(|stream| stream.find(&finding.type_url)) else { return false };
     let has_named = || {
         let mut refusals = track.refused.names().filter_map(|name| track.refused.get(name));
         refusals.any(|refusal| refusal.is_certain)
@@ -416,7 +419,8 @@ fn is_unanswerable(finding: &Finding) -> bool {
 
 /// Whether a type still waits for a name of a finding.
 fn is_waiting(store: &Store, finding: &Finding) -> bool {
-    let Some(track) = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url)) else {
+    let Some(track) = store.engine().stream(finding.stream).and_then(|stream| stream.find(&finding.type_url))
+    else {
         return false;
     };
     // Any name of a lasting finding may still be missing.
@@ -455,7 +459,7 @@ fn is_of_others(problem: &ProblemFact, finding: &Finding) -> bool {
 fn is_about(warming: &WarmingFact, finding: &Finding) -> bool {
     let Some((kind, _)) = Kind::of_type_url(finding.type_url.as_str()) else { return false };
     let needed = warming.needs.iter().map(|need| (need.kind, &need.name));
-    let involved = needed.chain([(warming.kind, &warming.name)]).filter(|(of, _)| *of == kind);
+    let involved = needed.chain([(warming.kind, &warming.name)]).filter(|(needed, _)| *needed == kind);
     let involved: HashSet<&str> = involved.map(|(_, name)| &**name).collect();
     finding.names.iter().any(|name| involved.contains(&**name))
 }
@@ -488,14 +492,15 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
 
 /// Returns the problem of findings with one cause, unless all are mere notes.
 fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<ProblemFact> {
-    let of = |index: &usize| findings.get(*index);
-    let rated = || group.iter().filter_map(of).filter(|of| of.is_rated());
+    let finding_at = |index: &usize| findings.get(*index);
+    let rated = || group.iter().filter_map(finding_at).filter(|finding| finding.is_rated());
     let lead = rated().next()?;
     // Findings that are over say nothing about those that last.
-    let is_alike = |of: &&Finding| {
-        (of.rule.id, of.blame) == (lead.rule.id, lead.blame) && (lead.over.is_some() || of.over.is_none())
+    let is_alike = |finding: &&Finding| {
+        (finding.rule.id, finding.blame) == (lead.rule.id, lead.blame)
+            && (lead.over.is_some() || finding.over.is_none())
     };
-    let alike = || group.iter().filter_map(of).filter(is_alike);
+    let alike = || group.iter().filter_map(finding_at).filter(is_alike);
     let places: BTreeSet<(Option<&Arc<str>>, StreamId)> =
         alike().map(|finding| (finding.node.as_ref(), finding.stream)).collect();
     let others = places.iter().filter(|(_, stream)| *stream != lead.stream);
@@ -503,14 +508,18 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         others.map(|(node, stream)| ProblemPlace { stream: *stream, node: node.cloned(), mark: None });
     let mut merged = merged(lead, alike().skip(1));
     // The other side has a share in the fault: a client that accepts what it should refuse.
-    let is_of_other = |of: &&Finding| of.blame != lead.blame && of.over.is_some() == lead.over.is_some();
+    let is_of_other =
+        |finding: &&Finding| finding.blame != lead.blame && finding.over.is_some() == lead.over.is_some();
     let of_other = rated().find(is_of_other);
     if let Some(other) = of_other {
         merged.text.push_str(&format!("; {}: {}", other.blame.word(), other.text));
     }
     // Notes do not keep a problem open.
-    let over =
-        if rated().all(|of| of.over.is_some()) { rated().filter_map(|of| of.over).max() } else { None };
+    let over = if rated().all(|finding| finding.over.is_some()) {
+        rated().filter_map(|finding| finding.over).max()
+    } else {
+        None
+    };
     let urgency = match lead.severity {
         _ if over.is_some() => Urgency::Over,
         Severity::Error => Urgency::Error,
@@ -518,6 +527,8 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     };
     let blame = if of_other.is_some() { Blame::Both } else { lead.blame };
     let lasts = rated().any(Finding::lasts);
+    let stream = store.engine().stream(lead.stream);
+    let closed = stream.and_then(|stream| stream.closed.as_ref()).map(|(at, _)| *at);
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
         last: (merged.count > 1).then_some(merged.last),
@@ -531,7 +542,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         messages: merged.messages.clone(),
         findings: group,
         lasts,
-        closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
+        closed,
         over,
         ..ProblemFact::new(
             ProblemKind::Rule(lead.severity),

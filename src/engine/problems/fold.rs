@@ -70,9 +70,10 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
             if is_server {
                 join(Shared::ServerRule(of_rule, Some(name)));
             }
-            let is_apart = is_of_client || finding.rule.subject == Subject::NamelessPart;
-            for message in finding.messages.iter().filter(|_| !is_apart) {
-                join(Shared::Message(*message, name));
+            if !is_of_client && finding.rule.subject != Subject::NamelessPart {
+                for message in &finding.messages {
+                    join(Shared::Message(*message, name));
+                }
             }
         }
     }
@@ -83,7 +84,7 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
     let mut groups: Vec<FindingGroup> = groups.into_values().collect();
     let rank = |index: &usize| {
         let finding = findings.get(*index);
-        (finding.map(|of| of.rank()), finding.map(|of| of.first), *index)
+        (finding.map(|finding| finding.rank()), finding.map(|finding| finding.first), *index)
     };
     groups.iter_mut().for_each(|group| group.sort_by_key(rank));
     groups.sort_by_key(|group| group.first().map(rank));

@@ -136,7 +136,7 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
     rest.extend(by_cause.into_iter().map(original));
     rest.sort_by_key(|group: &FindingGroup| {
         let lead = group.first().and_then(|index| findings.get(*index));
-        (lead.map(Finding::rank), lead.map(|of| of.first), group.first().copied())
+        (lead.map(Finding::rank), lead.map(|lead| lead.first), group.first().copied())
     });
     groups.extend(rest);
     groups

@@ -14,7 +14,6 @@ use super::fact::{Problem, ProblemFact, ProblemPlace, RefusedPush};
 use super::states::sorted;
 use super::{MAX_EVIDENCE, findings};
 
-/// The cause of a refusal.
 #[derive(PartialEq, Eq, Hash)]
 struct RefusalCause {
     kind: &'static str,
@@ -64,7 +63,8 @@ impl RefusalCause {
 
 /// Returns a hash of the resources that a NACK names, or of all that it refuses if it names none.
 fn resources_hash(track: &Track, nack: Seq) -> u64 {
-    let is_named = |refusal: Option<Refusal>| refusal.is_some_and(|of| of.nack == nack && of.is_named);
+    let is_named =
+        |refusal: Option<Refusal>| refusal.is_some_and(|refusal| refusal.nack == nack && refusal.is_named);
     let names = track.refused.names().filter(|name| is_named(track.refused.get(*name)));
     let removed = track.refused.removed_names().filter(|name| is_named(track.refused.removal(*name)));
     let entries = names.map(|name| (name, false)).chain(removed.map(|name| (name, true)));
@@ -139,7 +139,9 @@ fn add_refused(own: &mut RefusedPush, other: RefusedPush) {
     own.first = own.first.min(other.first);
     own.is_resent &= other.is_resent;
     own.implied &= other.implied;
-    own.unanswered = own.unanswered.filter(|_| other.unanswered.is_some());
+    if other.unanswered.is_none() {
+        own.unanswered = None;
+    }
     own.unused = if own.unused == other.unused { own.unused } else { 0 };
     own.users.extend(other.users);
     own.users.sort_unstable();

@@ -45,13 +45,13 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Vec<Prob
     let listed: usize = reasons.iter().chain(&over).map(Vec::len).sum();
     let unlisted = times - listed;
     let problem = |(at, nacks): (usize, &Vec<&NackFact>)| {
-        let first = nacks.last().filter(|_| at > 0 || unlisted == 0);
-        let series = Series {
-            nacks,
-            times: (nacks.len() + if at == 0 { unlisted } else { 0 }) as u64,
-            since: first.map_or(open.since, |nack| nack.at),
-            open: standing.runs_among(nacks),
+        let unlisted = if at == 0 { unlisted } else { 0 };
+        let since = match nacks.last() {
+            Some(first) if unlisted == 0 => first.at,
+            _ => open.since,
         };
+        let series =
+            Series { nacks, times: (nacks.len() + unlisted) as u64, since, open: standing.runs_among(nacks) };
         refused_push(store, stream, track, &series)
     };
     reasons.iter().enumerate().filter_map(problem).collect()
@@ -63,10 +63,10 @@ fn by_reason<'a>(nacks: impl Iterator<Item = &'a NackFact>) -> Vec<Vec<&'a NackF
     let mut groups: Vec<(String, Vec<&NackFact>)> = Vec::new();
     for nack in nacks {
         let reason = nack.reason();
-        let is_full = groups.len() >= MAX_REASONS;
-        match groups.iter().position(|(known, _)| *known == reason) {
-            Some(at) => groups.get_mut(at).into_iter().for_each(|(_, group)| group.push(nack)),
-            None if is_full => groups.last_mut().into_iter().for_each(|(_, group)| group.push(nack)),
+        let known = groups.iter().position(|(known, _)| *known == reason);
+        let place = known.unwrap_or(groups.len()).min(MAX_REASONS - 1);
+        match groups.get_mut(place) {
+            Some((_, group)) => group.push(nack),
             None => groups.push((reason, vec![nack])),
         }
     }
@@ -118,10 +118,12 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
     let nack = *series.nacks.first()?;
     let (version, in_force) = refused_version(store, stream, track, nack);
     // A dump has no pushes: what warms in it is no answer to the refusal.
-    let pending = track.responses.pending().next().filter(|_| !stream.is_dump());
-    let is_again = |of: &&Response| !of.version.is_empty() && *of.version.as_str() == *nack.version;
+    let pending = if stream.is_dump() { None } else { track.responses.pending().next() };
+    let is_again =
+        |response: &&Response| !response.version.is_empty() && *response.version.as_str() == *nack.version;
     let unanswered = pending.filter(is_again).map(|response| response.seq);
-    let explained = series.nacks.iter().find(|of| !of.implied && of.is_same_content(nack)).unwrap_or(&nack);
+    let explained =
+        series.nacks.iter().find(|other| !other.implied && other.is_same_content(nack)).unwrap_or(&nack);
     let refused = RefusedPush {
         version,
         implied: nack.implied,
@@ -163,8 +165,9 @@ fn unused_others(stream: &Stream, track: &Track, nack: &NackFact) -> usize {
     if !is_delta || !matches!(track.kind, Some(Kind::Cds | Kind::Lds)) {
         return 0;
     }
-    let refusals = track.refused.names().filter_map(|name| track.refused.get(name));
-    refusals.filter(|of| of.nack == nack.n && !of.is_named && of.rest == RestUse::NotUsed).count()
+    let is_unused =
+        |refusal: &Refusal| refusal.nack == nack.n && !refusal.is_named && refusal.rest == RestUse::NotUsed;
+    track.refused.names().filter_map(|name| track.refused.get(name)).filter(is_unused).count()
 }
 
 /// Returns the listeners of the client that wait for an extension configuration which a NACK
@@ -174,14 +177,15 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
         return Vec::new();
     }
     let (engine, catalog) = (store.engine(), store.catalog());
-    let is_refused = |name: Sym| track.refused.get(name).is_some_and(|of| of.nack == nack.n && of.is_named);
+    let is_refused =
+        |name: Sym| track.refused.get(name).is_some_and(|refusal| refusal.nack == nack.n && refusal.is_named);
     let mut users = Vec::new();
     for (_, other) in engine.open_of_kind(stream, Kind::Lds) {
-        for listeners in other.known_tracks().filter(|of| of.kind == Some(Kind::Lds)) {
-            for (name, slot) in listeners.sent.slots(catalog) {
-                let needs = engine.needs().of(catalog, slot.blob);
+        for listeners in other.known_tracks().filter(|track| track.kind == Some(Kind::Lds)) {
+            for (name, entry) in listeners.sent.slots(catalog) {
+                let needs = engine.needs().of_content(catalog, entry.blob);
                 let mut needs = needs.iter().filter(|need| need.kind == Kind::Ecds);
-                if slot.is_present() && needs.any(|need| is_refused(need.name)) {
+                if entry.is_present() && needs.any(|need| is_refused(need.name)) {
                     users.push(store.text(name));
                 }
             }
@@ -206,14 +210,14 @@ fn refused_version(
     let in_force = store.version_in_use(track).map(|version| Arc::from(version.as_str()));
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
     if nack.refused.is_none() {
-        return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
+        return (PushedVersion::Unknown, if is_delta { None } else { in_force });
     }
     let whole = || PushedVersion::Whole(nack.version.clone());
     if !is_delta && !nack.version.is_empty() {
         return (whole(), in_force);
     }
     let refused = store.refused_of_track(stream, track, nack.n);
-    let held = is_delta.then(|| held_version(store, track, nack)).flatten();
+    let held = if is_delta { held_version(store, track, nack) } else { None };
     let is_named = |refused: &RefusedBy| is_name_in(&nack.message, &refused.name);
     if let Some((pushed, version, is_held_named)) = held
         && refused.as_ref().is_none_or(|refused| is_held_named && !is_named(refused))
@@ -236,14 +240,14 @@ fn refused_version(
 /// Returns the resource of a refused delta response that the client has at the refused version,
 /// that version, and whether the NACK has its name: one that it names comes first.
 fn held_version(store: &Store, track: &Track, nack: &NackFact) -> Option<(PushedVersion, Arc<str>, bool)> {
-    let is_held = |of: &&RefusedVersion| {
-        let name = named(store.catalog(), &of.name);
+    let is_held = |refused: &&RefusedVersion| {
+        let name = named(store.catalog(), &refused.name);
         let entry = name.and_then(|name| store.used_by_client(track, name));
-        entry.is_some_and(|entry| store.catalog().text(entry.version) == &*of.version)
+        entry.is_some_and(|entry| store.catalog().text(entry.version) == &*refused.version)
     };
-    let is_named = |of: &RefusedVersion| is_name_in(&nack.message, &of.name);
+    let is_named = |refused: &RefusedVersion| is_name_in(&nack.message, &refused.name);
     let mut held = nack.resources.iter().filter(is_held);
-    let first = held.clone().find(|of| is_named(of)).or_else(|| held.next())?;
+    let first = held.clone().find(|refused| is_named(refused)).or_else(|| held.next())?;
     let RefusedVersion { name, version } = first.clone();
     let more = nack.resources.len() - 1;
     let pushed = PushedVersion::Resource { name, version: version.clone(), more };
@@ -256,10 +260,10 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
     let mut refusals = track.standing_refusals(store.catalog());
     if !store.ended().is_settled_by(stream, track) {
         // The problem of the stream before tells the refusals that were open at its end.
-        let was_open = |name| track.refused_before(name).is_some_and(|of| of.was_open);
+        let was_open = |name| track.refused_before(name).is_some_and(|earlier| earlier.was_open);
         refusals.retain(|(_, name)| !was_open(*name));
     }
-    let nacks = all_nacks(track).filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
+    let nacks = all_nacks(track).filter(|nack| refusals.iter().any(|(refusal, _)| refusal.nack == nack.n));
     let standing = Standing::new(store, track, None);
     let is_unknown_client = stream.client_kind().is_none();
     let problem = |nacks: Vec<&NackFact>| {

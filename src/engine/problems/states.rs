@@ -51,7 +51,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     for (stream, track) in tracks {
         let first = out.len();
         let refused = refusals::refused(store, stream, track);
-        let is_loop = refused.iter().any(|of| refusals::unanswered_again(of).is_some());
+        let is_loop = refused.iter().any(|problem| refusals::unanswered_again(problem).is_some());
         if refused.is_empty() {
             out.extend(refusals::still_refused(store, stream, track));
         }
@@ -68,7 +68,9 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         out.extend(owed(store, stream, track));
         out.extend(reported(store, stream, track));
         out.extend(absent_targets(store, stream, track));
-        out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
+        for problem in out.iter_mut().skip(first) {
+            blame_xdscope(problem, stream, track);
+        }
     }
     out
 }
@@ -130,7 +132,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         more: names.len().saturating_sub(MAX_LISTED_NAMES),
         requests: (is_late || has_older).then(|| request_span(stream, track, first)),
         has_older,
-        is_removal: has_older && names.iter().all(|name| track.is_removal_owed(*name)),
+        is_removal: has_older && names.iter().all(|name| track.carried.is_removal_owed(*name)),
         is_first: track.traffic.pushes == 0,
         unreadable,
         has_gap: unreadable.is_none() && !stream.has_all_since(first.last),
@@ -290,7 +292,6 @@ fn of_condition(
     ProblemFact { blame, due, ..fact(stream, track, start, problem) }
 }
 
-/// The start of a problem.
 pub(super) struct Start {
     pub(super) state: TypeState,
     pub(super) at: Time,
@@ -323,5 +324,5 @@ pub(super) fn sorted(mut messages: Vec<Seq>) -> Vec<Seq> {
 
 fn request_span(stream: &Stream, track: &Track, request: &NameRequest) -> RequestSpan {
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-    track.request_span(request, is_delta)
+    track.traffic.request_span(request, is_delta)
 }

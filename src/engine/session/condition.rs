@@ -67,7 +67,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Returns the limit of a condition.
-    fn of(self, condition: &Condition) -> Option<Duration> {
+    fn limit_of(self, condition: &Condition) -> Option<Duration> {
         match condition.kind {
             ConditionKind::Verdict => self.stale_after,
             _ => self.resource_timeout,
@@ -76,17 +76,16 @@ impl Limits {
 
     /// Returns when a condition is due. `None` without a limit.
     pub(crate) fn due(self, condition: &Condition) -> Option<Time> {
-        self.of(condition).map(|limit| condition.due(limit))
+        self.limit_of(condition).map(|limit| condition.due(limit))
     }
 
-    /// Whether a condition is overdue.
     pub(crate) fn is_overdue(self, condition: &Condition, now: Time) -> bool {
-        self.of(condition).is_some_and(|limit| condition.is_overdue(now, limit))
+        self.limit_of(condition).is_some_and(|limit| condition.is_overdue(now, limit))
     }
 
     /// Returns the limit of a condition that is still in time. `None` without a limit.
     pub(crate) fn left(self, condition: &Condition, now: Time) -> Option<Duration> {
-        self.of(condition).filter(|limit| !condition.is_overdue(now, *limit))
+        self.limit_of(condition).filter(|limit| !condition.is_overdue(now, *limit))
     }
 
     /// Whether the server is late with resources for which a client asked at a time.

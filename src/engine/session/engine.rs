@@ -1,4 +1,5 @@
 pub(super) mod alternatives;
+mod lookup;
 pub(super) mod memory;
 pub(super) mod prior;
 pub(super) mod stream_events;
@@ -12,7 +13,7 @@ use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant}
 use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::events::EventList;
-use super::failing::Failures;
+use super::failing::{Failures, StreamKey};
 use super::interventions::losses;
 use super::outcome::{GapFact, Outcome, SessionEvent};
 use super::shared::Shared;
@@ -27,6 +28,8 @@ use crate::session::stream::node::NodeDigests;
 use crate::session::stream::not_kept::NotKeptPart;
 use crate::session::stream::siblings::Siblings;
 use crate::session::stream::table::{StreamTable, Streams};
+use crate::session::track::Track;
+use crate::session::track::prior::Prior;
 use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 
@@ -42,9 +45,9 @@ pub(crate) struct Engine {
     /// A session is one client, one server and one method. Indices are never used twice.
     pub(super) sessions: Shared<BTreeMap<usize, Session>>,
     next_session: usize,
-    pub(super) by_client: Shared<HashMap<ClientHistory, usize>>,
+    pub(super) by_client: Shared<HashMap<StreamKey, usize>>,
     /// The sessions of each client with all servers.
-    pub(super) by_any_server: Shared<HashMap<ClientHistory, BTreeSet<usize>>>,
+    pub(super) by_any_server: Shared<HashMap<StreamKey, BTreeSet<usize>>>,
     pub(super) failures: Shared<Failures>,
     /// Types of all streams.
     pub(super) tracks: usize,
@@ -68,39 +71,18 @@ pub(crate) struct Engine {
     messages: u64,
 }
 
+/// A type on a stream, by the indices of both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TrackPlace {
+    pub(crate) stream: usize,
+    pub(crate) track: usize,
+}
+
 /// Indices of the streams of a session, in order of their start.
 #[derive(Clone, Default)]
 pub(super) struct Session {
     pub(super) all: Vec<usize>,
     pub(super) ended: BTreeSet<usize>,
-}
-
-/// Streams of a session to search for open ones, newest first.
-const MAX_PARALLEL_STREAMS: usize = 256;
-
-/// The identity of a client: streams with an equal one belong to one session.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct ClientHistory {
-    node: Option<(String, String)>,
-    /// The host of the client, if the node is unknown.
-    host: Option<String>,
-    server: Option<String>,
-    method: String,
-}
-
-impl ClientHistory {
-    pub(super) fn of(stream: &Stream) -> ClientHistory {
-        let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
-        let node = node.map(|node| (node.id.clone(), node.cluster.clone()));
-        let host = stream.open.peer.as_deref().filter(|_| node.is_none());
-        let host = host.map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned());
-        ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
-    }
-
-    /// The client and the method, with any server.
-    pub(super) fn of_any_server(self) -> ClientHistory {
-        ClientHistory { server: None, ..self }
-    }
 }
 
 /// A message to be handled.
@@ -168,63 +150,9 @@ impl Engine {
         Streams(&self.streams)
     }
 
-    /// The open streams of a client that carry a kind, with their indices. Empty if there are very
-    /// many. A stream without a node is a client of its own.
-    pub(crate) fn open_of_kind<'a>(
-        &'a self,
-        stream: &'a Stream,
-        kind: Kind,
-    ) -> impl Iterator<Item = (usize, &'a Stream)> {
-        let of_node = stream.node_id.as_ref().map(|node| self.index.of_kind(node, kind).unwrap_or_default());
-        self.open(stream, of_node.unwrap_or_else(|| self.index(stream.id).into_iter().collect()))
-    }
-
-    /// The open streams of a client; `None` if there are very many. A stream without a node is a
-    /// client of its own.
-    pub(crate) fn open_of_client<'a>(
-        &'a self,
-        stream: &'a Stream,
-    ) -> Option<impl Iterator<Item = (usize, &'a Stream)>> {
-        let indices = match &stream.node_id {
-            Some(node) => self.index.of_node(node)?,
-            None => self.index(stream.id).into_iter().collect(),
-        };
-        Some(self.open(stream, indices))
-    }
-
-    fn open<'a>(
-        &'a self,
-        stream: &'a Stream,
-        indices: Vec<usize>,
-    ) -> impl Iterator<Item = (usize, &'a Stream)> {
-        let streams = indices.into_iter().filter_map(|index| Some((index, self.streams.get(index)?)));
-        let open = streams.inspect(|_| visits::count()).filter(|(_, of)| of.closed.is_none());
-        open.filter(|(_, of)| self.are_of_one_client(of, stream))
-    }
-
-    /// The newest open streams to a server, newest first.
-    pub(crate) fn open_to_server(&self, server: &str) -> impl Iterator<Item = &Stream> {
-        let open = self.index.of_server(server).inspect(|_| visits::count());
-        open.filter_map(|index| self.streams.get(index))
-    }
-
-    /// The time of the last frame on the connection of a stream.
-    pub(crate) fn last_frame(&self, stream: &Stream) -> Option<Time> {
-        self.index.last_frame(self.index(stream.id)?)
-    }
-
-    pub(crate) fn stream(&self, id: StreamId) -> Option<&Stream> {
-        self.streams.get(*self.by_id.get(&id)?)
-    }
-
     /// How the streams of each client ended.
     pub(crate) fn failures(&self) -> &Failures {
         &self.failures
-    }
-
-    /// The open streams, in order of their openings.
-    pub(crate) fn open_streams(&self) -> impl Iterator<Item = &Stream> {
-        self.failures.open_streams().filter_map(|index| self.streams.get(index))
     }
 
     /// Messages so far.
@@ -235,38 +163,6 @@ impl Engine {
     /// Leaves out the numbers of messages that the source lacks.
     pub(crate) fn skip_messages(&mut self, count: u64) {
         self.messages = self.messages.saturating_add(count);
-    }
-
-    /// The newest [`MAX_EARLIER_STREAMS`] of the same session before this one, newest first.
-    pub(crate) fn before(&self, stream: &Stream) -> impl Iterator<Item = &Stream> {
-        let index = self.by_id.get(&stream.id).copied().unwrap_or_default();
-        let all = self.session_of(stream).map_or(&[][..], |session| &session.all);
-        let place = all.partition_point(|other| *other < index);
-        let earlier = all.get(..place).unwrap_or_default().iter().rev().take(MAX_EARLIER_STREAMS);
-        earlier.inspect(|_| visits::count()).filter_map(|other| self.streams.get(*other))
-    }
-
-    /// The newest [`MAX_EARLIER_STREAMS`] of the same session that ended before this one began,
-    /// newest first.
-    pub(crate) fn ended_before<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
-        let index = self.by_id.get(&stream.id).copied().unwrap_or_default();
-        let ended = self.session_of(stream).map(|session| session.ended.range(..index).rev());
-        let ended = ended.into_iter().flatten().take(MAX_EARLIER_STREAMS).inspect(|_| visits::count());
-        let ended = ended.filter_map(|other| self.streams.get(*other));
-        ended.filter(|other| other.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened))
-    }
-
-    pub(super) fn session_of(&self, stream: &Stream) -> Option<&Session> {
-        self.sessions.get(&stream.session?)
-    }
-
-    /// The stream, and those of the newest [`MAX_PARALLEL_STREAMS`] of its session that are open.
-    pub(crate) fn open_in_session<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
-        let session = self.session_of(stream).map_or(&[][..], |session| &session.all);
-        let members = session.iter().rev().take(MAX_PARALLEL_STREAMS).inspect(|_| visits::count());
-        let members = members.filter_map(|index| self.streams.get(*index));
-        let others = members.filter(|other| other.closed.is_none() && other.id != stream.id);
-        std::iter::once(stream).chain(others)
     }
 
     /// Handles a frame. `is_known`: the frame was handled before a checkpoint was restored.
@@ -366,7 +262,7 @@ impl Engine {
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let next = &mut self.next_session;
-        let client = ClientHistory::of(stream);
+        let client = StreamKey::of(stream);
         let session = *self.by_client.entry(client.clone()).or_insert_with(|| {
             *next += 1;
             *next
@@ -384,7 +280,10 @@ impl Engine {
             stream.session = Some(session);
         }
         let before = self.streams.get(index).and_then(|stream| self.ended_before(stream).next());
-        let Some((id, first, reconnects)) = before.map(|of| (of.id, of.first, of.reconnects)) else { return };
+        let Some((id, first, reconnects)) = before.map(|stream| (stream.id, stream.first, stream.reconnects))
+        else {
+            return;
+        };
         if let Some(stream) = self.streams.get_mut(index) {
             (stream.reconnect_of, stream.first, stream.reconnects) = (Some(id), first, reconnects + 1);
         }
@@ -436,23 +335,30 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
-        let track = self.track_of(index, &type_url, at);
-        outcome.track = track;
-        let Some(track) = track.filter(|_| is_decoded) else {
-            // The type of a file is that of its subscription.
+        outcome.track = self.track_of(index, &type_url, at);
+        // The type of a file is that of its subscription.
+        if !is_decoded {
             return;
-        };
-        let Some(stream) = self.streams.get(index) else { return };
+        }
+        let (Some(track), Some(stream)) = (outcome.track, self.streams.get(index)) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
+        let has_ttl = stream.has_ttl();
+        let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
         let plane_before = self.plane_before(index, message);
-        let first = (is_new && dir == Dir::Req).then_some((&type_url, message));
-        let prior = first.and_then(|first| self.take_prior(catalog, index, first, at));
-        let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
+        let prior = match dir {
+            Dir::Req if is_new => self.take_prior(catalog, index, (&type_url, message), at),
+            _ => None,
+        };
+        let compare = match self.semantics.as_deref() {
+            Some(semantics) if dir == Dir::Req || !self.by_bytes => {
+                Some(Compare { semantics, is_replay: is_known })
+            }
+            _ => None,
+        };
         let star = catalog.intern("*");
-        let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
         let mut ctx = Context {
             catalog: &mut *catalog,
-            compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
+            compare,
             node,
             validator: self.semantics.as_deref(),
             runs: &mut self.runs,
@@ -461,33 +367,24 @@ impl Engine {
             at,
             seq,
             timed: self.timed,
-            has_ttl: self.streams.get(index).is_none_or(Stream::has_ttl),
+            has_ttl,
             resource_timeout: self.resource_timeout,
             is_crowded: self.responses.are_many(self.tracks),
             events: EventList::default(),
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
-        let (from_file, track_index) = (stream.variant() == Some(Variant::File), track);
+        let from_file = stream.variant() == Some(Variant::File);
+        let place = TrackPlace { stream: index, track };
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let changed_by = track.subscription.changed_by;
         self.responses.remove(&track.responses);
-        outcome.what = match &message.body {
-            MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
-            MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
-            MessageBody::SotwResponse(_)
-            | MessageBody::DeltaResponse(_)
-            | MessageBody::Undecodable { .. } => match message.response() {
-                Some(response) => SessionEvent::Response(track.response(&mut ctx, &response, from_file)),
-                None => SessionEvent::Aside,
-            },
-        };
+        outcome.what = apply(track, &mut ctx, message, prior, from_file);
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
         self.responses.add(&track.responses);
         let mut events = std::mem::take(&mut ctx.events);
         if let SessionEvent::Request(request) = &mut outcome.what {
             stream.refuse_untyped(request, message, seq);
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
-            let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
             self.note_requested(catalog, place, &request.added);
         } else {
@@ -495,7 +392,7 @@ impl Engine {
         }
         outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
-            self.note_response(catalog, (index, track_index), (message, response), (seq, at));
+            self.note_response(catalog, place, (message, response), (seq, at));
         }
     }
 
@@ -515,7 +412,7 @@ impl Engine {
     fn note_response(
         &mut self,
         catalog: &mut Catalog,
-        place: (usize, usize),
+        place: TrackPlace,
         (message, response): (&Message, &mut ResponseOutcome),
         (seq, at): (Seq, Time),
     ) {
@@ -529,29 +426,30 @@ impl Engine {
     fn warm(
         &mut self,
         catalog: &mut Catalog,
-        (index, track): (usize, usize),
+        place: TrackPlace,
         response: &ResponseOutcome,
         when: (Seq, Time),
     ) {
         let has_redirects = self.has_structured_names();
-        let Some(stream) = self.streams.get_mut(index) else { return };
+        let Some(stream) = self.streams.get_mut(place.stream) else { return };
         // The dump of a client lists itself what warms.
         let is_dump = stream.is_dump();
-        let Some(track) = stream.tracks.get_mut(track) else { return };
+        let Some(track) = stream.tracks.get_mut(place.track) else { return };
         let kind = track.kind;
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind) && !is_dump) {
-            track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
-        }
-        let reads_needs = passes_needs_on(kind) || (can_warm(kind) && is_dump);
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| reads_needs) {
-            track.read_needs(catalog, (&self.needs, semantics), response);
+        if let Some(semantics) = self.semantics.as_deref() {
+            if can_warm(kind) && !is_dump {
+                track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
+            }
+            if passes_needs_on(kind) || (can_warm(kind) && is_dump) {
+                track.read_needs(catalog, (&self.needs, semantics), response);
+            }
         }
         if has_redirects && is_needed(kind) {
             track.read_redirects(catalog, &self.needs, response);
         }
         // An updated listener that has all that it needs does not wait for what comes later.
         if is_needed(kind) || kind == Some(Kind::Lds) {
-            for index in self.client_of(index) {
+            for index in self.client_of(place.stream) {
                 self.settle_warming(catalog, index, when.1);
             }
         }
@@ -591,6 +489,26 @@ impl Engine {
             self.join(index);
         }
         node_before
+    }
+}
+
+/// Applies a message to its track. `prior` is the track on the stream before.
+fn apply(
+    track: &mut Track,
+    ctx: &mut Context<'_>,
+    message: &Message,
+    prior: Option<Prior>,
+    from_file: bool,
+) -> SessionEvent {
+    match &message.body {
+        MessageBody::SotwRequest(request) => SessionEvent::Request(track.sotw_request(ctx, request, prior)),
+        MessageBody::DeltaRequest(request) => SessionEvent::Request(track.delta_request(ctx, request, prior)),
+        MessageBody::SotwResponse(_) | MessageBody::DeltaResponse(_) | MessageBody::Undecodable { .. } => {
+            match message.response() {
+                Some(response) => SessionEvent::Response(track.response(ctx, &response, from_file)),
+                None => SessionEvent::Aside,
+            }
+        }
     }
 }
 

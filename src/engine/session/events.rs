@@ -228,8 +228,8 @@ fn put_word(put: &mut Put, kind: u64, word: u64) {
     put.number(word);
 }
 
-fn place<T: PartialEq>(all: &[T], one: T) -> u64 {
-    all.iter().position(|other| *other == one).unwrap_or_default() as u64
+fn place<T: PartialEq>(all: &[T], item: T) -> u64 {
+    all.iter().position(|other| *other == item).unwrap_or_default() as u64
 }
 
 fn pick<T: Copy>(all: &[T], take: &mut Take<'_>) -> Option<T> {

@@ -35,10 +35,12 @@ const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
 /// Longest time after which a client that has ended its stream is back at once.
 const MAX_RETURN_TIME: Duration = Duration::from_secs(5);
 
-/// The client, server and method whose streams are counted together.
+/// The client, server and method of a stream: streams with equal keys belong to one session and are
+/// counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StreamKey {
-    node: Option<String>,
+    /// The id and the cluster of the node.
+    node: Option<(String, String)>,
     /// The host of the client, if the node is unknown.
     host: Option<String>,
     server: Option<String>,
@@ -47,13 +49,17 @@ pub(crate) struct StreamKey {
 
 impl StreamKey {
     pub(crate) fn of(stream: &Stream) -> StreamKey {
-        let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
-        StreamKey {
-            node: node.map(|node| format!("{}\n{}", node.id, node.cluster)),
-            host: stream.host().filter(|_| node.is_none()).map(str::to_owned),
-            server: stream.open.server.clone(),
-            method: stream.open.method.clone(),
+        let (mut node, mut host) = (None, None);
+        match &stream.node {
+            Some(known) if !known.id.is_empty() => node = Some((known.id.clone(), known.cluster.clone())),
+            _ => host = stream.host().map(str::to_owned),
         }
+        StreamKey { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
+    }
+
+    /// The key of streams of the client with the method, to any server.
+    pub(super) fn of_any_server(self) -> StreamKey {
+        StreamKey { server: None, ..self }
     }
 
     /// The key of streams of the client to any server, with any method.
@@ -414,8 +420,8 @@ pub(crate) struct AttemptKey {
 
 impl AttemptKey {
     fn of(stream: &Stream, end: &End) -> Option<AttemptKey> {
-        let host = stream.host().filter(|_| end.by == Some(Side::Client)).map(str::to_owned);
-        Some(AttemptKey { server: stream.open.server.clone()?, host })
+        let host = if end.by == Some(Side::Client) { stream.host() } else { None };
+        Some(AttemptKey { server: stream.open.server.clone()?, host: host.map(str::to_owned) })
     }
 }
 
@@ -480,7 +486,7 @@ impl Failures {
     }
 
     /// Returns how the streams of a stream's client ended.
-    pub(crate) fn of(&self, stream: &Stream) -> Option<&StreamEnds> {
+    pub(crate) fn of_stream(&self, stream: &Stream) -> Option<&StreamEnds> {
         self.of_client(&StreamKey::of(stream))
     }
 

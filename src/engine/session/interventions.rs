@@ -58,7 +58,7 @@ impl Stream {
     /// or may have given it up.
     pub(crate) fn ended_by_xdscope(&self) -> Option<&Arc<InterventionFacts>> {
         let (_, end) = self.closed.as_ref()?;
-        let is_cause = |of: &&Arc<InterventionFacts>| match of.interference {
+        let is_cause = |facts: &&Arc<InterventionFacts>| match facts.interference {
             Interference::Ended | Interference::Blackholed => true,
             // The client opens another connection, and leaves this one.
             Interference::GoAway => end.by != Some(Side::Server),
@@ -69,37 +69,40 @@ impl Stream {
 
     /// Whether the client has not got a response of the server, or not yet.
     pub(super) fn has_withheld_response(&self) -> bool {
-        let is_withheld = |of: &Arc<InterventionFacts>| {
-            let is_kept = matches!(of.interference, Interference::Dropped | Interference::Bounced);
-            of.dir == Dir::Resp && (is_kept || of.interference.postpones())
+        let is_withheld = |facts: &Arc<InterventionFacts>| {
+            let is_kept = matches!(facts.interference, Interference::Dropped | Interference::Bounced);
+            facts.dir == Dir::Resp && (is_kept || facts.interference.postpones())
         };
         self.interventions.iter().any(is_withheld)
     }
 
     /// Returns the last intervention that has sent a request of a type later than the client did.
     pub(crate) fn postponed_request(&self, type_url: &TypeUrl) -> Option<&Arc<InterventionFacts>> {
-        let of_type = self.interventions.iter().rev().filter(|of| of.type_url == *type_url);
-        of_type.filter(|of| of.dir == Dir::Req).find(|of| of.interference.postpones())
+        let of_type = self.interventions.iter().rev().filter(|facts| facts.type_url == *type_url);
+        of_type.filter(|facts| facts.dir == Dir::Req).find(|facts| facts.interference.postpones())
     }
 
     /// Returns the intervention because of which a stream may have ended before a response: the
     /// client got none or the server no request, or the server got another one.
     fn unanswered_because_of(&self, end: &End) -> Option<&Arc<InterventionFacts>> {
         use Interference::{Bounced, Changed, Dropped};
-        let is_cause = |of: &&Arc<InterventionFacts>| {
-            let is_changed = of.dir == Dir::Req && of.interference == Changed;
-            let is_withheld = matches!(of.interference, Dropped | Bounced) || of.interference.postpones();
+        let is_cause = |facts: &&Arc<InterventionFacts>| {
+            let is_changed = facts.dir == Dir::Req && facts.interference == Changed;
+            let is_withheld =
+                matches!(facts.interference, Dropped | Bounced) || facts.interference.postpones();
             is_changed || is_withheld && end.by != Some(Side::Server)
         };
-        let mut interventions = self.interventions.iter().rev().filter(|_| !self.has_response);
-        interventions.find(is_cause)
+        if self.has_response {
+            return None;
+        }
+        self.interventions.iter().rev().find(is_cause)
     }
 
     /// Notes the end of the stream. The end that a fault has made is not the one of a peer.
     pub(super) fn close(&mut self, end: &End, at: Time) {
-        let is_made = |of: &Arc<InterventionFacts>| of.interference == Interference::Ended;
+        let is_made = |facts: &Arc<InterventionFacts>| facts.interference == Interference::Ended;
         let mut end = End::clone(end);
-        if let Some(made) = self.interventions.last().filter(|of| is_made(of)) {
+        if let Some(made) = self.interventions.last().filter(|facts| is_made(facts)) {
             end.by = None;
             end.note = Some(format!("by {}", made.by));
         }
@@ -134,7 +137,9 @@ impl Stream {
                 let before = track.interventions.diverged.take();
                 let since = before.as_ref().map(|before| before.since);
                 track.interventions.diverged = Divergence::after(before, what, after, at);
-                if let Some(since) = since.filter(|_| track.interventions.diverged.is_none()) {
+                if let Some(since) = since
+                    && track.interventions.diverged.is_none()
+                {
                     track.interventions.agree(since, at);
                 }
             }
@@ -148,7 +153,7 @@ impl Stream {
 /// which the client has sent.
 pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&Track>) -> Losses {
     let Intervention { facts, original, sent, sent_dir } = what;
-    let sent = sent.as_ref().filter(|_| *sent_dir == facts.dir);
+    let sent = if *sent_dir == facts.dir { sent.as_deref() } else { None };
     let is_known = match facts.interference {
         Interference::Dropped | Interference::Bounced => facts.is_delta,
         Interference::Changed => facts.is_delta && sent.is_some(),
@@ -157,16 +162,15 @@ pub(super) fn losses(catalog: &mut Catalog, what: &Intervention, track: Option<&
         _ => false,
     };
     let mut lost = Losses::default();
-    let Some(original) = original.as_ref().filter(|_| is_known) else { return lost };
+    let (Some(original), true) = (original, is_known) else { return lost };
     match facts.dir {
         Dir::Req if facts.interference == Interference::Corrected => {
-            let sent = sent.map(|sent| &sent[..]);
             // The client may have given the name up while the request was delayed.
-            let wants = |name: Sym| track.is_none_or(|of| of.subscribed.names.contains(name));
+            let wants = |name: Sym| track.is_none_or(|track| track.subscribed.names.contains(name));
             lost.names = names_left_out(catalog, original, sent, facts.is_delta, wants);
         }
-        Dir::Resp => lost.resources = lost_resources(catalog, original, sent.map(|sent| &sent[..])),
-        Dir::Req => lost.names = lost_names(catalog, original, sent.map(|sent| &sent[..]), track),
+        Dir::Resp => lost.resources = lost_resources(catalog, original, sent),
+        Dir::Req => lost.names = lost_names(catalog, original, sent, track),
     }
     lost
 }
@@ -225,8 +229,9 @@ fn lost_names(
     };
     let (type_url, was) = changes(original);
     let (_, is) = sent.map(changes).filter(|(other, _)| *other == type_url).unwrap_or_default();
-    let wants =
-        |name: Sym| track.is_some_and(|of| of.subscribed.is_wildcard() || of.subscribed.names.contains(name));
+    let wants = |name: Sym| {
+        track.is_some_and(|track| track.subscribed.is_wildcard() || track.subscribed.names.contains(name))
+    };
     let foreign = is.difference(&was).filter(|(name, is_subscribed)| wants(*name) != *is_subscribed);
     let foreign = foreign.map(|(name, is_subscribed)| (*name, !is_subscribed));
     let lost = foreign.chain(was.difference(&is).copied());

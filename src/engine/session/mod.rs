@@ -111,7 +111,6 @@ pub(crate) struct Context<'a> {
     resource_timeout: Option<Duration>,
     /// Whether the responses that all tracks keep are many.
     is_crowded: bool,
-    /// The events of the message.
     events: EventList,
 }
 

@@ -15,7 +15,6 @@ pub(crate) struct Outcome {
     /// Index of the track on its stream.
     pub(crate) track: Option<usize>,
     pub(crate) what: SessionEvent,
-    /// The events of the message.
     pub(crate) events: Vec<EventEntry>,
 }
 

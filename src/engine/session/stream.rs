@@ -208,7 +208,7 @@ impl Stream {
         let is_delta = self.variant().is_some_and(Variant::is_delta);
         let is_replaced =
             !is_delta && track.kind.is_some_and(Kind::full_state) && track.verdicts.in_force.is_some();
-        is_replaced || !(self.open.partial || track.may_have_unseen())
+        is_replaced || !(self.open.partial || track.carried.may_have_unseen())
     }
 
     /// Whether the server owes a resource that the client requests.
@@ -273,10 +273,10 @@ impl Stream {
     /// Records the NACK of a response without a type URL, which the client has taken for one of the
     /// type of its request.
     pub(crate) fn refuse_untyped(&mut self, request: &mut RequestOutcome, message: &Message, seq: Seq) {
-        let is_unknown = matches!(request.class, Some(RequestClass::UnknownNonce | RequestClass::Initial));
-        let view = message.request().filter(|_| is_unknown && message.error_detail().is_some());
-        let untyped = self.find_mut(&TypeUrl::default());
-        if let Some((view, untyped)) = view.zip(untyped)
+        if matches!(request.class, Some(RequestClass::UnknownNonce | RequestClass::Initial))
+            && message.error_detail().is_some()
+            && let Some(view) = message.request()
+            && let Some(untyped) = self.find_mut(&TypeUrl::default())
             && let Some(order) = untyped.responses.find(view.response_nonce)
         {
             request.kind = MessageKind::Nack;
@@ -295,7 +295,9 @@ impl Stream {
         if !stated.is_empty() {
             return stated;
         }
-        if let Some(first) = self.tracks.first().filter(|_| !self.is_aggregated()) {
+        if let Some(first) = self.tracks.first()
+            && !self.is_aggregated()
+        {
             return first.type_url.clone();
         }
         let names = match &message.body {
@@ -311,7 +313,7 @@ impl Stream {
     fn type_of_method(&self, message: &Message, stated: &TypeUrl) -> Option<TypeUrl> {
         let method = self.method.as_ref()?;
         let kind = method.kind?;
-        let is_of_kind = |url: &str| Kind::of_type_url(url).is_some_and(|(of, _)| of == kind);
+        let is_of_kind = |url: &str| Kind::of_type_url(url).is_some_and(|(known, _)| known == kind);
         // A collection uses the method of its members (docs/protocol.md#a-13); a file has none.
         let is_collection = stated.as_str().strip_suffix("Collection").is_some_and(is_of_kind);
         let is_in_file = method.variant == Variant::File && !stated.is_empty();
@@ -380,7 +382,6 @@ impl Stream {
         self.tracks.get_mut(index).map(|track| &mut **track)
     }
 
-    /// Returns the track at an index.
     pub(crate) fn track_at(&self, index: usize) -> Option<&Track> {
         self.tracks.get(index).map(|track| &**track)
     }

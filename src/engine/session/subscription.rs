@@ -46,11 +46,11 @@ impl SubscribedNames {
 
     /// Whether the client names a resource: directly, by an alias, or by one of the globs among the
     /// names.
-    pub(super) fn has(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry, globs: &[Sym]) -> bool {
-        let aliases = slot.blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
-        let mut spellings = aliases.iter().copied().chain([name]).map(|of| catalog.first_spelling(of));
+    pub(super) fn has(&self, catalog: &Catalog, name: Sym, entry: &ResourceEntry, globs: &[Sym]) -> bool {
+        let aliases = entry.blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+        let mut spellings = aliases.iter().copied().chain([name]).map(|name| catalog.first_spelling(name));
         let is_member = |glob: &Sym| glob_matches(catalog.text(*glob), catalog.text(name));
-        spellings.any(|of| self.names.contains(of)) || globs.iter().any(is_member)
+        spellings.any(|name| self.names.contains(name)) || globs.iter().any(is_member)
     }
 
     /// Marks the names as used.
@@ -184,7 +184,9 @@ impl PendingNames {
     pub(super) fn serve(&mut self, name: Sym, is_served: bool) {
         if self.get(name).is_some_and(|request| request.is_served != is_served) {
             self.spread();
-            self.single.get_mut(name).into_iter().for_each(|request| request.is_served = is_served);
+            if let Some(request) = self.single.get_mut(name) {
+                request.is_served = is_served;
+            }
         }
     }
 

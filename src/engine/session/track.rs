@@ -2,6 +2,7 @@ pub(super) mod answer;
 pub(super) mod answer_verdict;
 mod answered;
 mod cache;
+mod carried;
 pub(super) mod claims;
 mod completeness;
 pub(super) mod delta;
@@ -9,19 +10,23 @@ mod earlier_refusals;
 pub(super) mod file;
 mod in_force;
 mod lifetime;
-mod parts;
 pub(super) mod polls;
 pub(super) mod prior;
 mod reported;
 mod response;
 pub(super) mod sotw;
 pub(super) mod state;
+mod subscription_state;
+mod traffic;
 mod ttl;
 mod verdict;
 
 pub use cache::CacheCounts;
+pub(crate) use carried::{Carried, StrayAnswer};
 pub(crate) use earlier_refusals::EarlierRefusals;
-pub(crate) use parts::{Carried, ReportedError, StrayAnswer, Subscription, Traffic};
+pub(crate) use reported::ReportedError;
+pub(crate) use subscription_state::Subscription;
+pub(crate) use traffic::Traffic;
 pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::sync::Arc;
@@ -41,9 +46,9 @@ use crate::session::interventions::divergence::Consequence;
 use crate::session::interventions::of_track::TrackInterventions;
 use crate::session::warming::batches::WarmingBatches;
 
+use cache::CountCache;
 use completeness::Completeness;
 use lifetime::Lifetime;
-use parts::CountCache;
 use ttl::TimesToLive;
 
 /// Estimated memory of a name in one of the maps of a track.
@@ -151,9 +156,9 @@ impl Track {
     }
 
     /// Whether no message about a resource is missing since the response with its entry.
-    pub(crate) fn is_current(&self, slot: &ResourceEntry) -> bool {
+    pub(crate) fn is_current(&self, entry: &ResourceEntry) -> bool {
         !self.completeness.has_lost
-            || (slot.order >= self.completeness.last_gap && slot.state != Presence::Kept)
+            || (entry.order >= self.completeness.last_gap && entry.state != Presence::Kept)
     }
 
     /// Whether all resources that the server has sent are known: no message is missing, or a SotW
@@ -173,24 +178,25 @@ impl Track {
 
     /// Whether the client subscribes to the name: directly, by an alias, by a glob or by the
     /// wildcard.
-    pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+    pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, entry: Option<&ResourceEntry>) -> bool {
         self.subscribed.may_be_wildcard()
-            || self.names(catalog, name, slot)
+            || self.names(catalog, name, entry)
             || self.glob_of(catalog, name).is_some()
     }
 
     /// Whether the client subscribes to the name directly or by an alias.
-    pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+    pub(crate) fn names(&self, catalog: &Catalog, name: Sym, entry: Option<&ResourceEntry>) -> bool {
         if self.subscribed.names.contains(catalog.first_spelling(name)) {
             return true;
         }
         if self.aliases.is_empty() {
             return false;
         }
-        let Some((slot, blob)) = slot.and_then(|slot| Some((slot, slot.blob?))) else { return false };
+        let Some((entry, blob)) = entry.and_then(|entry| Some((entry, entry.blob?))) else { return false };
         // The alias of a resource that is gone may be that of another one now.
         let is_own = |alias: &Sym| {
-            slot.is_present() || self.aliases.get(alias).is_none_or(|of| *of == catalog.first_spelling(name))
+            entry.is_present()
+                || self.aliases.get(alias).is_none_or(|owner| *owner == catalog.first_spelling(name))
         };
         let mut aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
         aliases.any(|alias| self.subscribed.names.contains(alias) && is_own(&alias))
@@ -207,8 +213,8 @@ impl Track {
         if self.subscription.globs.is_empty() {
             return SymSet::default();
         }
-        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
-        slots.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
+        let entries = self.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
+        entries.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
     }
 
     /// Returns the number of resources that the names of the subscription stand for. Several
@@ -219,8 +225,9 @@ impl Track {
             return names.len() as u64;
         }
         let mut named: SymSet = names.iter().map(|name| self.canonical(catalog, name)).collect();
-        let is_named =
-            |slot: &(Sym, ResourceEntry)| slot.1.is_present() && self.names(catalog, slot.0, Some(&slot.1));
+        let is_named = |entry: &(Sym, ResourceEntry)| {
+            entry.1.is_present() && self.names(catalog, entry.0, Some(&entry.1))
+        };
         named.extend(self.sent.slots(catalog).into_iter().filter(is_named).map(|(name, _)| name));
         named.len() as u64
     }

@@ -9,6 +9,7 @@ mod cached_endpoints;
 pub(super) mod content;
 pub(super) mod needed;
 pub(super) mod needs;
+mod scopes;
 pub(super) mod track;
 pub(super) mod unrequested;
 use std::cell::OnceCell;
@@ -33,10 +34,6 @@ use xdscope_wire::xdstp::{is_structured, named};
 const MIN_BATCHES: usize = 16;
 /// Redirects in a row that are followed.
 const MAX_HOPS: usize = 8;
-/// Routes of scopes that a listener waits for, as far as they are listed.
-const MAX_SCOPE_ROUTES: usize = 16;
-/// Virtual hosts of a client up to which their names are compared with those of routes.
-const MAX_COMPARED_HOSTS: usize = 1024;
 
 /// A resource that warms, with the batch that it belongs to.
 pub(crate) struct WarmingName<'a> {
@@ -59,7 +56,6 @@ pub(crate) struct WarmingView<'a> {
     now: Option<Time>,
 }
 
-/// State of a resource of a batch.
 pub(super) enum BatchState {
     /// Has warmed, or is gone or refused.
     Over,
@@ -155,13 +151,13 @@ impl WarmingView<'_> {
                     BatchState::Unasked | BatchState::Warming(_) => waiting.push(*name),
                 }
             }
-            let of = |names: Vec<Sym>, is_given_up| WarmingBatch {
+            let with_names = |names: Vec<Sym>, is_given_up| WarmingBatch {
                 names: names.into(),
                 from: 0,
                 is_given_up,
                 ..*batch
             };
-            [of(waiting, batch.is_given_up), of(used, true)]
+            [with_names(waiting, batch.is_given_up), with_names(used, true)]
         };
         let batches = track.warming.batches.iter().flat_map(unfinished);
         batches.filter(|batch| !batch.names().is_empty()).collect()
@@ -175,7 +171,7 @@ impl WarmingView<'_> {
             for batch in &track.warming.batches {
                 for name in batch.names() {
                     let content = track.warming_content(self.catalog, batch.seq, *name);
-                    let needs = self.needs.of(self.catalog, content.blob());
+                    let needs = self.needs.of_content(self.catalog, content.blob());
                     let needs = needs.iter().filter(|need| need.kind == Kind::Eds);
                     endpoints.extend(needs.map(|need| self.resolve(*need).name));
                 }
@@ -188,13 +184,13 @@ impl WarmingView<'_> {
         if self.now.is_some_and(|now| track.ttl.is_over(name, track.lifetime.ttl_clock(now))) {
             return BatchState::Over;
         }
-        let (slot, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
+        let (entry, refusal) = match track.warming_content(self.catalog, batch.seq, name) {
             WarmingContent::None => return BatchState::Over,
             WarmingContent::RefusedBefore => return BatchState::Unasked,
-            WarmingContent::Used(slot) => (slot, None),
+            WarmingContent::Used(entry) => (entry, None),
             // A client that requests the endpoints of a new cluster uses the cluster, even if the
             // response was refused for another one.
-            WarmingContent::InDoubt(slot, refusal) => (slot, Some(refusal)),
+            WarmingContent::InDoubt(entry, refusal) => (entry, Some(refusal)),
         };
         let is_refused = refusal.is_some();
         let (mut missing, mut absent, mut is_over) = (Vec::new(), Vec::new(), true);
@@ -218,11 +214,13 @@ impl WarmingView<'_> {
                 add(self.hosts_state(hosts, batch), hosts, routes);
             }
         };
-        for need in self.needs.of(self.catalog, slot.blob).iter() {
-            add_route(*need, is_refused, slot.blob);
+        for need in self.needs.of_content(self.catalog, entry.blob).iter() {
+            add_route(*need, is_refused, entry.blob);
             // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
-                self.new_scope_routes(batch).for_each(|route| add_route(route, false, None));
+                for route in self.new_scope_routes(batch) {
+                    add_route(route, false, None);
+                }
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
@@ -232,7 +230,7 @@ impl WarmingView<'_> {
             return BatchState::Over;
         }
         let is_given_up = batch.is_given_up && self.may_be_envoy();
-        let has_timed_out = is_over && self.has_timed_out((track, name, &slot), &missing);
+        let has_timed_out = is_over && self.has_timed_out((track, name, &entry), &missing);
         let has_stopped_waiting = is_given_up || has_timed_out;
         if has_stopped_waiting {
             missing.retain(|need| !need.is_cached);
@@ -251,13 +249,16 @@ impl WarmingView<'_> {
     /// is over (docs/protocol.md#e-46).
     fn has_timed_out(
         &self,
-        (track, name, slot): (&Track, Sym, &ResourceEntry),
+        (track, name, entry): (&Track, Sym, &ResourceEntry),
         missing: &[MissingNeed],
     ) -> bool {
         let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
-        let Some(now) = self.now.filter(|_| is_open && !missing.is_empty()) else { return false };
+        let Some(now) = self.now else { return false };
+        if !is_open || missing.is_empty() {
+            return false;
+        }
         let accepted = track.accepted.get(self.catalog, name);
-        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == slot.blob);
+        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == entry.blob);
         // Endpoints that do not come in time are told before the client goes on with those it has.
         let is_late = |need: &MissingNeed| {
             let waited = now.since(need.since);
@@ -269,137 +270,6 @@ impl WarmingView<'_> {
     pub(super) fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
         let tracks = self.streams.iter().flat_map(|stream| stream.all_tracks());
         tracks.filter(move |track| track.kind == Some(kind))
-    }
-
-    /// Returns the first routes of scopes that the client has (docs/protocol.md#h-03).
-    fn scope_routes(&self) -> &[(ResourceKey, Seq)] {
-        self.scope_routes.get_or_init(|| {
-            let mut routes: Vec<(ResourceKey, Seq)> = Vec::new();
-            let is_done = |route: &ResourceKey| {
-                let mut tracks = self.tracks_of(route.kind);
-                let slot = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
-                // The virtual hosts of routes that are present may be missing.
-                let is_complete = |slot: &ResourceEntry| self.needs.of(self.catalog, slot.blob).is_empty();
-                slot.is_some_and(|slot| slot.is_present() && is_complete(&slot))
-            };
-            for track in self.tracks_of(Kind::Srds) {
-                let scopes = track.sent.slots(self.catalog).into_iter();
-                for (_, scope) in scopes.filter(|(_, scope)| scope.is_present()) {
-                    let sent = track.responses.get(scope.order).or_else(|| track.responses.oldest());
-                    let sent = sent.map_or(Seq(0), |response| response.seq);
-                    let missing = self.needs.of(self.catalog, scope.blob);
-                    let is_listed = |route: &ResourceKey| routes.iter().any(|(known, _)| known == route);
-                    let missing = missing.iter().filter(|route| !is_done(route) && !is_listed(route));
-                    let missing: Vec<_> = missing.map(|route| (*route, sent)).collect();
-                    routes.extend(missing);
-                    if routes.len() >= MAX_SCOPE_ROUTES {
-                        return routes;
-                    }
-                }
-            }
-            routes
-        })
-    }
-
-    /// Returns the routes of scopes that came after a batch.
-    pub(super) fn new_scope_routes(&self, batch: &WarmingBatch) -> impl Iterator<Item = ResourceKey> {
-        let new = self.scope_routes().iter().filter(|(_, sent)| *sent > batch.seq);
-        new.map(|(route, _)| *route)
-    }
-
-    /// Returns the need for the virtual hosts of routes that came with or after a batch, and the
-    /// content of the routes: an Envoy waits for the first ones of new routes only
-    /// (docs/protocol.md#h-03).
-    fn hosts_of(&self, route: ResourceKey, batch: &WarmingBatch) -> Option<(ResourceKey, Option<BlobId>)> {
-        if route.kind != Kind::Rds || !self.may_be_envoy() {
-            return None;
-        }
-        self.tracks_of(Kind::Rds).find_map(|track| {
-            let slot = track.sent.get(self.catalog, route.name).filter(ResourceEntry::is_present)?;
-            let is_new = delivered_since(track, &slot, batch.seq);
-            let hosts = is_new.then(|| self.needs.of(self.catalog, slot.blob).first().copied()).flatten()?;
-            Some((hosts, slot.blob))
-        })
-    }
-
-    /// Returns the state of the need for virtual hosts: any of the route configuration meets it,
-    /// and so does a response without any.
-    fn hosts_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
-        let prefix = self.catalog.text(key.name).trim_end_matches('*');
-        let is_met = |track: &Track| {
-            let hosts = track.sent.slots(self.catalog);
-            let mut names = hosts.iter().map(|(name, _)| self.catalog.text(*name));
-            let is_empty = hosts.is_empty() && track.traffic.pushes > 0;
-            is_empty || hosts.len() > MAX_COMPARED_HOSTS || names.any(|name| name.starts_with(prefix))
-        };
-        if self.tracks_of(key.kind).any(is_met) {
-            return NeedState::Met;
-        }
-        let in_use = self.in_use_since(prefix, batch);
-        let is_later = |asked: Seq| in_use.is_some_and(|in_use| in_use < asked);
-        let of_routes = |(name, request): &(Sym, &NameRequest)| {
-            let name = self.catalog.text(*name);
-            let is_lookup = !name.ends_with('*') && is_later(request.first);
-            request.is_owed() && name.starts_with(prefix) && !is_lookup
-        };
-        let request = |track: &Track| {
-            let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
-            let (name, asked, at, is_owed) = match waiting.find(of_routes) {
-                Some((name, request)) => (name, request.first, request.since, true),
-                None => {
-                    let wildcard = track.wildcard_owed();
-                    let asked = wildcard.map(|owed| owed.message).or(track.traffic.unanswered);
-                    let asked = asked.or(track.traffic.last_request)?;
-                    let looks_up = !track.subscribed.is_wildcard();
-                    if looks_up && is_later(track.traffic.first_request.unwrap_or(asked)) {
-                        return None;
-                    }
-                    let at = wildcard.map_or(track.traffic.began, |owed| owed.since);
-                    (key.name, asked, at, wildcard.is_some())
-                }
-            };
-            let need = MissingNeed::new(key.kind, name, batch.at.max(at));
-            let is_elsewhere = self.is_elsewhere(track);
-            Some(MissingNeed { asked: Some(asked), is_owed, is_elsewhere, ..need })
-        };
-        self.tracks_of(key.kind).find_map(request).map_or(NeedState::Unasked, NeedState::Missing)
-    }
-
-    /// Returns the message with which the client had accepted a listener of a batch and its routes.
-    /// An Envoy requests the first virtual hosts of routes before that, and looks up others for
-    /// requests to a listener in use (docs/protocol.md#h-03). `prefix`: that of the virtual hosts.
-    fn in_use_since(&self, prefix: &str, batch: &WarmingBatch) -> Option<Seq> {
-        let mut listeners = self.tracks_of(Kind::Lds);
-        let listener = listeners.find(|track| track.warming.seqs().any(|seq| seq == batch.seq))?;
-        let routes = named(self.catalog, prefix.strip_suffix('/')?)?;
-        let routes = self.tracks_of(Kind::Rds).find_map(|track| {
-            let slot = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
-            let sent = track.responses.get(slot.order).map_or(Seq(0), |response| response.seq);
-            track.accepted_in(sent).filter(|_| track.has_accepted_sent(self.catalog, routes))
-        })?;
-        Some(listener.accepted_in(batch.seq)?.max(routes))
-    }
-
-    /// Returns the state of the need for scopes, which any response of their type meets.
-    fn scopes_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
-        if self.tracks_of(key.kind).any(|track| track.traffic.pushes > 0) {
-            return NeedState::Met;
-        }
-        let request = |track: &Track| {
-            let owed = track.wildcard_owed();
-            let is_owed = owed.is_some() || !track.waiting.is_empty();
-            let at = owed.map_or(track.traffic.began, |owed| owed.since);
-            let asked = owed.map(|owed| owed.message).or(track.traffic.last_request)?;
-            Some((asked, at, is_owed, self.is_elsewhere(track)))
-        };
-        match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed, is_elsewhere)) => {
-                let (since, asked) = (batch.at.max(at), Some(asked));
-                let need = MissingNeed::new(key.kind, key.name, since);
-                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
-            }
-            None => NeedState::Unasked,
-        }
     }
 
     /// Returns the resource that a reference leads to: under the spelling of messages, behind an
@@ -430,10 +300,11 @@ impl WarmingView<'_> {
             return None;
         }
         self.tracks_of(key.kind).find_map(|track| {
-            let slot = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
-            let type_url = self.catalog.text(self.catalog.entry(slot.blob?).type_url);
-            let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
-            target?.first().copied()
+            let entry = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
+            if self.catalog.text(self.catalog.entry(entry.blob?).type_url) != LOCATOR {
+                return None;
+            }
+            self.needs.of_content(self.catalog, entry.blob).first().copied()
         })
     }
 
@@ -443,18 +314,29 @@ impl WarmingView<'_> {
         !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
+    fn is_covered(&self, track: &Track, name: Sym) -> bool {
+        let entry = track.sent.get(self.catalog, name);
+        track.covers(self.catalog, name, entry.as_ref())
+    }
+
+    /// Whether the client requests a name, by itself or with a wildcard or glob.
+    fn is_requested(&self, track: &Track, name: Sym) -> bool {
+        track.subscribed.is_wildcard()
+            || track.subscribed.names.contains(name)
+            || track.glob_of(self.catalog, name).is_some()
+    }
+
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
         if key.kind == Kind::Srds {
             return self.scopes_state(key, batch);
         }
-        let of_kind = || self.tracks_of(key.kind);
         let needs_resend = self.needs_resend(key.kind, batch);
         // A redirect that leads to itself brings no resource.
         let is_loop = self.target_of(key).is_some();
-        let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
-            _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
-            _ if slot.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
-            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
+        let is_met = |track: &Track, entry: &ResourceEntry| match entry.state {
+            _ if is_loop || track.is_ignored(self.catalog, key.name, entry) => false,
+            _ if entry.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
+            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, entry, batch.seq),
             Presence::Absent(_) => false,
             // Envoy keeps what is removed, and shares routes that others have not given up.
             Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
@@ -462,34 +344,35 @@ impl WarmingView<'_> {
             Presence::Again | Presence::Expired => false,
         };
         let (mut is_resend, mut is_absent, mut absent, mut is_error) = (false, false, None, false);
-        for track in of_kind() {
-            let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
-            if is_met(track, &slot) {
+        for track in self.tracks_of(key.kind) {
+            let Some(entry) = track.sent.get(self.catalog, key.name) else { continue };
+            if is_met(track, &entry) {
                 return NeedState::Met;
             }
-            is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
-            if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
+            is_resend |= entry.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &entry);
+            if matches!(entry.state, Presence::Absent(_) | Presence::Removed) {
                 is_absent = true;
-                absent = track.responses.get(slot.order).map(|response| response.seq);
+                absent = track.responses.get(entry.order).map(|response| response.seq);
                 let error = track.errors.get(&key.name).filter(|error| Some(error.n) == absent);
                 is_error = error.is_some_and(|error| !error.is_not_found());
             }
         }
-        let covers = |track: &&Track| {
-            let slot = track.sent.get(self.catalog, key.name);
-            track.covers(self.catalog, key.name, slot.as_ref())
-        };
         // Envoy waits on for routes and filters that do not exist.
         let told = matches!(key.kind, Kind::Eds | Kind::Sds).then(|| self.told_absent(key)).flatten();
-        let Some(covering) = of_kind().find(covers) else {
+        let Some(covering) = self.tracks_of(key.kind).find(|track| self.is_covered(track, key.name)) else {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
         if let Some(response) = told {
             let since = response.map_or(batch.at, |told| told.at.max(batch.at));
-            let absent = response.map(|told| told.seq);
+            let (absent, is_elsewhere) = (response.map(|told| told.seq), self.is_elsewhere(covering));
             let need = MissingNeed::new(key.kind, key.name, since);
-            let need = MissingNeed { is_absent: true, absent, is_error, ..need };
-            return NeedState::Absent(MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need });
+            return NeedState::Absent(MissingNeed {
+                is_absent: true,
+                absent,
+                is_error,
+                is_elsewhere,
+                ..need
+            });
         }
         let request = covering.waiting.get(key.name);
         // A client that has its resources from before the recording may have had the warming one.
@@ -500,27 +383,26 @@ impl WarmingView<'_> {
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
-        let is_known = request.is_some()
-            || covering.subscribed.is_wildcard()
-            || covering.subscribed.names.contains(key.name)
-            || covering.glob_of(self.catalog, key.name).is_some();
+        let is_known = request.is_some() || self.is_requested(covering, key.name);
         if !is_known {
             // The requests before the recording and their responses are unknown.
             return NeedState::Met;
         }
-        // A SotW request asks for all of its names once more.
         let is_restated = covering.subscription.last_names.is_some();
-        let is_repeat = |n: &Seq| is_restated && *n > batch.seq && !covering.is_verdict(*n);
-        let repeat = covering.traffic.last_request.filter(is_repeat);
+        let repeat = if is_restated { repeated_request(covering, batch.seq) } else { None };
         let asked = request.map(|request| request.first).or(repeat);
-        let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
+        let since = match request {
+            Some(request) if !is_resend => request.since.max(batch.at),
+            _ => batch.at,
+        };
         let is_owed = request.is_some_and(|request| request.is_owed());
         let is_malformed = request.is_some_and(|request| request.is_malformed);
         let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
         let is_cached = is_resend && self.has_cached_endpoints(key, batch);
-        let timeout = need.timeout.filter(|_| has_timeout(request, is_absent && !is_restated));
-        let need = MissingNeed { is_absent, absent, is_error, is_cached, timeout, ..need };
-        let need = MissingNeed { is_elsewhere: self.is_elsewhere(covering), ..need };
+        let has_timeout = has_timeout(request, is_absent && !is_restated);
+        let timeout = if has_timeout { need.timeout } else { None };
+        let is_elsewhere = self.is_elsewhere(covering);
+        let need = MissingNeed { is_absent, absent, is_error, is_cached, is_elsewhere, timeout, ..need };
         NeedState::Missing(MissingNeed { asked, is_resend, is_owed, ..need })
     }
 
@@ -530,11 +412,11 @@ impl WarmingView<'_> {
     fn told_absent(&self, key: ResourceKey) -> Option<Option<&Response>> {
         let mut tracks = self.tracks_of(key.kind);
         tracks.find_map(|track| {
-            let slot = track.sent.get(self.catalog, key.name)?;
-            let is_absent = matches!(slot.state, Presence::Absent(_));
+            let entry = track.sent.get(self.catalog, key.name)?;
+            let is_absent = matches!(entry.state, Presence::Absent(_));
             let is_sotw = track.subscription.last_names.is_some();
             let is_heard = is_absent && !(is_sotw && self.may_be_envoy());
-            is_heard.then(|| track.responses.get(slot.order))
+            is_heard.then(|| track.responses.get(entry.order))
         })
     }
 
@@ -545,7 +427,6 @@ impl WarmingView<'_> {
         batch.cause != WarmingCause::New && kind == Kind::Eds && self.may_be_envoy()
     }
 
-    /// Whether the client may be an Envoy.
     pub(super) fn may_be_envoy(&self) -> bool {
         self.user_agent().is_empty() || self.is_envoy()
     }
@@ -562,8 +443,8 @@ impl WarmingView<'_> {
 }
 
 /// Whether the newest delivery of a resource came after message `n`. True if that is not known.
-pub(super) fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bool {
-    match (slot.state, track.responses.get(slot.order)) {
+pub(super) fn delivered_since(track: &Track, entry: &ResourceEntry, n: Seq) -> bool {
+    match (entry.state, track.responses.get(entry.order)) {
         (Presence::Kept, _) => false,
         (_, Some(response)) => response.seq > n,
         // Forgotten, so it was sent before the oldest one that is remembered.
@@ -589,6 +470,13 @@ impl WarmingView<'_> {
         }
         WarmingProgress { warmed, is_sweep }
     }
+}
+
+/// Returns the newest request behind a message, unless it is a verdict: a SotW request asks for all
+/// of its names once more.
+fn repeated_request(track: &Track, after: Seq) -> Option<Seq> {
+    let newest = track.traffic.last_request?;
+    if newest > after && !track.verdicts.is_verdict(newest) { Some(newest) } else { None }
 }
 
 /// Whether the client stops waiting for a resource at its timeout. `is_answered`: a delta server

@@ -433,13 +433,15 @@ impl NackFact {
     /// Returns a text that is equal for NACKs with one reason: the message, and on a delta stream
     /// the refused names unless the message has one of them.
     pub fn reason(&self) -> String {
-        let names = || self.resources.iter().map(|of| &*of.name);
+        let names = || self.resources.iter().map(|refused| &*refused.name);
         let is_named = names().any(|name| !name.is_empty() && self.message.contains(name));
         let mut reason = without_random_words(self.message.trim()).into_owned();
-        names().filter(|_| !is_named).for_each(|name| {
-            reason.push('\0');
-            reason.push_str(name);
-        });
+        if !is_named {
+            for name in names() {
+                reason.push('\0');
+                reason.push_str(name);
+            }
+        }
         reason
     }
 }

@@ -34,7 +34,7 @@ impl ClientMarks {
             client.cluster = cluster;
             let server = stream.open.server.as_deref();
             let is_only = client.streams.is_empty() || client.server == server;
-            client.server = server.filter(|_| is_only);
+            client.server = if is_only { server } else { None };
             client.streams.push(stream.id);
             client.types.extend(stream.tracks.iter().map(|track| track.type_url.as_str()));
         }
@@ -77,7 +77,6 @@ enum ClientKey<'a> {
     Types(&'a str, &'static str),
 }
 
-/// A client.
 #[derive(Default)]
 struct Client<'a> {
     cluster: &'a str,

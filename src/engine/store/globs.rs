@@ -94,11 +94,11 @@ impl<'a> GlobCollections<'a> {
         let globs = track.subscription.globs.names();
         let mut counts: HashMap<Sym, GlobMembers> =
             globs.map(|name| (name, GlobMembers::default())).collect();
-        for (name, slot) in track.sent.slots(catalog) {
-            if !slot.is_present() || nameless(name).is_some() {
+        for (name, entry) in track.sent.slots(catalog) {
+            if !entry.is_present() || nameless(name).is_some() {
                 continue;
             }
-            let (state, _) = track.resource_state(catalog, name, Some(&slot), now, limits);
+            let (state, _) = track.resource_state(catalog, name, Some(&entry), now, limits);
             if matches!(state, ResourceState::Expired | ResourceState::Released) {
                 continue;
             }

@@ -89,8 +89,9 @@ impl Store {
     /// Drops the older half of the history, and the ended streams that no row shows any more.
     pub(crate) fn drop_old(&mut self) -> DroppedStreams {
         self.history.drop_rows(self.history.size() / 2, &self.catalog);
-        let shown = self.history.streams();
-        let dropped = self.engine.drop_ended(|stream| shown.contains(&stream), self.budget() / GONE_DIVISOR);
+        let in_rows = self.history.streams();
+        let dropped =
+            self.engine.drop_ended(|stream| in_rows.contains(&stream), self.budget() / GONE_DIVISOR);
         self.dropped_streams += dropped.count;
         self.latest = None;
         dropped

@@ -15,6 +15,7 @@ mod owed;
 mod query;
 mod readability;
 mod refused_by;
+mod resource_query;
 mod rows;
 mod snapshot;
 #[cfg(test)]
@@ -177,10 +178,10 @@ impl Store {
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
-        let at = self.engine.streams().get(stream);
-        let note = at
-            .zip(message.as_deref())
-            .and_then(|(stream, message)| rows::ledger::note(&self.engine, stream, &outcome, message));
+        let note = match (self.engine.streams().get(stream), message.as_deref()) {
+            (Some(stream), Some(message)) => rows::ledger::note(&self.engine, stream, &outcome, message),
+            _ => None,
+        };
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }
@@ -302,7 +303,7 @@ impl Store {
             let names = track.waiting.owed().map(|(_, request)| request.condition());
             names.chain(track.wildcard_owed()).chain(track.verdicts_owed())
         });
-        conditions.filter_map(|of| self.limits.due(&of)).filter(|at| *at > self.now).max()
+        conditions.filter_map(|condition| self.limits.due(&condition)).filter(|at| *at > self.now).max()
     }
 
     /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].
@@ -426,35 +427,35 @@ impl Store {
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
         let Some(node) = own.node_id.as_deref() else { return vec![stream] };
-        let streams = || self.engine.streams().iter().filter(|of| of.node_id.as_deref() == Some(node));
+        let streams = || self.engine.streams().iter().filter(|other| other.node_id.as_deref() == Some(node));
         // A new stream takes over with its first request.
-        let requesting = streams().filter(|of| of.requests > 0);
-        let continued: HashSet<StreamId> = requesting.filter_map(|of| of.reconnect_of).collect();
+        let requesting = streams().filter(|other| other.requests > 0);
+        let continued: HashSet<StreamId> = requesting.filter_map(|other| other.reconnect_of).collect();
         let open: HashSet<Kind> =
-            streams().filter(|of| of.closed.is_none()).flat_map(|of| of.kinds()).collect();
+            streams().filter(|other| other.closed.is_none()).flat_map(|other| other.kinds()).collect();
         // The client keeps what a stream of one type has sent until another stream takes over.
-        let is_kept = |of: &Stream| {
-            !of.is_aggregated()
+        let is_kept = |other: &Stream| {
+            !other.is_aggregated()
                 && !own.is_aggregated()
-                && !continued.contains(&of.id)
-                && of.kinds().all(|kind| !open.contains(&kind))
+                && !continued.contains(&other.id)
+                && other.kinds().all(|kind| !open.contains(&kind))
         };
-        let is_beside = |of: &Stream| match (&of.closed, &own.closed) {
+        let is_beside = |other: &Stream| match (&other.closed, &own.closed) {
             (None, _) => true,
-            (Some(_), None) => is_kept(of),
+            (Some(_), None) => is_kept(other),
             (Some((ended, _)), Some((own_ended, _))) => {
-                let overlaps = of.opened < *own_ended && own.opened < *ended;
-                overlaps && !continued.contains(&of.id)
+                let overlaps = other.opened < *own_ended && own.opened < *ended;
+                overlaps && !continued.contains(&other.id)
             }
         };
-        let is_of_client = |of: &Stream| is_beside(of) && self.engine.are_of_one_client(of, own);
-        streams().filter(|of| of.id == stream || is_of_client(of)).map(|of| of.id).collect()
+        let is_of_client = |other: &Stream| is_beside(other) && self.engine.are_of_one_client(other, own);
+        streams().filter(|other| other.id == stream || is_of_client(other)).map(|other| other.id).collect()
     }
 
     /// Returns the newest streams of the same client that began before a stream, newest first.
     pub fn earlier_streams(&self, stream: StreamId) -> Vec<StreamId> {
         let stream = self.engine.stream(stream);
-        stream.into_iter().flat_map(|of| self.engine.before(of)).map(|of| of.id).collect()
+        stream.into_iter().flat_map(|stream| self.engine.before(stream)).map(|stream| stream.id).collect()
     }
 
     /// Returns one stream.
@@ -478,9 +479,11 @@ impl Store {
     /// Returns the median and the 99th percentile of the time from response to verdict on these
     /// streams, in milliseconds.
     pub fn ack_ms(&self, streams: impl Iterator<Item = StreamId>) -> Option<(f64, f64)> {
+        if self.clock.untimed {
+            return None;
+        }
         let streams = streams.filter_map(|id| self.engine.stream(id));
-        let timed = !self.clock.untimed;
-        timed.then(|| crate::session::latencies_of(streams.flat_map(|stream| stream.all_tracks()))).flatten()
+        crate::session::latencies_of(streams.flat_map(|stream| stream.all_tracks()))
     }
 
     /// Returns all states without their names.

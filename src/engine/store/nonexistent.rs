@@ -66,23 +66,23 @@ impl<'a> AbsentResources<'a> {
     fn all(&self) -> Vec<AbsentResource> {
         let mut absent = Vec::new();
         for name in self.track.subscribed.names.iter() {
-            let slot = self.track.sent.get(&self.store.catalog, name);
-            let Some(slot) = slot.filter(|slot| is_gone(self.track, slot)) else { continue };
+            let entry = self.track.sent.get(&self.store.catalog, name);
+            let Some(entry) = entry.filter(|entry| is_gone(self.track, entry)) else { continue };
             if self.track.waiting.get(name).is_some() {
                 continue;
             }
-            absent.extend(self.one(name, &slot));
+            absent.extend(self.absent_resource(name, &entry));
         }
         absent
     }
 
     /// Returns a resource that does not exist. `None` if the server states another error.
-    fn one(&self, name: Sym, slot: &ResourceEntry) -> Option<AbsentResource> {
+    fn absent_resource(&self, name: Sym, entry: &ResourceEntry) -> Option<AbsentResource> {
         let error = self.track.errors.get(&name);
         if error.is_some_and(|error| !error.is_not_found()) {
             return None;
         }
-        let (at, response) = match (self.track.responses.get(slot.order), error) {
+        let (at, response) = match (self.track.responses.get(entry.order), error) {
             (Some(response), _) => (response.at, response.seq),
             (None, Some(error)) => (error.at, error.n),
             // The response is forgotten.
@@ -144,9 +144,9 @@ impl AbsenceFact {
 
 /// Whether a resource does not exist. A listener that a delta server removes is gone for its
 /// channel, too.
-fn is_gone(track: &Track, slot: &ResourceEntry) -> bool {
+fn is_gone(track: &Track, entry: &ResourceEntry) -> bool {
     let is_delta = track.subscription.last_names.is_none();
-    match slot.state {
+    match entry.state {
         Presence::Absent(_) => true,
         Presence::Removed => track.kind == Some(Kind::Lds) && is_delta,
         _ => false,

@@ -1,21 +1,17 @@
-//! Facts of streams, states and resources.
+//! Facts of streams and states.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::session::{
-    Claim, CurrentState, OwedAgain, Presence, Refusal, ReportedError, ResourceEntry, Stream, SubscribedNames,
-    Track, nameless,
-};
+use crate::session::{Claim, CurrentState, Presence, ReportedError, Stream, SubscribedNames, Track};
 use xdscope_wire::Open;
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::xdstp::named;
 
 use super::nonexistent::AbsentResources;
 use super::{
-    AbsentBy, ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, OwedAgainFact,
-    ReconnectCounts, ReconnectFact, RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact,
-    ResourceState, StateFact, Store, StreamFact, SummaryFact, TtlFact, TypeState,
+    ClaimFact, ClaimOutcome, EndFact, LeftResource, NackFact, ReconnectCounts, ReconnectFact, RefusedVersion,
+    StateFact, Store, StreamFact, SummaryFact, TypeState,
 };
 
 /// Names in the list of resources that a client left behind.
@@ -95,8 +91,8 @@ impl Store {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
                 counts.unclaimed += track.accepted.count() as u64;
                 if left.len() < MAX_LEFT_SHOWN {
-                    let slots = track.accepted.slots(&self.catalog).into_iter();
-                    let present = slots.filter(|(_, slot)| slot.is_present());
+                    let entries = track.accepted.slots(&self.catalog).into_iter();
+                    let present = entries.filter(|(_, entry)| entry.is_present());
                     self.add_left(&mut left, track, present.map(|(name, _)| name));
                 }
             }
@@ -125,7 +121,7 @@ impl Store {
     /// Returns the entry of a name in `initial_resource_versions`.
     pub fn claim(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ClaimFact> {
         let track = self.engine.stream(stream)?.find(type_url)?;
-        let name = xdscope_wire::xdstp::named(&self.catalog, name)?;
+        let name = named(&self.catalog, name)?;
         let (claim, outcome) = track.carried.claims.get(self.catalog.first_spelling(name))?;
         Some(self.claim_fact(claim, outcome))
     }
@@ -167,10 +163,12 @@ impl Store {
 
     /// Returns since when the content of a file cannot be read as a response.
     fn unreadable_since(&self, stream: &Stream, track: &Track) -> Option<Time> {
-        let is_newest = |unreadable: &Seq| track.responses.last().is_none_or(|last| last.seq < *unreadable);
-        let unreadable = stream.unreadable.filter(|_| stream.variant() == Some(Variant::File))?;
-        let at = Some(unreadable).filter(is_newest).and_then(|n| self.history.get(self.history.row_of(n)?));
-        at.map(|row| row.at)
+        let unreadable = stream.unreadable?;
+        let has_later = track.responses.last().is_some_and(|last| last.seq >= unreadable);
+        if has_later || stream.variant() != Some(Variant::File) {
+            return None;
+        }
+        self.history.get(self.history.row_of(unreadable)?).map(|row| row.at)
     }
 
     /// Replaces the state of a type by `EXPIRED` once the times to live of all its resources
@@ -180,8 +178,8 @@ impl Store {
         if current.state != TypeState::Synced {
             return current;
         }
-        let slot = |name: Sym| track.sent.get(&self.catalog, name);
-        let is_wanted = |name: Sym| track.covers(&self.catalog, name, slot(name).as_ref());
+        let entry = |name: Sym| track.sent.get(&self.catalog, name);
+        let is_wanted = |name: Sym| track.covers(&self.catalog, name, entry(name).as_ref());
         let wanted = track.ttl.deadlines.iter().filter(|(name, _)| is_wanted(*name));
         let newest = wanted.map(|(_, deadline)| *deadline).max();
         match newest.filter(|deadline| *deadline <= at) {
@@ -215,7 +213,6 @@ impl Store {
         reported + AbsentResources::of(self, stream, track).targets().len() as u64
     }
 
-    /// Returns the state of a track.
     fn state_of(&self, stream: &Stream, track: &Track) -> ShownState {
         let CurrentState { state, since } = self.state_at(stream, track, stream.clock(self.now));
         match &stream.closed {
@@ -302,13 +299,16 @@ impl Store {
             is_settled_later: stream.closed.is_some()
                 && self.ended().is_settled_later(stream, track)
                 && !self.ended().is_refused_later(stream, track),
-            ack_ms: if self.clock.untimed { None } else { track.latencies() },
+            ack_ms: if self.clock.untimed { None } else { track.verdicts.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
-            // A later stream of the client goes on with the type.
-            diverged: track.interventions.diverged.clone().filter(|_| track.lifetime.replaced.is_none()),
+            diverged: match track.lifetime.replaced {
+                None => track.interventions.diverged.clone(),
+                // A later stream of the client goes on with the type.
+                Some(_) => None,
+            },
         }
     }
 
@@ -341,19 +341,6 @@ impl Store {
         subscribed.names.iter().map(|name| self.text(name)).collect()
     }
 
-    fn owed_again(
-        &self,
-        track: &Track,
-        name: Sym,
-        slot: Option<&ResourceEntry>,
-        now: Time,
-    ) -> Option<OwedAgainFact> {
-        let OwedAgain { is_newer, is_removal, since } = track.owed_again(name, slot)?;
-        let ended = track.lifetime.clock(now);
-        let is_late = self.limits.is_late(since, ended);
-        Some(OwedAgainFact { is_newer, is_removal, since, is_late })
-    }
-
     /// Returns the requested names that were never sent, and those that do not exist or were
     /// removed. `again` are names of resources that the client has, and the server owes again.
     fn missing_and_absent(&self, track: &Track, again: &[Arc<str>]) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
@@ -362,235 +349,28 @@ impl Store {
         let waited = waited.map(|(name, _)| self.text(name));
         let mut missing: Vec<_> = waited.filter(|name| !again.contains(name)).collect();
         let mut absent = Vec::new();
-        for (name, slot) in track.sent.exceptions() {
-            let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
+        for (name, entry) in track.sent.exceptions() {
+            let ended = matches!(entry.state, Presence::Removed | Presence::Absent(_));
             // A glob without members is empty, and neither missing nor absent
             // (docs/protocol.md#k-20).
             let is_glob = || track.subscription.globs.contains(&self.catalog, name);
             let is_absent = ended && !track.is_withheld(name) && !is_glob();
-            if is_absent && track.names(&self.catalog, name, Some(slot)) {
+            if is_absent && track.names(&self.catalog, name, Some(entry)) {
                 absent.push(self.text(name));
-                if slot.blob.is_none() && slot.state != Presence::Removed {
+                if entry.blob.is_none() && entry.state != Presence::Removed {
                     missing.push(self.text(name));
                 }
             }
         }
         (missing, absent)
     }
-
-    pub(super) fn resource_facts(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
-        let Some(stream) = self.engine.stream(stream) else { return Vec::new() };
-        let Some(track) = stream.find(type_url) else { return Vec::new() };
-        let slots = track.sent.slots(&self.catalog);
-        let mut facts: Vec<_> =
-            slots.iter().map(|(name, slot)| self.resource_fact(stream, track, *name, Some(slot))).collect();
-        let never_sent = track.names_never_sent(&self.catalog);
-        facts.extend(never_sent.map(|name| self.resource_fact(stream, track, name, None)));
-        facts
-    }
-
-    /// Returns the resource of a name, which may have directives if it is an `xdstp` name
-    /// (docs/protocol.md#k-06).
-    pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
-        let is_structured = xdscope_wire::xdstp::is_structured(name);
-        let without_directives = || name.split_once('#').filter(|_| is_structured);
-        let known = self.resource_on_wire(stream, url, name);
-        known.or_else(|| self.resource_on_wire(stream, url, without_directives()?.0))
-    }
-
-    /// Returns the key of a resource: its name, or the hash of content whose name is unknown
-    /// (docs/protocol.md#a-18).
-    pub(super) fn key_named(&self, track: &Track, text: &str) -> Option<Sym> {
-        let is_meant = |key: &Sym| nameless(*key).is_some() && *self.text(*key) == *text;
-        let by_hash = || track.sent.slots(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant);
-        named(&self.catalog, text).or_else(|| text.starts_with('#').then(by_hash).flatten())
-    }
-
-    /// Whether a name is an alias that the newest version of a resource has no longer
-    /// (docs/protocol.md#f-30).
-    fn is_former_alias(&self, requested: Sym, name: Sym, slot: &ResourceEntry) -> bool {
-        let requested = self.catalog.first_spelling(requested);
-        let Some(blob) = slot.blob.filter(|_| requested != name && slot.is_present()) else { return false };
-        let mut aliases = self.catalog.entry(blob).aliases.iter();
-        !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
-    }
-
-    fn resource_on_wire(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
-        let stream = self.engine.stream(stream)?;
-        let track = stream.find(url)?;
-        let requested = self.key_named(track, name)?;
-        let name = track.canonical(&self.catalog, requested);
-        let slot = track.sent.get(&self.catalog, name);
-        if slot.is_some_and(|slot| self.is_former_alias(requested, name, &slot)) {
-            let gone = slot.map(|slot| ResourceEntry { state: Presence::Removed, ..slot });
-            let fact = self.resource_fact(stream, track, name, gone.as_ref());
-            return Some(ResourceFact {
-                name: self.text(requested),
-                aliases: Vec::new(),
-                version: None,
-                acked_version: None,
-                in_force: None,
-                content: None,
-                hash: None,
-                size: 0,
-                ..fact
-            });
-        }
-        let is_glob = track.subscription.globs.contains(&self.catalog, name);
-        if slot.is_none() && !track.is_awaited(name) && !is_glob {
-            return None;
-        }
-        let fact = self.resource_fact(stream, track, name, slot.as_ref());
-        let is_answered = is_glob && slot.is_none() && fact.state == ResourceState::Present;
-        let is_empty = is_answered && !track.has_members(&self.catalog, name);
-        Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
-    }
-
-    /// Returns the indices of the names whose facts `wanted` accepts. The facts have no content
-    /// hash.
-    pub fn pick(
-        &self,
-        stream: StreamId,
-        url: &TypeUrl,
-        names: &[Arc<str>],
-        mut wanted: impl FnMut(&ResourceFact) -> bool,
-    ) -> Vec<usize> {
-        let stream = self.engine.stream(stream);
-        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(url)?))) else {
-            return Vec::new();
-        };
-        let mut picks = |text: &Arc<str>| {
-            let name = track.canonical(&self.catalog, self.key_named(track, text)?);
-            let slot = track.sent.get(&self.catalog, name);
-            let is_glob = track.subscription.globs.contains(&self.catalog, name);
-            if slot.is_none() && !track.is_awaited(name) && !is_glob {
-                return None;
-            }
-            Some(wanted(&self.fact_without_hash((stream, track), name, slot.as_ref(), self.now)))
-        };
-        (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
-    }
-
-    fn resource_fact(
-        &self,
-        stream: &Stream,
-        track: &Track,
-        name: Sym,
-        slot: Option<&ResourceEntry>,
-    ) -> ResourceFact {
-        let fact = self.fact_without_hash((stream, track), name, slot, self.now);
-        let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
-        ResourceFact { hash, ..fact }
-    }
-
-    /// Returns the fact without its content hash.
-    pub(super) fn fact_without_hash(
-        &self,
-        (stream, track): (&Stream, &Track),
-        name: Sym,
-        slot: Option<&ResourceEntry>,
-        now: Time,
-    ) -> ResourceFact {
-        let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
-        // The server says why it does not send the resource, and not that it does not exist.
-        let (state, absent_by) = match absent_by {
-            Some(AbsentBy::Server) if track.is_withheld(name) => (ResourceState::Waiting, None),
-            _ => (state, absent_by),
-        };
-        let in_force = self.used_in_state(track, name, state);
-        let in_force = in_force.map(|entry| self.in_force_fact(&entry));
-        let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
-        let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));
-        // The server takes the client for one that has the refused content.
-        let content = match track.is_kept_although_refused(name, slot) {
-            true => in_force.as_ref().and_then(|known| known.content),
-            false => content,
-        };
-        let blob = content.map(|id| self.catalog.blob(id));
-        let version = match slot {
-            Some(slot) => Some(slot.version),
-            // From a stream that is not recorded, at the version that the client claims.
-            None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
-        };
-        let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
-        let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, slot) {
-            true => (None, self.refusal_fact(stream, track, name).map(Box::new)),
-            false => (self.refusal_fact(stream, track, name), None),
-        };
-        let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
-        let version = version.map(|version| self.text(version));
-        // A version is accepted as a whole: content that the client has is sent anew with the next.
-        let is_accepted = in_force
-            .as_ref()
-            .is_some_and(|known| known.content == content && Some(&known.version) == version.as_ref());
-        let is_file = stream.variant() == Some(Variant::File);
-        let is_down = stream.closed.is_some() && track.lifetime.replaced.is_none() && !is_file;
-        ResourceFact {
-            stream: stream.id,
-            node: stream.node_id.clone(),
-            type_url: track.type_url.clone(),
-            name: self.text(name),
-            aliases: entry.map_or(&[][..], |entry| entry.aliases).iter().map(|a| self.text(*a)).collect(),
-            version,
-            acked_version: accepted.map(|slot| self.text(slot.version)),
-            state,
-            is_stream_down: is_down && matches!(state, ResourceState::Present | ResourceState::Kept),
-            owed_again: self.owed_again(track, name, slot, now),
-            refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
-            is_unanswered: is_pending && refusal.is_none() && !is_accepted,
-            is_removal_unanswered: refusal.as_ref().is_none_or(|refusal| !refusal.is_removal)
-                && track.is_removal_unanswered(&self.catalog, name, slot),
-            is_unreadable: slot.and_then(|slot| slot.blob).is_some_and(|id| self.catalog.is_unreadable(id)),
-            refusal,
-            earlier_refusal,
-            in_force,
-            absent_by,
-            unclassified: track.subscription.unclassified.get(&name).map(|(at, seq)| (*seq, *at)),
-            origin: track.origin(&self.catalog, name, slot),
-            hash: None,
-            size: blob.map_or(0, |blob| u64::from(blob.size)),
-            ttl_deadline: track.ttl.deadlines.get(name).copied(),
-            ttl_left: track
-                .ttl
-                .deadlines
-                .get(name)
-                .map(|deadline| deadline.since(track.lifetime.ttl_clock(now))),
-            ttl: track.ttl.records.get(&name).map(|record| Box::new(TtlFact::from(record))),
-            error: track.errors.get(&name).map(|error| {
-                let is_present = slot.is_some_and(ResourceEntry::is_present);
-                Box::new(ResourceErrorFact::new(self.text(name), error, !is_present))
-            }),
-            content,
-        }
-    }
-
-    fn in_force_fact(&self, entry: &ResourceEntry) -> InForceFact {
-        let content = entry.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id));
-        InForceFact { version: self.text(entry.version), content }
-    }
-
-    /// Returns the refusal of the newest content of a resource, or of its removal.
-    fn refusal_fact(&self, stream: &Stream, track: &Track, name: Sym) -> Option<RefusalFact> {
-        let fact = |refusal: Refusal, is_removal: bool| RefusalFact {
-            nack: refusal.nack,
-            push: refusal.response,
-            is_named: refusal.is_named,
-            is_removal,
-            rest: refusal.rest,
-            knows_in_force: stream.knows_in_force(track),
-            is_guess: track.nack(refusal.nack).is_some_and(|nack| nack.may_refuse.is_some()),
-            version: self.text(refusal.version),
-            content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),
-        };
-        let removal = track.refused.removal(name).map(|refusal| fact(refusal, true));
-        let content = || track.refused.get(name).or(track.refused_before(name).map(|of| of.refusal));
-        removal.or_else(|| content().map(|refusal| fact(refusal, false)))
-    }
 }
 
 /// Returns what became of the resources of a type that a client brought along. Nothing if the
 /// client may have had them before the recording.
 fn counts_of_reconnect(track: &Track) -> ReconnectCounts {
-    let counts = Some(track.carried.counts()).filter(|_| !track.carried.may_follow_others);
-    counts.unwrap_or_default()
+    match track.carried.may_follow_others {
+        true => ReconnectCounts::default(),
+        false => track.carried.counts(),
+    }
 }

@@ -12,8 +12,8 @@ const ANY: &str = "google.protobuf.Any";
 /// Notes the resources of all streams that cannot be decoded.
 pub(super) fn note_unreadable(engine: &Engine, catalog: &mut Catalog, schema: &Schema) {
     let tracks = engine.streams().iter().flat_map(|stream| &stream.tracks);
-    let slots = tracks.flat_map(|track| track.sent.slots(catalog));
-    let contents: BTreeSet<BlobId> = slots.into_iter().filter_map(|(_, slot)| slot.blob).collect();
+    let entries = tracks.flat_map(|track| track.sent.slots(catalog));
+    let contents: BTreeSet<BlobId> = entries.into_iter().filter_map(|(_, entry)| entry.blob).collect();
     for id in contents {
         if catalog.is_malformed(id) || !is_readable(catalog, schema, id) {
             catalog.note_unreadable(id);
@@ -25,6 +25,8 @@ fn is_readable(catalog: &Catalog, schema: &Schema, id: BlobId) -> bool {
     let Some(payload) = catalog.entry(id).payload else { return true };
     let type_url = catalog.text(catalog.entry(payload).type_url);
     let name = type_url.rsplit('/').next().unwrap_or_default();
-    let any = catalog.bytes(payload).filter(|_| schema.has_message(name));
-    any.is_none_or(|any| schema.violations(ANY, &any).is_ok())
+    if !schema.has_message(name) {
+        return true;
+    }
+    catalog.bytes(payload).is_none_or(|any| schema.violations(ANY, &any).is_ok())
 }

@@ -51,9 +51,9 @@ struct First {
 /// Returns the first refused resource of each wanted NACK, in one pass over the refused names.
 fn firsts(track: &Track, is_wanted: impl Fn(Seq) -> bool) -> HashMap<Seq, First> {
     let contents = track.refused.names().filter_map(|name| {
-        let of = track.refused.get(name)?;
-        let rank = if of.is_named { Rank::Named } else { Rank::Rest };
-        Some((of.nack, First { rank, name, version: of.version, more: 0 }))
+        let refusal = track.refused.get(name)?;
+        let rank = if refusal.is_named { Rank::Named } else { Rank::Rest };
+        Some((refusal.nack, First { rank, name, version: refusal.version, more: 0 }))
     });
     let removals = track.refused.removed_names().filter_map(|name| {
         let nack = track.refused.removal(name)?.nack;
@@ -85,7 +85,7 @@ impl Store {
     /// Returns the first refused resource of each NACK, as [`Store::refused_by`] does.
     pub fn refused_by_nack(&self, stream: StreamId, type_url: &TypeUrl) -> HashMap<Seq, RefusedBy> {
         let stream = self.engine.stream(stream);
-        let Some((stream, track)) = stream.and_then(|of| Some((of, of.find(type_url)?))) else {
+        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(type_url)?))) else {
             return HashMap::new();
         };
         let firsts = firsts(track, |_| true).into_iter();
@@ -98,14 +98,14 @@ impl Store {
     }
 
     pub(crate) fn refused_of_track(&self, stream: &Stream, track: &Track, nack: Seq) -> Option<RefusedBy> {
-        let first = firsts(track, |of| of == nack).remove(&nack)?;
+        let first = firsts(track, |other| other == nack).remove(&nack)?;
         Some(self.refused_fact(stream, track, first))
     }
 
     /// Returns the resource that the client uses under a name, unless its time to live is over.
     pub(crate) fn used_by_client(&self, track: &Track, name: Sym) -> Option<ResourceEntry> {
-        let slot = track.sent.get(&self.catalog, name);
-        let (state, _) = track.resource_state(&self.catalog, name, slot.as_ref(), self.now(), self.limits());
+        let entry = track.sent.get(&self.catalog, name);
+        let (state, _) = track.resource_state(&self.catalog, name, entry.as_ref(), self.now(), self.limits());
         self.used_in_state(track, name, state)
     }
 
@@ -116,8 +116,8 @@ impl Store {
             return false;
         }
         let accepted = track.accepted.slots(&self.catalog).into_iter();
-        let accepted = accepted.filter(|(_, slot)| slot.is_present());
-        let wanted = accepted.filter(|(name, slot)| !track.is_given_up(&self.catalog, *name, slot));
+        let accepted = accepted.filter(|(_, entry)| entry.is_present());
+        let wanted = accepted.filter(|(name, entry)| !track.is_given_up(&self.catalog, *name, entry));
         let mut is_used = wanted.map(|(name, _)| self.used_by_client(track, name).is_some()).peekable();
         is_used.peek().is_some() && !is_used.any(|is_used| is_used)
     }
@@ -125,7 +125,7 @@ impl Store {
     /// Returns the version that the client uses: none once all that it has accepted has expired
     /// (docs/protocol.md#g-02).
     pub(crate) fn version_in_use<'t>(&self, track: &'t Track) -> Option<&'t VersionInfo> {
-        track.version_in_force().filter(|_| !self.has_all_expired(track))
+        if self.has_all_expired(track) { None } else { track.version_in_force() }
     }
 
     /// Returns the resource that the client uses under a name whose state is known: the client
@@ -136,7 +136,7 @@ impl Store {
         name: Sym,
         state: ResourceState,
     ) -> Option<ResourceEntry> {
-        track.in_force(&self.catalog, name).filter(|_| state != ResourceState::Expired)
+        if state == ResourceState::Expired { None } else { track.in_force(&self.catalog, name) }
     }
 
     /// Returns a resource that the client still refuses, with the number of others.
@@ -180,6 +180,7 @@ impl Store {
             let entry = track.accepted.get(&self.catalog, name)?;
             Some(track.responses.get(entry.order)?.seq > refused)
         };
-        nack.resources.is_empty() || nack.resources.iter().any(|of| is_later(&of.name).unwrap_or(false))
+        nack.resources.is_empty()
+            || nack.resources.iter().any(|refused| is_later(&refused.name).unwrap_or(false))
     }
 }

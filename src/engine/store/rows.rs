@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::session::{MessageKind, Stream, kind_of_change};
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Code, StreamId, Sym, Time, TypeUrl};
+use xdscope_wire::event::{Code, Seq, StreamId, Sym, Time, TypeUrl};
 use xdscope_wire::{Intervention, Message};
 
 use super::{EndFact, LineFact, MessageFact, ReconnectCounts, RowFact, Store};
@@ -50,8 +50,7 @@ impl Store {
     fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
         let kind = self.kind_of_row(row);
-        let answers = row.answers().filter(|_| kind == row.kind);
-        let answered = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
+        let answers = self.answered_by(row, kind);
         let mut fact = RowFact {
             n: row.n(),
             at: row.at,
@@ -66,7 +65,7 @@ impl Store {
             version: Arc::from(""),
             nonce: Arc::from(""),
             answers,
-            latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
+            latency: answers.and_then(|answered| self.timestamp(answered)).map(|at| row.at.since(at)),
             same: u64::from(row.same),
             count: 0,
             size: 0,
@@ -103,9 +102,12 @@ impl Store {
         fact.error = line.error.map(|(code, message)| (Code(code), message));
         let faults = |text: &str| Arc::from(self.stated_nack_faults(text, answers).to_string());
         fact.faults = fact.error.as_ref().map(|(_, text)| faults(text));
-        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
-        let nack = row.n().filter(|_| fact.kind == MessageKind::Nack).zip(track);
-        fact.keeps = nack.and_then(|(n, track)| track.verdicts.nack(n)?.keeps.clone());
+        if kind == MessageKind::Nack
+            && let Some(n) = row.n()
+            && let Some(track) = row.track.and_then(|track| stream.tracks.get(usize::from(track)))
+        {
+            fact.keeps = track.verdicts.nack(n).and_then(|nack| nack.keeps.clone());
+        }
         fact.other_reading = line.remark.other_reading;
         fact.note = line.remark.note;
         if !self.history.has_message(row) {
@@ -128,8 +130,8 @@ impl Store {
         };
         fact.changed = names.changed.len() as u64;
         fact.removed = names.removed.len() as u64;
-        let one = match (fact.added, &names.added, &names.removed[..]) {
-            (0, _, [one]) => Some(*one),
+        let only = match (fact.added, &names.added, &names.removed[..]) {
+            (0, _, [only]) => Some(*only),
             (1, Which::These(added), []) => added.first().copied(),
             (1, Which::All, []) => {
                 let message = self.history.message_of(row, &self.catalog);
@@ -137,7 +139,7 @@ impl Store {
             }
             _ => None,
         };
-        fact.one = one.map(|name| self.text(name));
+        fact.one = only.map(|name| self.text(name));
     }
 
     pub(super) fn message_fact(&self, index: usize, row: &Row) -> Option<MessageFact> {
@@ -177,17 +179,26 @@ impl Store {
     pub fn exchange(&self, index: usize) -> Option<Exchange> {
         let row = self.history.get(index)?;
         let kind = self.kind_of_row(row);
-        let answers = row.answers().filter(|_| kind == row.kind);
-        let answered = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
+        let answers = self.answered_by(row, kind);
         Some(Exchange {
             at: row.at,
             stream: row.id,
             track: row.track,
             kind,
             implied: row.implied && kind == row.kind,
-            latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
+            latency: answers.and_then(|answered| self.timestamp(answered)).map(|at| row.at.since(at)),
             bytes: row.bytes.into(),
         })
+    }
+
+    /// Returns the message that a row answers, unless the row counts as another kind.
+    fn answered_by(&self, row: &Row, kind: MessageKind) -> Option<Seq> {
+        if kind == row.kind { row.answers() } else { None }
+    }
+
+    /// Returns the time of a message; `None` in a source without timestamps.
+    fn timestamp(&self, n: Seq) -> Option<Time> {
+        if self.clock.untimed { None } else { self.row_time(self.history.row_of(n)?) }
     }
 
     /// Returns the time of a row.
@@ -224,7 +235,7 @@ impl Store {
     pub fn intervention(&self, fact: &MessageFact) -> Option<Arc<Intervention>> {
         let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() else { return None };
         let stream = self.engine.stream(fact.stream)?;
-        let number = stream.interventions.iter().position(|of| Arc::ptr_eq(of, facts))?;
+        let number = stream.interventions.iter().position(|other| Arc::ptr_eq(other, facts))?;
         self.interventions.get(fact.stream, number)
     }
 

@@ -81,15 +81,15 @@ impl StreamsSnapshot {
                 continue;
             };
             let left = self.left.get_or_insert_with(|| {
-                let slots = track.sent.slots(catalog).into_iter().map(|(name, slot)| (name, Some(slot)));
+                let entries = track.sent.slots(catalog).into_iter().map(|(name, entry)| (name, Some(entry)));
                 let never_sent = track.names_never_sent(catalog).map(|name| (name, None));
-                slots.chain(never_sent).collect::<Vec<_>>().into_iter()
+                entries.chain(never_sent).collect::<Vec<_>>().into_iter()
             });
-            let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
-                let fact = store.fact_without_hash((stream, track), name, slot.as_ref(), self.now);
-                let request = track.waiting.get(name).filter(|_| !stream.is_dump());
+            let fact = |(name, entry): (Sym, Option<ResourceEntry>)| {
+                let fact = store.fact_without_hash((stream, track), name, entry.as_ref(), self.now);
+                let request = if stream.is_dump() { None } else { track.waiting.get(name) };
                 let requested = request.map(|request| PendingRequest {
-                    at: track.requested(&request),
+                    at: track.traffic.requested(&request),
                     n: request.first,
                     ended: track.lifetime.ended,
                 });

@@ -269,7 +269,7 @@ impl Store {
 
     /// Reads the text of a NACK of a response, and adds no name that the text leaves out.
     pub fn stated_nack_faults(&self, text: &str, response: Option<Seq>) -> StatedFaults {
-        let response = response.filter(|_| StatedFaults::depend_on_names(text));
+        let response = if StatedFaults::depend_on_names(text) { response } else { None };
         StatedFaults::stated(text, &self.compared_names(response))
     }
 

@@ -55,7 +55,7 @@ impl<'a> StateView<'a> {
     /// Returns the median and 99th percentile of the time from response to verdict, in
     /// milliseconds.
     pub fn ack_ms(&self) -> Option<(f64, f64)> {
-        if self.store.clock.untimed { None } else { self.track.latencies() }
+        if self.store.clock.untimed { None } else { self.track.verdicts.latencies() }
     }
 
     /// Returns the bytes of all responses.
@@ -113,7 +113,7 @@ impl<'a> StateView<'a> {
             return true;
         }
         let ended = |presence| matches!(presence, Presence::Removed | Presence::Absent(_));
-        let mut absent = track.sent.exceptions().filter(|(_, slot)| ended(slot.state));
-        absent.any(|(name, slot)| track.names(catalog, name, Some(slot)) && sees(name))
+        let mut absent = track.sent.exceptions().filter(|(_, entry)| ended(entry.state));
+        absent.any(|(name, entry)| track.names(catalog, name, Some(entry)) && sees(name))
     }
 }

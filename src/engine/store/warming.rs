@@ -181,7 +181,7 @@ impl Store {
         let mut facts: Vec<WarmingFact> = facts.collect();
         if stream.closed.is_none() {
             let unrequested = self.not_yet_requested(&view, stream, track);
-            facts.extend(unrequested.iter().filter_map(|of| self.warming_fact(stream, track, of)));
+            facts.extend(unrequested.iter().filter_map(|warming| self.warming_fact(stream, track, warming)));
         }
         facts
     }
@@ -217,8 +217,11 @@ impl Store {
         track: &'t Track,
     ) -> Vec<WarmingName<'t>> {
         let mut found = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
-        let limit = self.limits.resource_timeout.filter(|_| !view.follows_references());
-        found.retain(|warming| limit.is_none_or(|limit| self.now().since(warming.batch.at) < limit));
+        if let Some(limit) = self.limits.resource_timeout
+            && !view.follows_references()
+        {
+            found.retain(|warming| self.now().since(warming.batch.at) < limit);
+        }
         found
     }
 
@@ -342,8 +345,10 @@ impl Store {
                             known.more += 1;
                             continue;
                         }
-                        let withheld = track.withheld_since(warming.batch.seq);
-                        let withheld = withheld.filter(|_| !is_used_without);
+                        let withheld = match is_used_without {
+                            true => None,
+                            false => track.withheld_since(warming.batch.seq),
+                        };
                         let name = self.text(warming.name);
                         found = Some(WarmingUser { kind: user, name, withheld, more: 0, is_used_without });
                     }

@@ -33,8 +33,8 @@ impl Alternatives {
         let catalog = store.catalog();
         let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
         for track in streams.flat_map(|stream| &stream.tracks) {
-            for (_, slot) in track.sent.slots(catalog) {
-                let Some(payload) = slot.blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob)))
+            for (_, entry) in track.sent.slots(catalog) {
+                let Some(payload) = entry.blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob)))
                 else {
                     continue;
                 };
@@ -94,7 +94,7 @@ impl Alternatives {
     }
 
     /// Returns the alternatives of a name.
-    pub(super) fn of(&self, canonical: &str) -> &[String] {
+    pub(super) fn of_name(&self, canonical: &str) -> &[String] {
         self.by_primary.get(canonical).map_or(&[], Vec::as_slice)
     }
 

@@ -102,8 +102,10 @@ pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<Resou
             ListEntry::Locator(locator) => {
                 let state = MemberState::of(find(&locator.target()).as_ref());
                 let is_held = |name: &String| MemberState::of(find(name).as_ref()) == MemberState::Present;
-                let served_by = alternative(&locator.uri).filter(|_| state != MemberState::Present);
-                let served_by = served_by.filter(is_held);
+                let served_by = match state {
+                    MemberState::Present => None,
+                    _ => alternative(&locator.uri).filter(is_held),
+                };
                 MemberFact { name: locator.uri.clone(), state, version: None, served_by }
             }
             ListEntry::Empty => {

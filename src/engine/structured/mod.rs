@@ -108,7 +108,7 @@ impl<'a> StructuredNames<'a> {
         let name = Name::parse(&fact.name)?;
         let canonical = name.canonical();
         let stated = self.alternatives();
-        let alternatives = stated.of(&canonical);
+        let alternatives = stated.of_name(&canonical);
         let served_by = alternatives.iter().find(|name| self.is_held(fact.stream, name)).cloned();
         Some(StructuredFact {
             parts: NameParts::from(&name),
@@ -117,7 +117,7 @@ impl<'a> StructuredNames<'a> {
             redirects: self.redirects(fact),
             alternatives: alternatives.to_vec(),
             alternative_of: stated.replaced_by(&canonical).to_vec(),
-            served_by: served_by.filter(|_| !is_present(fact)),
+            served_by: if is_present(fact) { None } else { served_by },
             hops: self.hops(fact),
         })
     }
@@ -176,7 +176,7 @@ impl<'a> StructuredNames<'a> {
     /// Returns the newest content of a resource if its type is wanted.
     fn content_of(&self, fact: &ResourceFact, wanted: impl Fn(&str) -> bool) -> Option<bytes::Bytes> {
         let (catalog, id) = (self.store.catalog(), fact.content?);
-        wanted(catalog.text(catalog.entry(id).type_url)).then(|| catalog.bytes(id)).flatten()
+        if wanted(catalog.text(catalog.entry(id).type_url)) { catalog.bytes(id) } else { None }
     }
 
     /// Finds a name on the streams of a stream's client. A present resource comes first.

@@ -69,8 +69,8 @@ pub(super) async fn ask(
     }
     let mut results = streams.join_all().await;
     results.sort_by_key(|result| (result.variant, result.kinds.first().copied()));
-    let of = |at: usize| results.iter().filter(move |result| result.variant == at);
-    VARIANTS.into_iter().enumerate().map(|(at, variant)| step(variant, of(at))).collect()
+    let results_of = |at: usize| results.iter().filter(move |result| result.variant == at);
+    VARIANTS.into_iter().enumerate().map(|(at, variant)| step(variant, results_of(at))).collect()
 }
 
 fn request(variant: Variant, kind: Kind, node: &[u8]) -> Option<Bytes> {

@@ -217,7 +217,7 @@ async fn handshake(tls: &Server, client: Leg) -> Result<(Leg, Secured), Failure>
         Err(_) => {
             let error =
                 io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {HANDSHAKE_TIMEOUT:?}"));
-            Err(Failure::of(Side::Client, &error, Secured::default()))
+            Err(Failure::of_handshake(Side::Client, &error, Secured::default()))
         }
     }
 }

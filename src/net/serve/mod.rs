@@ -9,19 +9,21 @@ mod rest;
 mod stream;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
+use super::clock::RunClock;
 use super::tap::{BatchPolicy, EventReporter, ListenError, Tap};
 use super::tls;
+use crate::net::lock;
 use crate::net::transport::{Address, Listener, accept};
 use xdscope_schema::Schema;
 use xdscope_sources::observe::rest::RestCodec;
 use xdscope_sources::peers::server::{Plan, PollAnswer, RestPolls};
-use xdscope_wire::event::{Method, Time};
+use xdscope_wire::event::Method;
 
 /// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,10 +41,10 @@ const BATCH_POLICY: BatchPolicy = BatchPolicy { time: Duration::from_millis(100)
 /// Receives messages for the user, such as what a script waits for.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The addresses to listen on, and what to serve.
+/// The address to listen on, and what to serve.
 #[derive(Clone)]
 pub struct Config {
-    pub listen: Vec<Address>,
+    pub listen: Address,
     /// Bytes of copies that may wait to be drained; `None`: no copies at all.
     pub queue: Option<usize>,
     pub tls: Option<Arc<tls::Server>>,
@@ -80,15 +82,15 @@ impl Control {
     }
 }
 
-/// Binds all listeners, then serves in a thread of its own until the `Tap` is dropped.
+/// Binds the listener, then serves in a thread of its own until the `Tap` is dropped.
 ///
 /// # Errors
-/// An address cannot be bound.
+/// The address cannot be bound.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say, schema } = config;
     Tap::run(
         "serve",
-        &listen,
+        &[listen],
         queue.map(|bytes| (bytes, BATCH_POLICY)),
         move |listeners, reporter, stopped| {
             let ending = watch::Sender::new(());
@@ -102,7 +104,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
                 }
             };
             let counters = reporter.counters.clone();
-            let clock = RunClock(Instant::now());
+            let clock = RunClock::start();
             let (bodies, polls) = (Arc::new(RestCodec::new(schema)), Arc::default());
             let shared = ServeContext { reporter, tls, control, say, clock, bodies, polls };
             let serve = move |accepted| {
@@ -113,7 +115,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
                 let address = listener.address();
                 (listener, address)
             };
-            accept(listeners.into_iter().map(own), (stopped, release), serve)
+            accept(listeners.into_iter().map(own), stopped, release, serve)
         },
     )
 }
@@ -132,34 +134,7 @@ struct ServeContext {
 
 impl ServeContext {
     fn answer_poll(&self, plan: &Plan, method: &Method, request: &[u8]) -> PollAnswer {
-        // Nothing panics while the lock is held.
-        let mut polls = self.polls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut polls = lock(&self.polls);
         polls.answer(plan, method, request)
-    }
-}
-
-/// A clock that starts at zero.
-#[derive(Clone, Copy)]
-struct RunClock(Instant);
-
-/// The runtime's timers have milliseconds; shorter waits block a thread.
-const TIMER_RESOLUTION: Duration = Duration::from_millis(3);
-
-impl RunClock {
-    fn now(self) -> Time {
-        Time(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// Waits until `at`, to about 0.1 ms.
-    async fn reach(self, at: Time) {
-        let left = at.since(self.now());
-        if let Some(long) = left.checked_sub(TIMER_RESOLUTION) {
-            tokio::time::sleep(long).await;
-        }
-        let left = at.since(self.now());
-        if !left.is_zero() {
-            // Fails only if `sleep` panics.
-            let _ = tokio::task::spawn_blocking(move || std::thread::sleep(left)).await;
-        }
     }
 }

@@ -138,7 +138,7 @@ impl Exchange {
             if let Some(step) = &held_step {
                 self.notify(&mut last_notice, format!("Enter sends {step}"));
             }
-            let awaited = self.stream.waits_for().filter(|_| !self.out.full);
+            let awaited = if self.out.full { None } else { self.stream.waits_for() };
             let reads_requests = !self.requests.ended && self.stream.queued() < MAX_QUEUED_RESPONSES;
             tokio::select! {
                 room = poll_fn(|cx| self.out.poll(cx)) => room?,
@@ -180,7 +180,8 @@ impl Exchange {
     /// Ends the stream after a request that cannot be handled.
     fn fail(&mut self, failed: RequestError) -> Result<Vec<Vec<u8>>, End> {
         match failed {
-            RequestError::Gone(error) => Err(client_gone(error.reason().filter(|_| error.is_reset()))),
+            RequestError::Gone(error) if error.is_reset() => Err(client_gone(error.reason())),
+            RequestError::Gone(_) => Err(client_gone(None)),
             RequestError::Bad { bytes, code, why } => {
                 self.reporter.report(StreamEvent::Lost { bytes });
                 self.out.end(code, &why).map(|never| match never {})

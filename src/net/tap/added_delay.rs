@@ -80,7 +80,7 @@ impl AddedDelay {
             let bucket = counts.iter().position(reaches)?;
             Some(Duration::from_micros(upper_micros(bucket)))
         };
-        (total > 0).then(|| Some((at(50)?, at(99)?))).flatten()
+        if total == 0 { None } else { Some((at(50)?, at(99)?)) }
     }
 }
 

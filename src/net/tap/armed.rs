@@ -80,15 +80,14 @@ pub(super) async fn run(
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let (mut is_stopping, mut resets, mut deadline) = (*stopped.borrow(), armed.watch_resets(), None);
-    // Whether the receivers took anything since the last deadline. At first they are given a
-    // second chance: the process itself may have stood still.
+    // Whether the receivers took anything since the last deadline.
     let mut has_written = true;
     // Whether messages were sent since the tap stops.
     let mut has_released = false;
     loop {
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
-        let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
+        let due = connection.next_due().map(|due| armed.desk.instant(due));
         let Reading { is_free: may_read, reads: [reads_client, reads_server], goes_on } =
             Reading::new(&mut connection, [&to_server, &to_client], is_stopping);
         let gone = gone_sender(&connection, from_client, from_server);
@@ -99,20 +98,21 @@ pub(super) async fn run(
                 goes_on.into_iter().try_for_each(|dir| connection.read_on(dir))?;
             }
             bytes = read(&mut requests.from, &requests.shared), if from_client && reads_client => {
-                from_client = arrived(requests, &mut connection, (Dir::Req, Side::Client), bytes)?;
+                from_client = arrived(requests, &mut connection, bytes)?;
             }
             bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && reads_server => {
-                from_server = arrived(responses, &mut connection, (Dir::Resp, Side::Server), bytes)?;
+                from_server = arrived(responses, &mut connection, bytes)?;
             }
             written = to_server.write(&mut requests.to), if to_server.wants_write() => {
                 let has_gone = !from_server && connection.has_waiting(Dir::Resp);
-                note_written(&mut to_server, written, (Side::Server, has_gone))?;
+                note_written(&mut to_server, written, Side::Server, has_gone)?;
                 (has_written, connection.progress) = (true, Instant::now());
             }
             written = to_client.write(&mut responses.to), if to_client.wants_write() => {
                 let has_gone = !from_client && connection.has_waiting(Dir::Req);
-                let bytes = note_written(&mut to_client, written, (Side::Client, has_gone))?;
-                bytes.into_iter().for_each(|bytes| responses.copy(bytes));
+                if let Some(bytes) = note_written(&mut to_client, written, Side::Client, has_gone)? {
+                    responses.copy(bytes);
+                }
                 (has_written, connection.progress) = (true, Instant::now());
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
@@ -141,8 +141,8 @@ pub(super) async fn run(
             return Ok(true);
         }
         has_released |= is_stopping;
-        end(requests, &mut to_server, ending(&connection, Dir::Req, (from_client, from_server))).await?;
-        end(responses, &mut to_client, ending(&connection, Dir::Resp, (from_server, from_client))).await?;
+        end(requests, &mut to_server, is_ending(&connection, Dir::Req, from_client, from_server)).await?;
+        end(responses, &mut to_client, is_ending(&connection, Dir::Resp, from_server, from_client)).await?;
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
@@ -150,20 +150,19 @@ pub(super) async fn run(
     }
 }
 
-/// Handles bytes that were read from a side. Returns whether the side may send more.
+/// Handles bytes that were read from a sender. Returns whether the sender may send more.
 fn arrived(
     pump: &mut Pump,
     connection: &mut ArmedConnection,
-    (dir, side): (Dir, Side),
     bytes: io::Result<Bytes>,
 ) -> Result<bool, (Side, io::Error)> {
-    let bytes = bytes.map_err(|error| (side, error))?;
+    let bytes = bytes.map_err(|error| (pump.dir.sender(), error))?;
     let is_open = !bytes.is_empty();
     pump.arrived(&bytes)?;
-    if dir == Dir::Req {
+    if pump.dir == Dir::Req {
         pump.copy(bytes.clone());
     }
-    connection.arrived(dir, bytes)?;
+    connection.arrived(pump.dir, bytes)?;
     Ok(is_open)
 }
 
@@ -249,6 +248,9 @@ async fn read_to_end(pump: &mut Pump) {
 }
 
 /// Extends a deadline that has passed. Returns whether nothing was written since the last one.
+///
+/// `has_written` is true at first, which gives the receivers a second chance: the process itself
+/// may have stood still.
 fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
     let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) else { return false };
     *deadline = Some(passed + RELEASE_TIME / 2);
@@ -260,7 +262,8 @@ fn has_stalled(deadline: &mut Option<Instant>, has_written: &mut bool) -> bool {
 fn note_written(
     outlet: &mut Outlet,
     written: io::Result<Written>,
-    (receiver, has_gone): (Side, bool),
+    receiver: Side,
+    has_gone: bool,
 ) -> Result<Option<Bytes>, (Side, io::Error)> {
     match written {
         Ok(written) => Ok(outlet.wrote(written)),
@@ -273,24 +276,18 @@ fn note_written(
 }
 
 /// Returns whether a direction ends: its sender has ended it, and none of its messages is held or
-/// delayed, or its receiver has ended too. `is_open` says whether the sender and the receiver are.
-fn ending(connection: &ArmedConnection, dir: Dir, is_open: (bool, bool)) -> (Dir, bool) {
+/// delayed, or its receiver has ended too. `from_sender` and `from_receiver`: the side is open.
+fn is_ending(connection: &ArmedConnection, dir: Dir, from_sender: bool, from_receiver: bool) -> bool {
     let has_ended = |is_open: bool, dir: Dir| !is_open && !connection.has_input(dir);
-    let is_over = has_ended(is_open.1, dir.opposite()) || !connection.has_waiting(dir);
-    (dir, has_ended(is_open.0, dir) && is_over)
+    has_ended(from_sender, dir) && (has_ended(from_receiver, dir.opposite()) || !connection.has_waiting(dir))
 }
 
 /// Tells the receiver of a direction if its sender has ended, once everything is written.
-async fn end(
-    pump: &mut Pump,
-    outlet: &mut Outlet,
-    (dir, has_ended): (Dir, bool),
-) -> Result<(), (Side, io::Error)> {
+async fn end(pump: &mut Pump, outlet: &mut Outlet, has_ended: bool) -> Result<(), (Side, io::Error)> {
     if has_ended && outlet.is_idle() && !outlet.is_shut {
         outlet.is_shut = true;
-        let receiver = if dir == Dir::Req { Side::Server } else { Side::Client };
-        pump.to.shutdown().await.map_err(|error| (receiver, error))?;
-        pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+        pump.to.shutdown().await.map_err(|error| (pump.dir.opposite().sender(), error))?;
+        pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir: pump.dir });
     }
     Ok(())
 }

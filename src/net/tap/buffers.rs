@@ -1,7 +1,9 @@
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::{Bytes, BytesMut};
+
+use crate::net::lock;
 
 /// Bytes of a buffer. Large, because each read of a busy connection costs two system calls.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -46,8 +48,7 @@ impl Buffers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panic elsewhere leaves the buffers as usable as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Allocates the memory of the first buffers and touches it, before there is traffic.

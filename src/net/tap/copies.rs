@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use crate::net::lock;
 use xdscope_sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use xdscope_wire::Intervention;
 use xdscope_wire::event::{Clock, Dir, Time};
 use xdscope_wire::h2::Skimmer;
 
 use super::lane::Lane;
+use crate::net::clock::RunClock;
 
 /// Bytes that skimmed copies of one direction collect before a new copy begins.
 const MAX_SKIMMED_BYTES: usize = 64 << 10;
@@ -46,9 +48,8 @@ pub struct CopyQueue {
     /// Bytes of copies in the spool that are not decoded yet.
     spooled: AtomicU64,
     limit: usize,
-    company: BatchPolicy,
-    start: Instant,
-    clock: Clock,
+    batching: BatchPolicy,
+    clock: RunClock,
 }
 
 #[derive(Debug, Default)]
@@ -68,9 +69,7 @@ impl CopyQueue {
         CopyQueue::with(limit, super::BATCH_POLICY)
     }
 
-    pub(in crate::net) fn with(limit: usize, company: BatchPolicy) -> Self {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+    pub(in crate::net) fn with(limit: usize, batching: BatchPolicy) -> Self {
         CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
@@ -80,27 +79,23 @@ impl CopyQueue {
             held: AtomicUsize::new(0),
             spooled: AtomicU64::new(0),
             limit,
-            company,
-            start: Instant::now(),
-            clock: Clock { epoch, untimed: false },
+            batching,
+            clock: RunClock::start(),
         }
     }
 
-    /// The clock of the copies' times.
+    /// Returns the meaning of the copies' times.
     pub fn clock(&self) -> Clock {
-        self.clock
+        self.clock.meaning()
     }
 
-    /// The time on that clock, in whole microseconds.
-    ///
-    /// Recordings keep microseconds, and a replay must have the times of the run.
+    /// Returns the time on the clock of the copies.
     pub fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_mul(1000))
+        self.clock.now()
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // A panic elsewhere leaves the queue as usable as before.
-        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.queue)
     }
 
     /// Adds a copy. Bytes beyond the limit are counted as lost.
@@ -158,7 +153,7 @@ impl CopyQueue {
     /// Wakes the drainer for `size` new bytes if it sleeps, or if they complete a batch.
     fn pushed(&self, queue: MutexGuard<'_, Queue>, size: usize) {
         let plenty =
-            queue.bytes >= self.company.bytes && queue.bytes.saturating_sub(size) < self.company.bytes;
+            queue.bytes >= self.batching.bytes && queue.bytes.saturating_sub(size) < self.batching.bytes;
         let is_nearly_full = self.is_nearly_full(&queue);
         drop(queue);
         if is_nearly_full && self.awaits_nearly_full.swap(false, Ordering::AcqRel) {
@@ -265,8 +260,8 @@ impl CopyQueue {
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
         }
         self.idle.store(false, Ordering::Release);
-        let ready = Instant::now() + self.company.time;
-        while !queue.closed && queue.bytes < self.company.bytes {
+        let ready = Instant::now() + self.batching.time;
+        while !queue.closed && queue.bytes < self.batching.bytes {
             let Some(left) = ready.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
             else {
                 break;

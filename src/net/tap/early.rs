@@ -1,7 +1,9 @@
 //! The first bytes of clients, until the server answers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::net::lock;
 
 /// Bytes of requests of a connection that are kept until the server answers.
 ///
@@ -29,8 +31,7 @@ impl EarlyBytes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        // A panic elsewhere leaves the bytes as usable as before.
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bytes)
     }
 
     /// Adds bytes. Returns false, and adds nothing, if they are too many.

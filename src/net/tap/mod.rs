@@ -149,7 +149,7 @@ impl Tap {
                     counters.connections.fetch_add(1, Ordering::Relaxed);
                     relay::relay(accepted, shared.clone())
                 };
-                accept(listeners.into_iter().zip(upstreams), (stopped, release), relay)
+                accept(listeners.into_iter().zip(upstreams), stopped, release, relay)
             },
         )
     }
@@ -174,7 +174,7 @@ impl Tap {
             listeners.push(runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?);
         }
         let listening = listeners.iter().map(Listener::address).collect();
-        let copies = queue.map(|(bytes, company)| Arc::new(CopyQueue::with(bytes, company)));
+        let copies = queue.map(|(bytes, batching)| Arc::new(CopyQueue::with(bytes, batching)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = channel(false);
         let reporter = EventReporter { copies: copies.clone(), counters: counters.clone() };

@@ -50,7 +50,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         chunks: 0,
     };
     let armed = shared.armed.clone().filter(|armed| armed.is_active());
-    let changes = shared.changes.clone().filter(|_| armed.is_none());
+    let changes = if armed.is_none() { shared.changes.clone() } else { None };
     let headers = changes.map(|changes| Box::new(HeaderSplicer::new(changes)));
     let mut requests = Pump { headers, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
@@ -212,7 +212,7 @@ impl SharedPhase {
 pub(super) struct Pump {
     pub(super) from: ReadHalf<Leg>,
     pub(super) to: WriteHalf<Leg>,
-    dir: Dir,
+    pub(super) dir: Dir,
     pub(super) conn: ConnId,
     pub(super) shared: RelayContext,
     /// The phase of the connection, shared by both directions.
@@ -231,10 +231,7 @@ pub(super) struct Pump {
 impl Pump {
     /// Runs until this direction ends. An error names the side whose connection broke.
     async fn run(&mut self) -> Result<(), (Side, io::Error)> {
-        let (reading, writing) = match self.dir {
-            Dir::Req => (Side::Client, Side::Server),
-            Dir::Resp => (Side::Server, Side::Client),
-        };
+        let (reading, writing) = (self.dir.sender(), self.dir.opposite().sender());
         loop {
             let bytes = read(&mut self.from, &self.shared).await.map_err(|error| (reading, error))?;
             self.arrived(&bytes)?;
@@ -289,7 +286,9 @@ impl Pump {
         let EventReporter { copies, counters } = &self.shared.reporter;
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if let Some(copies) = copies.as_ref().filter(|_| !bytes.is_empty()) {
+        if let Some(copies) = copies
+            && !bytes.is_empty()
+        {
             copies.push_bytes(&mut self.lane, copies.now(), bytes);
         }
     }

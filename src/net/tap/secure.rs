@@ -44,7 +44,8 @@ impl Handshakes<'_> {
     /// Failures are reported, to the client too, and return `None`.
     pub(super) async fn legs(&self, client: Leg) -> Option<Legs> {
         let tls = &self.shared.tls;
-        let dial = tls.upstream.as_deref().filter(|_| tls.local || !self.upstream.is_local());
+        let is_dialled = tls.local || !self.upstream.is_local();
+        let dial = if is_dialled { tls.upstream.as_deref() } else { None };
         let legs = match (tls.listen.as_deref(), dial) {
             // Reads nothing before there is an upstream to pass it to.
             (None, None) => {
@@ -59,14 +60,18 @@ impl Handshakes<'_> {
         }
     }
 
+    /// Returns the protocol of the client's first bytes. Reports a client that leaves before.
+    async fn client_protocol(&self, client: Leg) -> Option<(ClientProtocol, Leg)> {
+        match client.first().await {
+            Ok(Some((first, client))) => Some((answer::client_protocol(&first), client)),
+            Ok(None) => self.client_left(None),
+            Err(error) => self.client_left(Some(error)),
+        }
+    }
+
     /// Returns a client whose headers can be changed. Refuses other clients.
     async fn http2(&self, client: Leg) -> Option<Leg> {
-        let (first, client) = match client.first().await {
-            Ok(Some(first)) => first,
-            Ok(None) => return self.client_left(None),
-            Err(error) => return self.client_left(Some(error)),
-        };
-        let protocol = answer::client_protocol(&first);
+        let (protocol, client) = self.client_protocol(client).await?;
         let (what, next) = match protocol {
             ClientProtocol::Http2 => return Some(client),
             ClientProtocol::Tls => {
@@ -103,11 +108,14 @@ impl Handshakes<'_> {
         let server = self.connect().await?;
         match self.dial(server, dial, hello).await {
             Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
-            Err(failure) => {
-                answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
-                None
-            }
+            Err(failure) => self.refused(client, ConnectStep::Tls, &failure).await,
         }
+    }
+
+    /// Reports a failed step, to the client too.
+    async fn refused<T>(&self, client: Leg, step: ConnectStep, failure: &Failure) -> Option<T> {
+        answer::refuse(client, &self.failed(step, failure)).await;
+        None
     }
 
     async fn secure(
@@ -116,21 +124,13 @@ impl Handshakes<'_> {
         listen: Option<&tls::Server>,
         dial: Option<&tls::ClientTls>,
     ) -> Option<Legs> {
-        let (first, client) = match client.first().await {
-            Ok(Some(first)) => first,
-            Ok(None) => return self.client_left(None),
-            Err(error) => return self.client_left(Some(error)),
-        };
-        let protocol = answer::client_protocol(&first);
-        // Kept otherwise for as long as the handshakes take.
-        drop(first);
+        let (protocol, client) = self.client_protocol(client).await?;
         let Some(listen) = listen else { return self.plaintext(client, protocol, dial).await };
         if protocol != ClientProtocol::Tls {
             let what = "the client spoke plaintext, and this listener requires TLS".to_owned();
             let next = Some("use TLS in the client, or omit --listen-cert".to_owned());
-            let why = self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
-            answer::refuse(client, &why).await;
-            return None;
+            let failure = Failure { what, next, seen: Box::default() };
+            return self.refused(client, ConnectStep::Accept, &failure).await;
         }
         // Each step is boxed: a client that waits in one takes no memory for the others.
         let hello = self.with_timeout(Side::Client, Box::pin(listen.hello(client))).await;
@@ -165,10 +165,7 @@ impl Handshakes<'_> {
             Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
             // Reported last: the report of a failure ends the connection, and the client's
             // handshake is known now.
-            Err(failure) => {
-                answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
-                None
-            }
+            Err(failure) => self.refused(client, ConnectStep::Tls, &failure).await,
         }
     }
 
@@ -209,13 +206,13 @@ impl Handshakes<'_> {
     /// Applies the timeout of connecting to a handshake.
     async fn with_timeout<T>(
         &self,
-        of: Side,
+        peer: Side,
         handshake: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let timeout: Duration = self.shared.timeout;
         tokio::time::timeout(timeout, handshake).await.unwrap_or_else(|_| {
             let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {timeout:?}"));
-            Err(Failure::of(of, &error, Secured::default()))
+            Err(Failure::of_handshake(peer, &error, Secured::default()))
         })
     }
 

@@ -131,7 +131,7 @@ impl ClientTls {
                 facts::agreed(stream.get_ref().1, &mut seen);
                 Ok((TlsStream::Client(stream), seen))
             }
-            Err(error) => Err(Failure::of(Side::Server, &error, seen)),
+            Err(error) => Err(Failure::of_handshake(Side::Server, &error, seen)),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Server {
                 let alpn = hello.alpn().into_iter().flatten().map(<[u8]>::to_vec).collect();
                 Ok(Hello { start, sni, alpn })
             }
-            Err(error) => Err(Failure::of(Side::Client, &error, Secured::default())),
+            Err(error) => Err(Failure::of_handshake(Side::Client, &error, Secured::default())),
         }
     }
 
@@ -219,7 +219,7 @@ impl Server {
             }
             Err((error, io)) => {
                 linger(io).await;
-                Err(Failure::of(Side::Client, &error, seen))
+                Err(Failure::of_handshake(Side::Client, &error, seen))
             }
         }
     }

@@ -8,6 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
+use crate::net::lock;
 use xdscope_wire::Certificate;
 
 use super::facts;
@@ -36,7 +37,7 @@ impl Verifier {
 
     /// Returns the certificate that the server presented.
     pub(super) fn seen(&self) -> Option<Certificate> {
-        self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        lock(&self.seen).clone()
     }
 }
 
@@ -49,8 +50,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        *self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-            Some(facts::certificate(end_entity));
+        *lock(&self.seen) = Some(facts::certificate(end_entity));
         let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
         let inner = WebPkiServerVerifier::builder_with_provider(roots.clone(), self.provider.clone())
             .build()

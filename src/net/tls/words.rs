@@ -24,12 +24,12 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Explains an error of the handshake with the peer on side `of`.
-    pub(crate) fn of(of: Side, error: &io::Error, seen: Secured) -> Failure {
+    /// Explains an error of the handshake with this peer.
+    pub(crate) fn of_handshake(peer: Side, error: &io::Error, seen: Secured) -> Failure {
         let (what, next) = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            Some(error) => tls(of, error, &seen),
+            Some(error) => tls(peer, error, &seen),
             None if error.kind() == io::ErrorKind::TimedOut => (format!("the TLS handshake: {error}"), None),
-            None => closed(of, error),
+            None => closed(peer, error),
         };
         Failure { what, next, seen: Box::new(seen) }
     }
@@ -42,46 +42,46 @@ pub(crate) fn broken(error: &io::Error, seen: &Secured) -> Option<String> {
     Some(next.map_or(what.clone(), |next| format!("{what}; {next}")))
 }
 
-fn closed(of: Side, error: &io::Error) -> (String, Option<String>) {
-    let next = match of {
+fn closed(peer: Side, error: &io::Error) -> (String, Option<String>) {
+    let next = match peer {
         Side::Client => "it may not trust the tap's certificate",
         Side::Server => "it may speak plaintext (--plaintext) or reject this client",
     };
-    (format!("the {} ended the TLS handshake ({error})", of.word()), Some(next.into()))
+    (format!("the {} ended the TLS handshake ({error})", peer.word()), Some(next.into()))
 }
 
-fn tls(of: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
-    let who = of.word();
+fn tls(peer: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
+    let who = peer.word();
     let next = |text: &str| Some(text.to_owned());
-    match (error, of) {
+    match (error, peer) {
         (Error::InvalidMessage(InvalidMessage::InvalidContentType), Side::Server) => {
             ("the server answered in plaintext".into(), next("--plaintext"))
         }
         (Error::InvalidMessage(InvalidMessage::InvalidContentType), Side::Client) => {
             ("the client spoke plaintext".into(), None)
         }
-        (Error::InvalidCertificate(error), _) => certificate(of, error, seen),
-        (Error::AlertReceived(alert), _) => refused(of, *alert, seen),
+        (Error::InvalidCertificate(error), _) => certificate(peer, error, seen),
+        (Error::AlertReceived(alert), _) => refused(peer, *alert, seen),
         (Error::NoCertificatesPresented, Side::Client) => (
             "the client presented no certificate".into(),
             next("give the client a certificate, or omit --listen-client-ca"),
         ),
         (Error::NoApplicationProtocol, _) => {
-            (format!("no protocol in common with the {who} (ALPN)"), other_port(of))
+            (format!("no protocol in common with the {who} (ALPN)"), other_port(peer))
         }
         (error, _) => (format!("the {who}: {error}"), None),
     }
 }
 
 /// Returns a hint at another port, for a server without HTTP/2.
-fn other_port(of: Side) -> Option<String> {
-    (of == Side::Server).then(|| "a port that speaks HTTP/2 under TLS (ALPN h2)".to_owned())
+fn other_port(peer: Side) -> Option<String> {
+    (peer == Side::Server).then(|| "a port that speaks HTTP/2 under TLS (ALPN h2)".to_owned())
 }
 
-fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, Option<String>) {
-    let who = of.word();
-    let presented = if of == Side::Server { &seen.server } else { &seen.client };
-    let trust = if of == Side::Server { "--cacert FILE" } else { "--listen-client-ca FILE" };
+fn certificate(peer: Side, error: &CertificateError, seen: &Secured) -> (String, Option<String>) {
+    let who = peer.word();
+    let presented = if peer == Side::Server { &seen.server } else { &seen.client };
+    let trust = if peer == Side::Server { "--cacert FILE" } else { "--listen-client-ca FILE" };
     match error {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             let names = presented.as_ref().map(|c| c.names.clone()).unwrap_or_default();
@@ -121,11 +121,11 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
 }
 
 /// Explains an alert with which the peer ended the handshake or the connection just after it.
-fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option<String>) {
+fn refused(peer: Side, alert: AlertDescription, seen: &Secured) -> (String, Option<String>) {
     use AlertDescription as A;
-    let who = of.word();
+    let who = peer.word();
     let word = alert_word(alert);
-    let shown = if of == Side::Server { &seen.client } else { &seen.server };
+    let shown = if peer == Side::Server { &seen.client } else { &seen.server };
     let about_certificate = matches!(
         alert,
         A::BadCertificate
@@ -136,7 +136,7 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             | A::UnknownCA
             | A::AccessDenied
     );
-    let wants_one = of == Side::Server && seen.client.is_none();
+    let wants_one = peer == Side::Server && seen.client.is_none();
     match alert {
         A::CertificateRequired => (
             format!("client certificate required: the {who} requires one (alert {word})"),
@@ -155,7 +155,7 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
         }
         _ if about_certificate => {
             let whose = shown.as_ref().map(|c| format!(" ({})", c.name())).unwrap_or_default();
-            let next = match of {
+            let next = match peer {
                 Side::Client => {
                     "the client must trust the CA of --listen-cert, for the name that it connects to"
                 }
@@ -164,7 +164,7 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             (format!("the {who} refused the tap's certificate{whose}: {word}"), Some(next.into()))
         }
         A::NoApplicationProtocol => {
-            (format!("no protocol in common with the {who} (alert {word})"), other_port(of))
+            (format!("no protocol in common with the {who} (alert {word})"), other_port(peer))
         }
         A::UnrecognisedName => {
             let sni = seen.sni.as_deref().unwrap_or("none");
@@ -194,8 +194,8 @@ fn alert_word(alert: AlertDescription) -> String {
 mod tests {
     use super::*;
 
-    fn explain(of: Side, error: Error, seen: Secured) -> String {
-        Failure::of(of, &io::Error::other(error), seen).to_string()
+    fn explain(peer: Side, error: Error, seen: Secured) -> String {
+        Failure::of_handshake(peer, &io::Error::other(error), seen).to_string()
     }
 
     #[test]
@@ -224,7 +224,8 @@ mod tests {
             explain(Side::Client, Error::NoCertificatesPresented, requested())
                 .starts_with("the client presented no certificate")
         );
-        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), requested());
+        let eof =
+            Failure::of_handshake(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), requested());
         assert!(eof.what.starts_with("the server ended the TLS handshake"), "{}", eof.what);
     }
 }

@@ -32,7 +32,8 @@ pub(in crate::net) struct Accepted {
 /// connection.
 pub(in crate::net) async fn accept<F, R>(
     listeners: impl IntoIterator<Item = (Listener, Address)>,
-    (stopped, release): (Receiver<bool>, impl Fn() -> R),
+    stopped: Receiver<bool>,
+    release: impl Fn() -> R,
     serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
@@ -47,14 +48,15 @@ pub(in crate::net) async fn accept<F, R>(
             debug!(connection = conn.0, %server, "accepted");
             serve(Accepted { conn, client, peer, server: server.clone() })
         };
-        accepting.spawn(one(listener, (stopped.clone(), release()), connection));
+        accepting.spawn(accept_on(listener, stopped.clone(), release(), connection));
     }
     while accepting.join_next().await.is_some() {}
 }
 
-async fn one<F>(
+async fn accept_on<F>(
     listener: Listener,
-    (mut stopped, release): (Receiver<bool>, impl Future<Output = ()>),
+    mut stopped: Receiver<bool>,
+    release: impl Future<Output = ()>,
     connection: impl Fn((Leg, String)) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,

@@ -91,6 +91,18 @@ impl Leg {
     }
 }
 
+impl Leg {
+    /// Returns the stream to write to.
+    fn writer(&mut self) -> &mut (dyn AsyncWrite + Send + Unpin) {
+        match self {
+            Leg::Tcp(stream) => stream,
+            Leg::Unix(stream) => stream,
+            Leg::Tls(stream) => &mut **stream,
+            Leg::Again(_, leg) => leg.writer(),
+        }
+    }
+}
+
 impl AsyncRead for Leg {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -122,12 +134,7 @@ impl AsyncRead for Leg {
 
 impl AsyncWrite for Leg {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Leg::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Leg::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Leg::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_write(cx, bytes),
-        }
+        Pin::new(self.writer()).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -135,12 +142,7 @@ impl AsyncWrite for Leg {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Leg::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Leg::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Leg::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_write_vectored(cx, slices),
-        }
+        Pin::new(self.writer()).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -153,21 +155,11 @@ impl AsyncWrite for Leg {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Leg::Tcp(stream) => Pin::new(stream).poll_flush(cx),
-            Leg::Unix(stream) => Pin::new(stream).poll_flush(cx),
-            Leg::Tls(stream) => Pin::new(stream).poll_flush(cx),
-            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_flush(cx),
-        }
+        Pin::new(self.writer()).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Leg::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Leg::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Leg::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_shutdown(cx),
-        }
+        Pin::new(self.writer()).poll_shutdown(cx)
     }
 }
 

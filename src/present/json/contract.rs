@@ -13,7 +13,7 @@ use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
-use resource::{BROKEN_CONSTRAINT, RESOURCE};
+use resource::{BROKEN_CONSTRAINT, OWNER, RESOURCE};
 use stream::{END, NOT_KEPT, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
@@ -326,6 +326,12 @@ const REFUSED: &[Field] = &[
         "constraints of the API that the refused content breaks, at most 8",
     ),
     field(Maybe, "more_broken_constraints", Count, "number of further broken constraints"),
+    field(
+        Maybe,
+        "owners",
+        List(&Object(OWNER)),
+        "the Kubernetes objects that the refused content was made from",
+    ),
     known(Always, "last_good", Text, "last accepted version"),
     field(Always, "last_good_body", Any, "content of the last accepted version"),
 ];

@@ -14,6 +14,7 @@ mod message;
 mod missing_answer;
 mod not_kept;
 mod offer;
+mod owner;
 mod problem;
 mod reading;
 mod reconnect;
@@ -38,6 +39,7 @@ pub use message::{
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
 pub use offer::{offer, offer_change, offer_verdict, offered_set};
+pub use owner::{owner_line, owners};
 pub use problem::{
     MARKS, PROBLEM_WORDS, absence, next_step, problem, problem_client, problem_count, problem_kind_word,
     problem_place, problem_since, problem_with_reason, problem_word,

@@ -49,7 +49,9 @@ impl FirstEnd {
     pub(super) fn message(&mut self, dir: Dir) {
         if (dir, self.side) == (Dir::Resp, Some(Side::Client)) {
             self.responses += 1;
-            self.side = self.side.filter(|_| self.responses <= RESPONSES_ON_THEIR_WAY);
+            if self.responses > RESPONSES_ON_THEIR_WAY {
+                self.side = None;
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use xdscope_schema::Schema;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Dir, Side, StreamId, Time};
 use xdscope_wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
-use xdscope_wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
+use xdscope_wire::{Assembler, End, Frame, Gap, GapCause, Intervention, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
 const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
@@ -168,10 +168,7 @@ impl Pipeline {
             TapEvent::Skimmed { dir, kept, parts } => context.skimmed(dir, &kept, &parts),
             TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
             TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
-            TapEvent::Finished { dir } => {
-                let by = if dir == Dir::Req { Side::Client } else { Side::Server };
-                context.connection.first_end.finished(by);
-            }
+            TapEvent::Finished { dir } => context.connection.first_end.finished(dir.sender()),
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
                     ConnectStep::Accept | ConnectStep::Headers => (Side::Client, String::new()),
@@ -269,7 +266,7 @@ impl ConnectionContext<'_> {
             }
             StreamEvent::Lost { bytes } => {
                 if let Some(id) = self.connection.streams.get(&stream).copied() {
-                    self.assembler.gap(self.at, id, 1, bytes, self.out);
+                    self.assembler.gap(self.at, id, Gap::lost(None, 1, bytes), self.out);
                 }
             }
             StreamEvent::End(end) => self.event(Event::End { stream, end }),
@@ -335,7 +332,7 @@ impl ConnectionContext<'_> {
                     stream.drop_incomplete(dir);
                 }
                 if let Some(id) = stream_id(self.connection, number) {
-                    self.assembler.missing(self.at, id, dir, (messages, bytes), self.out);
+                    self.assembler.gap(self.at, id, Gap::lost(Some(dir), messages, bytes), self.out);
                 }
             }
             Event::Missing { stream: None, dir, bytes, .. } => {
@@ -366,7 +363,8 @@ impl ConnectionContext<'_> {
             }
             Event::Lost { stream: number, dir, bytes, cause, .. } => {
                 if let Some(id) = stream_id(self.connection, number) {
-                    self.assembler.unreadable(self.at, id, (dir, cause), bytes, self.out);
+                    let gap = Gap { dir: Some(dir), messages: 1, bytes, cause };
+                    self.assembler.gap(self.at, id, gap, self.out);
                 }
             }
             Event::Cut { stream: number, bytes } => self.cut_short(number, bytes),
@@ -409,8 +407,11 @@ impl ConnectionContext<'_> {
         if self.connection.skimmed.get(&key).is_some_and(|missed| missed.messages <= 1) {
             self.connection.skimmed.remove(&key);
         }
-        if let Some(id) = self.connection.streams.get(&number) {
-            self.assembler.cut_short(self.at, *id, bytes, self.out);
+        if let Some(id) = self.connection.streams.get(&number)
+            && self.assembler.is_xds(*id)
+        {
+            let gap = Gap { dir: Some(Dir::Resp), messages: 1, bytes, cause: GapCause::Cut };
+            self.assembler.gap(self.at, *id, gap, self.out);
         }
     }
 
@@ -429,12 +430,15 @@ impl ConnectionContext<'_> {
     /// Counts missing bytes of unknown streams.
     fn missing_anywhere(&mut self, dir: Dir, mut bytes: u64) {
         let ObservedConnection { unidentified, streams, standing_gaps, .. } = &mut *self.connection;
-        unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
+        for stream in unidentified.values_mut() {
+            stream.drop_incomplete(dir);
+        }
         let have_all_gaps = standing_gaps.len(dir) == streams.len();
         // Any stream may have lost some of the bytes; count them once.
         for (number, id) in streams.iter().take(if have_all_gaps { 1 } else { usize::MAX }) {
             if standing_gaps.add(*number, dir) || bytes > 0 {
-                self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
+                let gap = Gap::lost(Some(dir), 0, std::mem::take(&mut bytes));
+                self.assembler.gap(self.at, *id, gap, self.out);
             }
         }
     }
@@ -526,7 +530,8 @@ impl ConnectionContext<'_> {
         let connection = &mut *self.connection;
         for ((number, dir), missed) in connection.skimmed.extract_if(.., |key, missed| wanted(key, missed)) {
             if let Some(id) = connection.streams.get(&number) {
-                self.assembler.missing(self.at, *id, dir, (missed.messages, missed.bytes), self.out);
+                let gap = Gap::lost(Some(dir), missed.messages, missed.bytes);
+                self.assembler.gap(self.at, *id, gap, self.out);
             }
         }
     }
@@ -546,7 +551,7 @@ impl ConnectionContext<'_> {
             self.observe_polls(|polls, out| polls.connection.lost(out));
         }
         if let Some(id) = self.connection.opaque {
-            self.assembler.gap(self.at, id, chunks, bytes, self.out);
+            self.assembler.gap(self.at, id, Gap::lost(None, chunks, bytes), self.out);
         }
     }
 
@@ -559,8 +564,10 @@ impl ConnectionContext<'_> {
     }
 
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
-        let first = self.connection.first_end.by().filter(|_| error.is_none());
-        let by = first.or(by);
+        let by = match error {
+            None => self.connection.first_end.by().or(by),
+            Some(_) => by,
+        };
         self.report_skimmed(|_, _| true);
         if let (false, None, Some(Side::Server), Some(why)) =
             (self.connection.had_stream, self.connection.opaque, by, &error)

@@ -18,7 +18,7 @@ use xdscope_schema::{Schema, exceeds, read_json};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
 use xdscope_wire::http1::{self, Event, Head, end_of_status};
-use xdscope_wire::{Assembler, Frame, GapCause, MessageShape, Open};
+use xdscope_wire::{Assembler, Frame, Gap, GapCause, MessageShape, Open};
 
 /// Most tracks. Beyond that, new polls are counted on their connections.
 const MAX_TRACKS: usize = 1 << 16;
@@ -284,13 +284,14 @@ impl PollOutput<'_> {
                 self.assembler.data(id, dir, &bytes, self.catalog);
                 self.assembler.message(self.at, id, dir, self.catalog, self.out);
             }
-            DecodedBody::Unsupported(bytes) => {
-                self.assembler.unreadable(self.at, id, (dir, GapCause::Encoding), bytes, self.out);
-            }
-            DecodedBody::TooLarge(bytes) => {
-                self.assembler.unreadable(self.at, id, (dir, GapCause::Size), bytes, self.out);
-            }
+            DecodedBody::Unsupported(bytes) => self.unreadable(id, dir, bytes, GapCause::Encoding),
+            DecodedBody::TooLarge(bytes) => self.unreadable(id, dir, bytes, GapCause::Size),
         }
+    }
+
+    fn unreadable(&mut self, id: StreamId, dir: Dir, bytes: u64, cause: GapCause) {
+        let gap = Gap { dir: Some(dir), messages: 1, bytes, cause };
+        self.assembler.gap(self.at, id, gap, self.out);
     }
 }
 

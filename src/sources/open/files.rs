@@ -140,9 +140,14 @@ impl CaptureFile {
     }
 }
 
+/// Opens a file, unless it is a pipe or another special file.
+fn open_regular(path: &Path) -> Option<File> {
+    if path.is_file() { File::open(path).ok() } else { None }
+}
+
 /// Opens a file if it is a packet capture.
 pub(crate) fn capture_file(path: &Path) -> Option<CaptureFile> {
-    let mut file = File::open(path).ok().filter(|_| path.is_file())?;
+    let mut file = open_regular(path)?;
     let mut head = [0; 16];
     file.read_exact(&mut head).ok()?;
     file.rewind().ok()?;
@@ -152,8 +157,7 @@ pub(crate) fn capture_file(path: &Path) -> Option<CaptureFile> {
 
 /// Opens a file if it is raw JSONL.
 pub(crate) fn raw_file(path: &Path) -> Option<BufReader<File>> {
-    let file = File::open(path).ok().filter(|_| path.is_file())?;
-    let mut input = BufReader::with_capacity(HEAD_BYTES.max(64 << 10), file);
+    let mut input = BufReader::with_capacity(HEAD_BYTES.max(64 << 10), open_regular(path)?);
     // A capture is no JSON, so that its first bytes need no look.
     (record::detect(input.fill_buf().ok()?) == FileFormat::Raw).then_some(input)
 }

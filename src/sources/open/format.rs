@@ -78,7 +78,7 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
         record::FileFormat::Raw => return SourceFormat::Raw,
         record::FileFormat::Other => {}
     }
-    if record::Compression::of(head).is_some() {
+    if record::Compression::detect(head).is_some() {
         return SourceFormat::Recording;
     }
     if is_capture_name(name) {

@@ -83,9 +83,12 @@ impl Spec {
 
     /// Returns the end of a recording whose last event is at `last`.
     pub(super) fn end(&self, clock: Clock, last: Time) -> Time {
-        let now = self.written_at.zip(clock.epoch).filter(|_| !clock.untimed);
-        let now = now.and_then(|(now, epoch)| u64::try_from(now - epoch).ok());
-        now.map_or(last, |now| Time(now).max(last))
+        match (self.written_at, clock.epoch) {
+            (Some(now), Some(epoch)) if !clock.untimed => {
+                u64::try_from(now - epoch).map_or(last, |now| Time(now).max(last))
+            }
+            _ => last,
+        }
     }
 
     pub(super) fn redactor(&self, schema: &Arc<Schema>) -> Option<Arc<dyn Redact>> {
@@ -153,7 +156,9 @@ pub fn check_frames<'a>(
     frames: impl IntoIterator<Item = &'a Frame>,
 ) -> Result<(), SourceError> {
     let mut evidence = Evidence::default();
-    frames.into_iter().for_each(|frame| evidence.note(frame));
+    for frame in frames {
+        evidence.note(frame);
+    }
     evidence.check(name, format)
 }
 

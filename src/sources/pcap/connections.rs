@@ -127,7 +127,7 @@ impl Connections {
                 own.begin(seq.wrapping_add(1));
             }
         }
-        if let Some(ack) = ack.filter(|_| !rst) {
+        if !rst && let Some(ack) = ack {
             let other = &mut connection.halves[1 - side];
             if !other.is_known() && connection.has_handshake {
                 other.begin(ack);

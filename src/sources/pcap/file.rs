@@ -246,7 +246,7 @@ fn locate_in_pcap(header: &PcapHeader, bytes: &[u8]) -> Result<PacketLocation, D
     };
     let (_, LegacyPcapBlock { ts_sec, ts_usec, caplen, origlen, data }) = parse(bytes)?;
     let nanos = u64::from(ts_usec) * if header.is_nanosecond_precision() { 1 } else { 1000 };
-    let at = Some(u64::from(ts_sec) * 1_000_000_000 + nanos).filter(|_| nanos < 1_000_000_000);
+    let at = (nanos < 1_000_000_000).then_some(u64::from(ts_sec) * 1_000_000_000 + nanos);
     // The upper bits say what follows each packet.
     let link = header.network.0 & 0xffff;
     let range = bytes.len() - data.len()..bytes.len();

@@ -46,7 +46,9 @@ impl BlobNumbers {
         self.older.retain(|id, _| is_used(*id));
         for (id, number) in (self.first..).zip(std::mem::take(&mut self.newer)) {
             self.first = id + 1;
-            if let Some(number) = number.filter(|_| is_used(BlobId(id))) {
+            if let Some(number) = number
+                && is_used(BlobId(id))
+            {
                 self.older.insert(BlobId(id), number);
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn open(out: &mut Vec<u8>, open: &Open, first: bool) {
         put_text(&mut pair, 2, value);
         put_len_field(out, 6, &pair);
     }
-    if let Some(node) = open.node_hint.as_ref().filter(|_| first) {
+    if first && let Some(node) = &open.node_hint {
         put_len_field(out, 7, node);
     }
     put_u64(out, 8, open.partial.into());

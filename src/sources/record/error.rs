@@ -49,7 +49,7 @@ pub enum RecordReadError {
 impl RecordReadError {
     /// Returns the error for a file that begins like no source.
     pub(super) fn unknown(first: &[u8]) -> RecordReadError {
-        Compression::of(first).map_or(RecordReadError::Unknown, RecordReadError::Compressed)
+        Compression::detect(first).map_or(RecordReadError::Unknown, RecordReadError::Compressed)
     }
 }
 
@@ -72,7 +72,7 @@ pub enum Compression {
 
 impl Compression {
     /// Recognises a compressed file by its first bytes.
-    pub fn of(first: &[u8]) -> Option<Compression> {
+    pub fn detect(first: &[u8]) -> Option<Compression> {
         let magics: [(&[u8], Compression); 6] = [
             (b"\x1f\x8b\x08", Compression::Gzip),
             (b"BZh", Compression::Bzip2),

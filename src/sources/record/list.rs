@@ -120,8 +120,9 @@ fn order_of<T: Copy + Eq + Hash>(made: &[T], new: &[T]) -> Vec<u8> {
 impl<T: Copy> ListEdit<T> {
     /// Applies the edit. Returns `None` if it does not fit the base.
     pub(super) fn apply(self, base: Option<&[T]>) -> Option<Vec<T>> {
-        let made = match base.filter(|_| !self.runs.is_empty()) {
+        let made = match base {
             None => self.ids,
+            Some(_) if self.runs.is_empty() => self.ids,
             Some(base) => {
                 // Usually as long as the base.
                 let made = Vec::with_capacity(base.len() + self.ids.len());

@@ -36,7 +36,8 @@ pub(super) struct Missing {
 }
 
 impl LostFrame {
-    fn of(frame: &Frame) -> Option<LostFrame> {
+    /// Returns what is lost with a frame, if that is told.
+    fn of_frame(frame: &Frame) -> Option<LostFrame> {
         Some(match &frame.what {
             FramePayload::Open(_) => LostFrame::Open,
             FramePayload::Message(message) => LostFrame::Messages { messages: 1, bytes: message.size },
@@ -52,7 +53,7 @@ impl LostFrame {
 impl Missing {
     /// Notes a frame that is encoded but not written.
     pub(super) fn risk(&mut self, frame: &Frame) {
-        self.at_risk.extend(LostFrame::of(frame).map(|lost| (frame.stream, lost)));
+        self.at_risk.extend(LostFrame::of_frame(frame).map(|lost| (frame.stream, lost)));
     }
 
     /// Notes that a gap for lost messages is encoded but not written.
@@ -76,7 +77,7 @@ impl Missing {
 
     /// Counts a frame that is not written. Returns whether its stream is gone without a trace.
     pub(super) fn lose(&mut self, frame: &Frame) -> bool {
-        LostFrame::of(frame).is_some_and(|lost| self.count(frame.stream, lost))
+        LostFrame::of_frame(frame).is_some_and(|lost| self.count(frame.stream, lost))
     }
 
     fn count(&mut self, stream: StreamId, lost: LostFrame) -> bool {

@@ -129,15 +129,20 @@ impl Part {
         self.passed
     }
 
-    /// Appends what becomes of the next frame of the source. `keep` says whether a frame that is
+    /// Appends what becomes of the next frame of the source. `is_kept` says whether a frame that is
     /// not a message is retained; it also gets the number of the latest message.
-    pub fn pass(&mut self, mut frame: Frame, keep: impl FnOnce(&Frame, Seq) -> bool, out: &mut Vec<Frame>) {
-        let begin = self.start.filter(|_| self.has_cut_streams).unwrap_or(frame.at);
+    pub fn pass(
+        &mut self,
+        mut frame: Frame,
+        is_kept: impl FnOnce(&Frame, Seq) -> bool,
+        out: &mut Vec<Frame>,
+    ) {
+        let begin = if self.has_cut_streams { self.start.unwrap_or(frame.at) } else { frame.at };
         let cut = self.cuts.get_mut(&frame.stream);
         let FramePayload::Message(message) = &frame.what else {
             let is_of_part = self.start.is_none() || cut.is_some();
             let is_gap = matches!(frame.what, FramePayload::Gap { .. });
-            if (is_of_part || is_gap) && keep(&frame, self.n) {
+            if (is_of_part || is_gap) && is_kept(&frame, self.n) {
                 if let (FramePayload::Open(open), Some(cut)) =
                     (&mut frame.what, cut.filter(|cut| cut.lacks_start))
                 {
@@ -166,13 +171,13 @@ impl Part {
     }
 }
 
-/// Retains the frames of a source in memory for which `keep` returns true, as [`Part`] does.
+/// Retains the frames of a source in memory for which `is_kept` returns true, as [`Part`] does.
 ///
 /// `keep` also gets the number of the latest message. Returns the number of retained messages.
 pub fn retain_part(
     frames: &mut Vec<Frame>,
     catalog: &Catalog,
-    mut keep: impl FnMut(&Frame, Seq) -> bool,
+    mut is_kept: impl FnMut(&Frame, Seq) -> bool,
 ) -> u64 {
     let (mut n, mut part) = (Seq(0), Part::default());
     let mut nodes = BTreeMap::new();
@@ -183,12 +188,14 @@ pub fn retain_part(
                 nodes.entry(frame.stream).or_insert(node);
             }
             let node = || Some(catalog.bytes(*nodes.get(&frame.stream)?)?.to_vec());
-            part.note(n, (frame.stream, frame.at), keep(frame, n), node);
+            part.note(n, (frame.stream, frame.at), is_kept(frame, n), node);
         }
     }
     let mut part = part.finish(|_| true);
     let mut out = Vec::new();
-    frames.drain(..).for_each(|frame| part.pass(frame, &mut keep, &mut out));
+    for frame in frames.drain(..) {
+        part.pass(frame, &mut is_kept, &mut out);
+    }
     *frames = out;
     part.passed()
 }

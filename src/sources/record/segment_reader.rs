@@ -276,15 +276,15 @@ impl SegmentReader {
         let others = frames.saturating_sub(messages);
         let what = format!("{} and {} are lost", plural(messages, "message"), plural(others, "other event"));
         let place = format!("after message {}, between {from} and {to}", self.now.messages);
-        let has_room = self.notices.len() < MAX_LOSS_NOTICES;
-        match self.damage.take().filter(|_| has_room) {
-            Some((at, bytes)) => {
-                self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {what} {place}"));
-            }
-            None if frames > 0 && has_room => {
-                self.notices.push(format!("the writer could not write everything: {what} {place}"))
-            }
-            None => {}
+        let cause = match self.damage.take() {
+            Some((at, bytes)) => Some(format!("damaged at byte {at} ({bytes} bytes skipped)")),
+            None if frames > 0 => Some("the writer could not write everything".to_owned()),
+            None => None,
+        };
+        if let Some(cause) = cause
+            && self.notices.len() < MAX_LOSS_NOTICES
+        {
+            self.notices.push(format!("{cause}: {what} {place}"));
         }
         if self.bodies.is_none() {
             // A segment of a journal refers to nothing before it.
@@ -339,10 +339,12 @@ impl SegmentReader {
         }
         let payload = record.payload.and_then(|back| self.id(self.ids.next().checked_sub(back)?, catalog));
         let blob = blob_of(&record, payload, catalog);
-        if let Some(id) = Some(blob.hash).filter(|_| self.is_continued).and_then(|hash| catalog.known(hash)) {
+        if self.is_continued
+            && let Some(id) = catalog.known(blob.hash)
+        {
             return self.ids.assign(id);
         }
-        let is_payload = matches!(blob.form, BlobForm::Any { .. });
+        let payload_body = if let BlobForm::Any { .. } = blob.form { record.body } else { None };
         let id = match &self.bodies {
             Some(bodies) => {
                 bodies.add_location(body_location(&record, state.number, &state.raw));
@@ -350,7 +352,7 @@ impl SegmentReader {
             }
             None => catalog.restore_with_body(blob, record.body.unwrap_or_default()),
         };
-        if let Some(body) = record.body.filter(|_| is_payload) {
+        if let Some(body) = payload_body {
             catalog.note_read(id, body);
         }
         self.ids.assign(id);
@@ -488,7 +490,8 @@ impl SegmentReader {
 
 /// Returns the blob of a record.
 fn blob_of(record: &BlobRecord<'_>, payload: Option<BlobId>, catalog: &mut Catalog) -> Blob {
-    let form = match (record.form, record.body.filter(|_| !record.redacted)) {
+    let whole_body = if record.redacted { None } else { record.body };
+    let form = match (record.form, whole_body) {
         (0, Some(body)) => catalog.read_any(body),
         (0, None) => {
             BlobForm::Any { type_url: intern(catalog, record.type_url), name: intern(catalog, record.name) }

@@ -34,16 +34,16 @@ fn encoded(leg: &Secured) -> Vec<u8> {
     out
 }
 
-fn encoded_certificate(of: &Certificate) -> Vec<u8> {
+fn encoded_certificate(certificate: &Certificate) -> Vec<u8> {
     let mut out = Vec::new();
-    put_text(&mut out, 1, &of.subject);
-    for name in &of.names {
+    put_text(&mut out, 1, &certificate.subject);
+    for name in &certificate.names {
         put_len_field(&mut out, 2, name.as_bytes());
     }
-    put_text(&mut out, 3, &of.issuer);
-    put_u64(&mut out, 4, zigzag(of.not_before));
-    put_u64(&mut out, 5, zigzag(of.not_after));
-    put_text(&mut out, 6, &of.serial);
+    put_text(&mut out, 3, &certificate.issuer);
+    put_u64(&mut out, 4, zigzag(certificate.not_before));
+    put_u64(&mut out, 5, zigzag(certificate.not_after));
+    put_text(&mut out, 6, &certificate.serial);
     out
 }
 
@@ -66,19 +66,19 @@ pub(super) fn leg(bytes: &[u8]) -> Secured {
 }
 
 fn certificate(bytes: &[u8]) -> Certificate {
-    let mut of = Certificate::default();
+    let mut out = Certificate::default();
     for field in fields(bytes) {
         match field.number {
-            1 => of.subject = text(&field),
-            2 => of.names.push(text(&field)),
-            3 => of.issuer = text(&field),
-            4 => of.not_before = unzigzag(field.varint()),
-            5 => of.not_after = unzigzag(field.varint()),
-            6 => of.serial = text(&field),
+            1 => out.subject = text(&field),
+            2 => out.names.push(text(&field)),
+            3 => out.issuer = text(&field),
+            4 => out.not_before = unzigzag(field.varint()),
+            5 => out.not_after = unzigzag(field.varint()),
+            6 => out.serial = text(&field),
             _ => {}
         }
     }
-    of
+    out
 }
 
 #[cfg(test)]

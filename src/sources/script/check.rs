@@ -116,7 +116,8 @@ impl Checker {
                 let mut fact =
                     fact.cloned().or_else(|| store.resource(StreamId(*stream), &self.url(*stream, ty), name));
                 // An orphan is present: both words hold.
-                if let Some(fact) = fact.as_mut().filter(|_| state.as_deref() != Some(PRESENT))
+                if let Some(fact) = &mut fact
+                    && state.as_deref() != Some(PRESENT)
                     && schema.is_some_and(|schema| is_orphan(store, schema, fact))
                 {
                     fact.state = ResourceState::Orphan;

@@ -211,7 +211,8 @@ impl<'a> ScriptExporter<'a> {
                 if let Some(live) = self.streams.remove(&number) {
                     let at = self.step(frame.at);
                     let stream = Some(number);
-                    let status = http_status(end).filter(|_| live.stream.variant == Variant::Rest);
+                    let is_rest = live.stream.variant == Variant::Rest;
+                    let status = if is_rest { http_status(end) } else { None };
                     self.items.push(match status {
                         Some((http, http_text)) => {
                             let http = Some(http);
@@ -387,7 +388,7 @@ impl ExportedStream {
         }
         out.ty = self.type_ref(&url);
         let own = self.node.as_ref().map(ScriptNode::encode);
-        let usual = own.as_deref().filter(|_| self.sends_node);
+        let usual = if self.sends_node { own.as_deref() } else { None };
         out.node = match node {
             _ if node == usual => NodeUse::Usual,
             None => NodeUse::Without,

@@ -200,7 +200,7 @@ impl<'a> Loader<'a> {
         let open = Open {
             method: stream.method.clone().or_else(|| stream.path()).ok_or(EncodeError::NoMethod)?,
             server: Some(self.server.clone()),
-            node_hint: self.node.as_ref().filter(|_| hint).map(ScriptNode::encode),
+            node_hint: if hint { self.node.as_ref().map(ScriptNode::encode) } else { None },
             partial,
             profile: stream.profile,
             ..Open::default()
@@ -230,13 +230,7 @@ impl<'a> Loader<'a> {
         if matches!(body, MessageBody::Response(ScriptResponse { http: Some(304), .. })) {
             return Ok(None);
         }
-        let shape = match (delta, dir) {
-            (false, Dir::Req) => MessageShape::SotwRequest,
-            (false, Dir::Resp) => MessageShape::SotwResponse,
-            (true, Dir::Req) => MessageShape::DeltaRequest,
-            (true, Dir::Resp) => MessageShape::DeltaResponse,
-        };
-        Ok(Some(Message::parse(shape, &bytes, self.catalog)))
+        Ok(Some(Message::parse(MessageShape::new(delta, dir), &bytes, self.catalog)))
     }
 }
 
@@ -245,7 +239,8 @@ impl OpenStream {
     fn node(&self, choice: &NodeUse) -> Result<Option<Vec<u8>>, EncodeError> {
         match (choice, &self.node) {
             (NodeUse::Without, _) => Ok(None),
-            (NodeUse::Usual, node) => Ok(node.as_ref().filter(|_| self.sends_node).map(ScriptNode::encode)),
+            (NodeUse::Usual, _) if !self.sends_node => Ok(None),
+            (NodeUse::Usual, node) => Ok(node.as_ref().map(ScriptNode::encode)),
             (NodeUse::Sent, Some(node)) => Ok(Some(node.encode())),
             (NodeUse::Changed(fields), Some(node)) => Ok(Some(node.with(fields)?.encode())),
             (NodeUse::Sent | NodeUse::Changed(_), None) => Err(EncodeError::NoNode),

@@ -80,6 +80,10 @@ impl<'a> Contents<'a> {
     pub fn lines(&self, id: BlobId, format: BodyFormat, limit: usize) -> Vec<String> {
         self.bodies.content(self.store, id, format, limit)
     }
+    /// A content as text.
+    pub fn text(&self, id: BlobId, format: BodyFormat) -> String {
+        self.lines(id, format, usize::MAX).join("\n")
+    }
     /// The documentation of the field at a path of a body.
     pub fn explain(&self, body: &Value, path: &str) -> Option<String> {
         let found = self.bodies.schema().explain_at(body, path).ok()?;

@@ -12,6 +12,16 @@ pub enum BodyFormat {
 }
 
 impl BodyFormat {
+    /// The format after this one; `None` after the last.
+    pub(crate) fn next(self) -> Option<BodyFormat> {
+        match self {
+            BodyFormat::Yaml => Some(BodyFormat::Json),
+            BodyFormat::Json => Some(BodyFormat::Text),
+            BodyFormat::Text => Some(BodyFormat::Hex),
+            BodyFormat::Hex => None,
+        }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             BodyFormat::Yaml => "yaml",

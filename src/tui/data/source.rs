@@ -1,12 +1,12 @@
 //! The facts that the screens read.
 
-use xdscope_engine::applied::{AppliedDiff, AppliedState};
+use xdscope_engine::applied::AppliedState;
 use xdscope_engine::filter::{Filter, FilterError};
 use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::{ProblemFact, problems_with_applied};
 use xdscope_engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use xdscope_schema::Schema;
-use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::contents::{BodyRenderer, Contents};
 use super::format::{AppliedFilter, BodyFormat};
@@ -60,9 +60,6 @@ pub trait Data {
     fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.store().stream(stream)
     }
-    fn variant(&self, stream: StreamId) -> Option<Variant> {
-        self.stream(stream)?.variant
-    }
     /// The states without resource names: cheap for any number of resources.
     fn summaries(&self) -> Vec<SummaryFact> {
         self.store().summaries()
@@ -77,10 +74,6 @@ pub trait Data {
     fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
         let summaries = self.summaries_of(stream).into_iter();
         summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
-    }
-    /// The applied resources of a state, if the source comes with a dump of the client.
-    fn applied(&self, state: &StateFact) -> Option<AppliedDiff> {
-        self.applied_state()?.compare(state, self.store())
     }
     /// The NACKs that the store remembers.
     fn nacks(&self) -> Vec<Seq> {

@@ -2,91 +2,75 @@
 
 use super::screen_id::ScreenId;
 
-/// A set of screens or an overlay in which keys are bound. Overlays shadow the screen beneath them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Context {
-    /// Everywhere, also in overlays and prompts.
-    Always,
-    /// On every screen.
-    Everywhere,
-    Screen(ScreenId),
+macro_rules! contexts {
+    ($($(#[$doc:meta])* $variant:ident $title:literal;)*) => {
+        /// A set of screens or an overlay in which keys are bound. Overlays shadow the screen
+        /// beneath them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Context {
+            Screen(ScreenId),
+            $($(#[$doc])* $variant),*
+        }
+
+        impl Context {
+            /// All contexts, in the order in which help prints them.
+            pub fn all() -> impl Iterator<Item = Context> {
+                ScreenId::ALL.into_iter().map(Context::Screen).chain([$(Context::$variant),*])
+            }
+
+            /// The heading of the context in help texts.
+            pub fn title(self) -> &'static str {
+                match self {
+                    Context::Screen(screen) => screen.title(),
+                    $(Context::$variant => $title),*
+                }
+            }
+        }
+    };
+}
+
+contexts! {
     /// On every screen while there is a time cursor.
-    Replay,
-    Help,
+    Replay "time cursor";
+    /// On every screen.
+    Everywhere "everywhere";
+    /// Everywhere, also in overlays and prompts.
+    Always "always";
+    /// After `y`.
+    Copy "after y";
+    /// After `s`.
+    Sort "after s";
+    /// After `C`.
+    Columns "after C";
+    /// After `m` and `'`.
+    Mark "after m";
+    Help "help";
     /// While a command is typed.
-    Palette,
+    Palette "commands";
     /// While a filter is typed.
-    Filter,
+    Filter "filter";
     /// While a search text is typed.
-    Find,
+    Find "find";
     /// While a change of the client's subscription, the text of a NACK, or an expression of
     /// messages to hold is typed.
-    ClientPrompt,
+    ClientPrompt "changes on the wire";
     /// While the file name of a recording is typed.
-    RecordPrompt,
-    /// After `s`.
-    Sort,
-    /// After `C`.
-    Columns,
-    /// After `y`.
-    Copy,
-    /// After `m` and `'`.
-    Mark,
+    RecordPrompt "name of a recording";
     /// A yes-or-no question.
-    Confirm,
+    Confirm "questions";
     /// The question whether to send an edited message.
-    ConfirmEdit,
+    ConfirmEdit "after an edit";
 }
 
 impl Context {
-    /// All contexts, in the order in which help prints them.
-    pub const ALL: [Context; 25] = [
-        Context::Screen(ScreenId::Overview),
-        Context::Screen(ScreenId::Stream),
-        Context::Screen(ScreenId::Timeline),
-        Context::Screen(ScreenId::Resources),
-        Context::Screen(ScreenId::Diff),
-        Context::Screen(ScreenId::Nack),
-        Context::Screen(ScreenId::Subscriptions),
-        Context::Screen(ScreenId::Graph),
-        Context::Screen(ScreenId::Lint),
-        Context::Screen(ScreenId::Hold),
-        Context::Replay,
-        Context::Everywhere,
-        Context::Always,
-        Context::Copy,
-        Context::Sort,
-        Context::Columns,
-        Context::Mark,
-        Context::Help,
-        Context::Palette,
-        Context::Filter,
-        Context::Find,
-        Context::ClientPrompt,
-        Context::RecordPrompt,
-        Context::Confirm,
-        Context::ConfirmEdit,
-    ];
-
-    /// The heading of the context in help texts.
-    pub fn title(self) -> &'static str {
-        match self {
-            Context::Screen(screen) => screen.title(),
-            Context::Always => "always",
-            Context::Everywhere => "everywhere",
-            Context::Help => "help",
-            Context::Palette => "commands",
-            Context::Filter => "filter",
-            Context::Replay => "time cursor",
-            Context::Find => "find",
-            Context::ClientPrompt => "changes on the wire",
-            Context::RecordPrompt => "name of a recording",
-            Context::Sort => "after s",
-            Context::Columns => "after C",
-            Context::Copy => "after y",
-            Context::Mark => "after m",
-            Context::Confirm => "questions",
-            Context::ConfirmEdit => "after an edit",
+    /// The screens among some contexts: `screens 4 and 5`; `None` without any.
+    pub(crate) fn screens(contexts: impl Iterator<Item = Context>) -> Option<String> {
+        let contexts: Vec<Context> = contexts.collect();
+        let screens = ScreenId::ALL.into_iter().filter(|screen| contexts.contains(&Context::Screen(*screen)));
+        let numbers: Vec<String> = screens.map(|screen| screen.number().to_string()).collect();
+        match numbers.split_last()? {
+            (last, []) => Some(format!("screen {last}")),
+            (last, others) => Some(format!("screens {} and {last}", others.join(", "))),
         }
     }
 

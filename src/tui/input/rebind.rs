@@ -132,11 +132,6 @@ impl Keymap {
         self.0.iter().filter(move |binding| binding.context == context)
     }
 
-    /// Whether a key is bound on one screen or more.
-    pub fn is_bound_on_a_screen(&self, key: &str) -> bool {
-        self.0.iter().any(|binding| binding.context.is_screen() && binding.key == key)
-    }
-
     /// The first key of a command, for the palette.
     pub fn key_of(&self, command: Command) -> Option<&'static str> {
         self.0.iter().find(|binding| binding.command == command).map(|binding| binding.key)
@@ -155,19 +150,19 @@ fn bind(table: &mut Vec<Binding>, command: Command, keys: &[&'static str]) {
         contexts.push(Context::Everywhere);
     }
     for context in contexts {
-        let is = |binding: &Binding| binding.command == command && binding.context == context;
-        let at = table.iter().position(is).unwrap_or(table.len());
-        let mut footer = table.iter().any(|binding| is(binding) && binding.footer);
-        table.retain(|binding| !is(binding) || FIXED_KEYS.contains(&binding.key));
-        let typed = context.is_typed();
-        let fits = |key: &&&str| !typed || key.chars().count() > 1;
+        let is_own = |binding: &Binding| binding.command == command && binding.context == context;
+        let place = table.iter().position(is_own).unwrap_or(table.len());
+        let mut footer = table.iter().any(|binding| is_own(binding) && binding.footer);
+        table.retain(|binding| !is_own(binding) || FIXED_KEYS.contains(&binding.key));
+        let is_typed = context.is_typed();
+        let fits = |key: &&&str| !is_typed || key.chars().count() > 1;
         let new: Vec<Binding> = keys
             .iter()
             .filter(fits)
             .map(|key| Binding { context, key, command, footer: std::mem::take(&mut footer) })
             .collect();
-        let at = at.min(table.len());
-        table.splice(at..at, new);
+        let place = place.min(table.len());
+        table.splice(place..place, new);
     }
 }
 

@@ -4,125 +4,63 @@ use xdscope_engine::filter::{Filter, RowKind};
 
 use super::command::Command;
 
-/// One of the ten screens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ScreenId {
-    #[default]
-    Overview,
-    Stream,
-    Timeline,
-    Resources,
-    Diff,
-    Nack,
-    Subscriptions,
-    Graph,
-    Lint,
-    Hold,
+macro_rules! screens {
+    ($($(#[$default:meta])? $variant:ident $title:literal $short:literal $command:ident $words:literal;)*) => {
+        /// One of the ten screens.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum ScreenId { $($(#[$default])? $variant),* }
+
+        impl ScreenId {
+            /// All screens, in the order of their numbers.
+            pub const ALL: [ScreenId; 10] = [$(ScreenId::$variant),*];
+
+            pub fn title(self) -> &'static str {
+                match self { $(ScreenId::$variant => $title),* }
+            }
+            /// The title in three letters, for a narrow terminal.
+            pub fn short(self) -> &'static str {
+                match self { $(ScreenId::$variant => $short),* }
+            }
+            /// The command that opens the screen.
+            pub fn command(self) -> Command {
+                match self { $(ScreenId::$variant => Command::$command),* }
+            }
+            /// Words of users and of logs that this screen answers.
+            pub fn search_words(self) -> &'static str {
+                match self { $(ScreenId::$variant => $words),* }
+            }
+        }
+    };
 }
 
-/// The fixed facts of a screen.
-struct ScreenInfo {
-    title: &'static str,
-    /// The title on a narrow terminal.
-    short: &'static str,
-    command: Command,
-    /// Words of users and of logs that this screen answers.
-    search_words: &'static str,
+screens! {
+    #[default]
+    Overview "Overview" "Ovr" Overview
+        "in sync, not sent, never acknowledged, stale, healthy, which proxies";
+    Stream "Stream" "Str" Stream
+        "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout";
+    Timeline "Timeline" "Tim" Timeline
+        "ack, latency, slow, order of messages, resent again and again";
+    Resources "Resources" "Res" Resources
+        "config dump, the value of a field, what a field means, a large resource, a certificate";
+    Diff "Diff" "Dif" DiffScreen
+        "what changed, since when, which push";
+    Nack "NACK" "Nck" Nack
+        "config rejected, refused, validation failed, invalid, update error";
+    Subscriptions "Subs" "Sub" Subscriptions
+        "not listed, missing, not responding, initial fetch timed out, does not exist, wildcard";
+    Graph "Graph" "Gra" Graph
+        "stuck in warming, dangling, unknown cluster, no healthy upstream, no route, 503 NR NC UH, orphan";
+    Lint "Lint" "Lin" Lint
+        "rule broken, loop, storm, message larger than max, unexpected, what is wrong";
+    Hold "Hold" "Hld" Hold
+        "intercept, breakpoint, edit a push, drop a message, forge, tamper";
 }
 
 impl ScreenId {
-    /// All screens, in the order of their numbers.
-    pub const ALL: [ScreenId; 10] = [
-        ScreenId::Overview,
-        ScreenId::Stream,
-        ScreenId::Timeline,
-        ScreenId::Resources,
-        ScreenId::Diff,
-        ScreenId::Nack,
-        ScreenId::Subscriptions,
-        ScreenId::Graph,
-        ScreenId::Lint,
-        ScreenId::Hold,
-    ];
-
-    fn info(self) -> ScreenInfo {
-        let (title, short, command, search_words) = match self {
-            ScreenId::Overview => (
-                "Overview",
-                "Ovr",
-                Command::Overview,
-                "in sync, not sent, never acknowledged, stale, healthy, which proxies",
-            ),
-            ScreenId::Stream => (
-                "Stream",
-                "Str",
-                Command::Stream,
-                "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout",
-            ),
-            ScreenId::Timeline => (
-                "Timeline",
-                "Tim",
-                Command::Timeline,
-                "ack, latency, slow, order of messages, resent again and again",
-            ),
-            ScreenId::Resources => (
-                "Resources",
-                "Res",
-                Command::Resources,
-                "config dump, the value of a field, what a field means, a large resource, a certificate",
-            ),
-            ScreenId::Diff => ("Diff", "Dif", Command::DiffScreen, "what changed, since when, which push"),
-            ScreenId::Nack => (
-                "NACK",
-                "Nck",
-                Command::Nack,
-                "config rejected, refused, validation failed, invalid, update error",
-            ),
-            ScreenId::Subscriptions => (
-                "Subs",
-                "Sub",
-                Command::Subscriptions,
-                "not listed, missing, not responding, initial fetch timed out, does not exist, wildcard",
-            ),
-            ScreenId::Graph => (
-                "Graph",
-                "Gra",
-                Command::Graph,
-                "stuck in warming, dangling, unknown cluster, no healthy upstream, no route, 503 NR NC UH, orphan",
-            ),
-            ScreenId::Lint => (
-                "Lint",
-                "Lin",
-                Command::Lint,
-                "rule broken, loop, storm, message larger than max, unexpected, what is wrong",
-            ),
-            ScreenId::Hold => (
-                "Hold",
-                "Hld",
-                Command::Hold,
-                "intercept, breakpoint, edit a push, drop a message, forge, tamper",
-            ),
-        };
-        ScreenInfo { title, short, command, search_words }
-    }
-
     /// The key that opens the screen.
     pub fn number(self) -> u8 {
         (self as u8 + 1) % 10
-    }
-
-    pub fn title(self) -> &'static str {
-        self.info().title
-    }
-
-    /// The title in three letters.
-    pub fn short(self) -> &'static str {
-        self.info().short
-    }
-
-    /// The command that opens the screen.
-    pub fn command(self) -> Command {
-        self.info().command
     }
 
     /// Whether the rows can be sorted by severity, by name and by time.
@@ -177,11 +115,6 @@ impl ScreenId {
             [one] => format!("screen {one}"),
             all => format!("screens {}", all.join(", ")),
         })
-    }
-
-    /// Words of users and of logs that this screen answers.
-    pub fn search_words(self) -> &'static str {
-        self.info().search_words
     }
 
     /// The screen that more than half of these words lead to.

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::common::{Common, Pane};
+use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::screens::shared::list_table::ListTable;
@@ -17,8 +17,6 @@ use crate::widgets::text::texts;
 pub trait ListScreen {
     fn list(&self) -> &dyn List;
 
-    fn list_mut(&mut self) -> &mut dyn List;
-
     /// The areas of the list and of the text, each with a line of titles. Either may be empty.
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect);
 
@@ -30,6 +28,12 @@ pub trait ListScreen {
 
     /// The lines about the selected row in an area.
     fn text_lines(&self, common: &Common, area: Rect) -> Vec<StyledLine>;
+}
+
+/// The areas of a list of `rows` rows, which gets at most one of `share` parts of the body, and
+/// of the text below, which may have the whole body.
+pub(crate) fn areas(common: &Common, layout: &Layout, rows: usize, share: u16) -> (Rect, Rect) {
+    if common.is_full_screen { layout::split(layout.body, 0) } else { layout.list_above(rows, share) }
 }
 
 /// Draws the list of a screen. Returns the position of the selected row.
@@ -45,8 +49,8 @@ pub(crate) fn draw_list(
         return None;
     }
     let list = screen.list();
-    let shown = list.top()..list.top() + below_title(area);
-    let rows: Vec<StyledLine> = shown.map_while(|at| screen.row(common, at)).collect();
+    let visible = list.top()..list.top() + below_title(area);
+    let rows: Vec<StyledLine> = visible.map_while(|at| screen.row(common, at)).collect();
     let table = ListTable {
         screen: id,
         columns: &screen.list_columns(layout.narrow),
@@ -89,23 +93,4 @@ pub(crate) fn titles(screen: &dyn ListScreen) -> Vec<String> {
 pub(crate) fn table(screen: &dyn ListScreen, common: &Common) -> TextTable {
     let rows = (0..MAX_COPIED_ROWS).map_while(|at| screen.row(common, at));
     TextTable { titles: titles(screen), rows: rows.map(|row| texts(&row)).collect() }
-}
-
-/// Gives the focus to the pane at a position and, if `selects`, selects the row there. Returns
-/// whether that row was selected before; `None` beside rows.
-pub(crate) fn point(
-    screen: &mut dyn ListScreen,
-    position: Position,
-    selects: bool,
-    common: &mut Common,
-    layout: &Layout,
-) -> Option<bool> {
-    let (list, text) = screen.areas(common, layout);
-    if text.contains(position) {
-        common.pane = Pane::Second;
-    }
-    if list.contains(position) {
-        common.pane = Pane::Main;
-    }
-    screen.list_mut().point(position, list, selects)
 }

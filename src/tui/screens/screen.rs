@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use ratatui::layout::Position;
 
-use crate::common::{Common, Scope};
+use crate::common::{Common, Pane, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::lists::TextTable;
 use crate::screens::list_screen::{self, ListScreen};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{Content, Layout};
+use crate::widgets::list::List;
 use crate::widgets::text::{plain_lines, plain_row};
 use xdscope_engine::store::MessageFact;
 use xdscope_wire::event::{Kind, Seq, StreamId, TypeUrl};
@@ -67,7 +68,8 @@ pub trait Screen {
         None
     }
 
-    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
+    /// The rows of that list.
+    fn list_mut(&mut self) -> Option<&mut dyn List> {
         None
     }
 
@@ -85,7 +87,14 @@ pub trait Screen {
     /// Gives the focus to the pane at a position and, if `selects`, selects the row there. Returns
     /// whether that row was selected before; `None` beside rows.
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
-        list_screen::point(self.as_list_mut()?, at, selects, common, layout)
+        let (list, text) = self.as_list()?.areas(common, layout);
+        if text.contains(at) {
+            common.pane = Pane::Second;
+        }
+        if list.contains(at) {
+            common.pane = Pane::Main;
+        }
+        self.list_mut()?.point(at, list, selects)
     }
 
     /// Unfolds the text, because a search goes through all of it.
@@ -109,8 +118,8 @@ pub trait Screen {
 
     /// Scrolls the text to a line.
     fn show_line(&mut self, line: usize) {
-        if let Some(screen) = self.as_list_mut() {
-            screen.list_mut().scroll_to(line.saturating_sub(1));
+        if let Some(list) = self.list_mut() {
+            list.scroll_to(line.saturating_sub(1));
         }
     }
 

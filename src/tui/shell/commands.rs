@@ -12,6 +12,8 @@ pub(crate) mod replay;
 use crate::common::{Pane, Paused};
 use crate::data::Data;
 use crate::input::command::Command;
+use crate::input::context::Context;
+use crate::input::keymap::BINDINGS;
 use crate::input::screen_id::ScreenId;
 use crate::lists::Sort;
 use crate::screens::screen::{Outcome, Screen, movement};
@@ -32,10 +34,7 @@ const MAX_RESIZE: i16 = 200;
 
 /// Runs a command.
 pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
-    if find_command(model, command) {
-        return vec![];
-    }
-    if columns::run(model, command) {
+    if find_command(model, command) || columns::run(model, command) {
         return vec![];
     }
     if let Some(Overlay::Help { .. }) = model.overlays.last()
@@ -183,9 +182,7 @@ fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
         Command::SortName => sort(model, Sort::Name),
         Command::SortNewest => sort(model, Sort::Newest),
         Command::ChooseColumns => columns::open_columns(model),
-        Command::Left | Command::Right => {
-            model.say("nothing here is wider than the screen: long texts wrap");
-        }
+        Command::Left | Command::Right => model.say("nothing here is wider than the screen: long texts wrap"),
         Command::Grow => resize(model, RESIZE_STEP),
         Command::Shrink => resize(model, -RESIZE_STEP),
         Command::NextPane | Command::PreviousPane => {
@@ -203,31 +200,12 @@ fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
             model.say(notice.unwrap_or_else(|| "nothing is known to be missing".to_owned()));
         }
         _ => {
-            if let Some(notice) = elsewhere(command) {
-                model.say(notice);
+            let keys = BINDINGS.iter().filter(|binding| binding.command == command);
+            if let Some(screens) = Context::screens(keys.map(|binding| binding.context)) {
+                model.say(format!("this works on {screens}"));
             }
         }
     }
-}
-
-/// The screens on which a command works.
-fn elsewhere(command: Command) -> Option<&'static str> {
-    Some(match command {
-        Command::Older | Command::Newer => "this works on screens 4 and 5",
-        Command::NextChange
-        | Command::PreviousChange
-        | Command::Columns
-        | Command::Order
-        | Command::AllLines
-        | Command::Base => "this works on screen 5",
-        Command::Wrap => "this works on screens 3 and 4",
-        Command::Docs => "this works on screen 4",
-        Command::Parents => "this works on screens 4 and 8",
-        Command::Streams => "this works on screen 2",
-        Command::ProblemsOnly => "this works on screen 8",
-        Command::ExplainRule | Command::HideRule | Command::ShowRules => "this works on screen 9",
-        _ => return None,
-    })
 }
 
 /// Runs a command of the timeline, whichever screen is shown.
@@ -237,21 +215,20 @@ fn timeline_command(model: &mut Model, command: Command, data: &dyn Data) {
 
 /// Sorts in one of the orders that a list has besides its columns.
 fn sort(model: &mut Model, by: Sort) {
-    let is_offered = columns::sort_entries(model).iter().any(|entry| entry.sort == by);
-    if !is_offered && columns::sort_entries(model).is_empty() {
-        return columns::open_sort(model);
-    }
-    if !is_offered {
+    let entries = columns::sort_entries(model);
+    if entries.is_empty() {
+        columns::open_sort(model);
+    } else if entries.iter().any(|entry| entry.sort == by) {
+        columns::sort(model, by);
+    } else {
         model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sort { .. }));
-        return model.say("this list has no such order: s lists its columns");
+        model.say("this list has no such order: s lists its columns");
     }
-    columns::sort(model, by);
 }
 
 fn resize(model: &mut Model, by: i16) {
     if !model.screen.has_resizable_panes() || model.common.is_full_screen {
-        model.say("the panes of this screen take what they need");
-        return;
+        return model.say("the panes of this screen take what they need");
     }
     model.common.shift = model.common.shift.saturating_add(by).clamp(-MAX_RESIZE, MAX_RESIZE);
 }
@@ -268,8 +245,7 @@ fn record(model: &mut Model) -> Vec<Effect> {
             return vec![];
         }
     };
-    model.say(notice);
-    vec![]
+    model.decline(notice)
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {

@@ -5,11 +5,9 @@ use ratatui::layout::Rect;
 use crate::common::{Common, Scope};
 use crate::data::Data;
 use crate::screens::shared::message_rows;
-use crate::widgets::canvas::{Canvas, StyledLine};
+use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
-use crate::widgets::table;
 use xdscope_engine::store::LineFact;
-use xdscope_present::report::Role;
 use xdscope_wire::event::Seq;
 use xdscope_wire::text::type_label;
 
@@ -74,7 +72,7 @@ fn lines(common: &Common, content: Content) -> u16 {
     let Some((body, largest)) = common.layout().zip(largest(common)) else { return 0 };
     let reserved = body.body.height - largest.body.height;
     let left = usize::from(body.body.height).saturating_sub(content.lines);
-    match u16::try_from(left).unwrap_or(u16::MAX) {
+    match layout::height(left) {
         left if !content.is_kept_whole => left.max(reserved),
         left if left < MIN_PANE_LINES => 0,
         left => left,
@@ -102,8 +100,8 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
         return;
     }
     // The evidence may be on another stream than the first one of a problem.
-    let at = selected.and_then(|n| data.row_of(n)).and_then(|row| data.place_of(row));
-    let stream = scope.stream.map(|stream| at.map_or(stream, |(stream, _)| stream));
+    let message_place = selected.and_then(|n| data.row_of(n)).and_then(|row| data.place_of(row));
+    let stream = scope.stream.map(|stream| message_place.map_or(stream, |(stream, _)| stream));
     let scope = Scope { stream, ..scope };
     model.messages.selected = selected;
     let rows = model.common.rows(data);
@@ -128,11 +126,11 @@ fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, heig
     let later = (from..rows).take(MAX_SEARCHED_ROWS).filter(is_in_scope).take(height);
     let mut later: Vec<usize> = later.collect();
     let earlier = (first..from).rev().take(MAX_SEARCHED_ROWS).filter(is_in_scope);
-    let mut shown: Vec<usize> = earlier.take(height).collect();
-    later.truncate((height / 2).max(height - shown.len()));
-    shown.truncate(height - later.len());
-    shown.reverse();
-    shown.extend(later);
+    let mut listed: Vec<usize> = earlier.take(height).collect();
+    later.truncate((height / 2).max(height - listed.len()));
+    listed.truncate(height - later.len());
+    listed.reverse();
+    listed.extend(later);
     let source = match (&scope.type_url, scope.stream) {
         (Some(url), _) => format!("of {}", type_label(url.as_str())),
         (None, Some(stream)) => format!("of stream #{}", stream.0),
@@ -140,7 +138,7 @@ fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, heig
     };
     MessageList {
         title: format!("messages {source}"),
-        lines: shown.into_iter().filter_map(|row| data.line(row)).collect(),
+        lines: listed.into_iter().filter_map(|row| data.line(row)).collect(),
     }
 }
 
@@ -155,26 +153,10 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas) {
     let (pane, common) = (&model.messages, &model.common);
     let Some(mut area) = area(common) else { return };
     for list in pane.lists.iter().filter(|list| !list.lines.is_empty()) {
-        let lines = u16::try_from(list.lines.len() + HEADING_LINES).unwrap_or(u16::MAX);
-        let (own, below) = layout::split(area, lines);
+        let (own, below) = layout::split(area, layout::height(list.lines.len() + HEADING_LINES));
         let (title, rest) = layout::split(own, 1);
         canvas.rule(title, &list.title, "3 timeline");
-        let row = |line: &LineFact| {
-            let mut cells: StyledLine = message_rows::cells(common, line, None, false);
-            if line.n.is_some() && line.n == pane.selected {
-                cells.iter_mut().take(1).for_each(|number| number.role = Role::Key);
-            }
-            cells
-        };
-        let rows: Vec<StyledLine> = list.lines.iter().map(row).collect();
-        table::draw(
-            canvas,
-            rest,
-            &message_rows::apart_columns(common, false, rest.width),
-            &rows,
-            None,
-            false,
-        );
+        message_rows::draw_apart(common, canvas, rest, &list.lines, false, pane.selected);
         area = below;
     }
 }

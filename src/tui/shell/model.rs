@@ -15,6 +15,7 @@ use crate::widgets::theme::{Palette, Theme};
 use xdscope_present::report;
 use xdscope_wire::event::StreamId;
 
+use super::effect::Effect;
 use super::message_pane::MessagePane;
 use super::overlay::Overlay;
 use super::tour::Tour;
@@ -172,10 +173,39 @@ impl Model {
         self.common.say(notice);
     }
 
+    /// Says why a command has no effect.
+    pub(super) fn decline(&mut self, notice: impl Into<String>) -> Vec<Effect> {
+        self.say(notice);
+        Vec::new()
+    }
+
     /// Pauses the screen, if it is not paused.
     pub fn pause(&mut self, data: &dyn Data) {
         self.common.paused.get_or_insert_with(|| Paused { rows: data.rows(), now: data.now() });
     }
+}
+
+/// Puts an older or a newer entry of a history into an input, which is empty behind the newest one.
+/// Returns false if there is no older one.
+pub(super) fn recall(
+    history: &[String],
+    input: &mut String,
+    recalled: &mut Option<usize>,
+    by: isize,
+) -> bool {
+    let index = recalled.unwrap_or(history.len()).checked_add_signed(by);
+    match index.and_then(|index| history.get(index)) {
+        Some(text) => {
+            input.clone_from(text);
+            *recalled = index;
+        }
+        None if by > 0 => {
+            input.clear();
+            *recalled = None;
+        }
+        None => return false,
+    }
+    true
 }
 
 /// Adds a line to a history, as its newest entry.

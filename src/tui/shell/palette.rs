@@ -84,8 +84,7 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             return goto::goto(model, data, input);
         }
         ("goto" | "set", _) if let Some(command) = unfinished => {
-            model.say(format!("{}: type {} {}", command.doc, command.word, command.example));
-            return vec![];
+            return model.decline(format!("{}: type {} {}", command.doc, command.word, command.example));
         }
         ("goto", _) => {
             remember(&mut model.history, input);
@@ -106,8 +105,7 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             return open_place(model, data, place);
         }
         (_, None) => {
-            model.say(format!("no command, node, type, resource or rule matches {input}"));
-            return vec![];
+            return model.decline(format!("no command, node, type, resource or rule matches {input}"));
         }
     }
     remember(&mut model.history, input);
@@ -142,10 +140,8 @@ fn set(model: &mut Model, argument: &str) -> Vec<Effect> {
             vec![]
         }
         _ => {
-            model.say(format!(
-                "unknown setting {argument}; type set mouse on, set mouse off or set theme dark"
-            ));
-            vec![]
+            let known = "set mouse on, set mouse off or set theme dark";
+            model.decline(format!("unknown setting {argument}; type {known}"))
         }
     }
 }

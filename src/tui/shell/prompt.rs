@@ -6,7 +6,7 @@ use crate::data::Data;
 use crate::input::command::Command;
 
 use super::effect::Effect;
-use super::model::{Model, remember};
+use super::model::{Model, recall, remember};
 use super::overlay::Overlay;
 use super::palette;
 use crate::shell::commands::client_action;
@@ -103,52 +103,33 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
 /// Recalls an older or a newer search.
 fn recall_search(model: &mut Model, by: isize) {
     let Some(Overlay::Find { input, recalled, .. }) = model.overlays.last_mut() else { return };
-    let at = recalled.unwrap_or(model.searches.len()).checked_add_signed(by);
-    match at.and_then(|at| model.searches.get(at)) {
-        Some(text) => {
-            input.clone_from(text);
-            *recalled = at;
-        }
-        None if by > 0 => {
-            input.clear();
-            *recalled = None;
-        }
-        None => return model.say("no older search"),
+    if !recall(&model.searches, input, recalled, by) {
+        return model.say("no older search");
     }
     find::typed(model);
 }
 
 fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     match model.overlays.last() {
-        Some(Overlay::Filter(_)) => {
-            filter_prompt::accept(model, data);
-            vec![]
-        }
-        Some(Overlay::ClientPrompt { .. }) => {
-            client_action::accept(model);
-            vec![]
-        }
+        Some(Overlay::Palette { .. }) => return palette::accept(model, data),
         Some(Overlay::Record { input }) => {
             let name = input.trim().to_owned();
             model.overlays.pop();
-            if name.is_empty() { vec![] } else { vec![Effect::Record(Some(name))] }
+            if !name.is_empty() {
+                return vec![Effect::Record(Some(name))];
+            }
         }
+        Some(Overlay::Find { input, .. }) if input.is_empty() => find::cancel(model),
         Some(Overlay::Find { input, .. }) => {
             let text = input.clone();
-            if text.is_empty() {
-                find::cancel(model);
-            } else {
-                // Says again which match is shown.
-                find::typed(model);
-                model.overlays.pop();
-                remember(&mut model.searches, &text);
-            }
-            vec![]
-        }
-        Some(Overlay::Palette { .. }) => palette::accept(model, data),
-        _ => {
+            // Says again which match is shown.
+            find::typed(model);
             model.overlays.pop();
-            vec![]
+            remember(&mut model.searches, &text);
         }
+        Some(Overlay::Filter(_)) => filter_prompt::accept(model, data),
+        Some(Overlay::ClientPrompt { .. }) => client_action::accept(model),
+        _ => drop(model.overlays.pop()),
     }
+    vec![]
 }

@@ -190,10 +190,11 @@ fn hold_command(feed: &dyn Feed, model: &mut Model, command: HoldCommand) {
     let words = hold::done(&command, passing);
     let result = feed.hold(command);
     model.say(result.map_or_else(|why| why.to_string(), |()| words));
-    show_held(feed, model);
+    show_source(feed, model);
 }
 
-fn show_held(feed: &dyn Feed, model: &mut Model) {
+/// Takes in the state of the source, and its facts.
+fn show_source(feed: &dyn Feed, model: &mut Model) {
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
 }
@@ -231,7 +232,7 @@ fn edit(
         hold_command(feed, model, command);
         model.common.notice = notice.or(model.common.notice.take());
     }
-    show_held(feed, model);
+    show_source(feed, model);
     Ok(true)
 }
 
@@ -250,9 +251,8 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
         Ok(()) => model.common.paused = None,
         Err(why) => model.say(why.to_string()),
     }
-    let info = feed.info();
-    feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
-    if is_reached && let Some(problem) = info.bar.and_then(|bar| bar.reached) {
+    show_source(feed, model);
+    if is_reached && let Some(problem) = model.common.info.bar.as_ref().and_then(|bar| bar.reached.clone()) {
         show_reached(model, &problem);
     }
 }

@@ -374,13 +374,13 @@ fn one_stream(_model: &Model, _data: &dyn Data) -> Option<String> {
 }
 
 fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {
-    let shown = plural(model.screens.timeline.index.len() as u64, "message");
+    let messages = plural(model.screens.timeline.index.len() as u64, "message");
     Some(match &model.common.filter {
         Some(filter) => format!(
-            "{shown} match {}; yc copies the command that prints them; Esc takes the filter off.",
+            "{messages} match {}; yc copies the command that prints them; Esc takes the filter off.",
             filter.text
         ),
-        None => format!("The filter is off: {shown} in scope."),
+        None => format!("The filter is off: {messages} in scope."),
     })
 }
 

@@ -1,11 +1,11 @@
 //! Takes messages into the model. Nothing here draws.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyEvent, KeyModifiers};
 
 use crate::data::{Data, Info};
 use crate::input::command::Command;
 use crate::input::context::Context;
-use crate::input::keymap;
+use crate::input::keymap::{self, Binding};
 use crate::input::screen_id::ScreenId;
 
 use super::effect::{Effect, Msg};
@@ -48,25 +48,7 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Changed => vec![],
         Msg::Info(info) => {
-            if info.notice.is_some() && info.notice != model.common.info.notice {
-                // A notice from before the first facts is kept.
-                let is_first = model.common.info.source.is_empty();
-                model.common.notice = match (model.common.notice.take(), info.notice.clone()) {
-                    (Some(before), Some(notice)) if is_first => Some(format!("{notice}; {before}")),
-                    (_, notice) => notice,
-                };
-            }
-            let turn = |info: &Info| info.bar.as_ref().map(|bar| (bar.turn, bar.rewound));
-            if turn(&info) != turn(&model.common.info) {
-                model.forget();
-            }
-            // A live source that is rewound is read from its session file.
-            if info.bar.as_ref().map(|bar| bar.rewound)
-                != model.common.info.bar.as_ref().map(|bar| bar.rewound)
-            {
-                model.screens.graph.forget_contents();
-            }
-            model.common.info = *info;
+            take_info(model, *info);
             vec![]
         }
         Msg::Notice(text) => {
@@ -75,7 +57,9 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Paste(text) => {
             if model.overlays.last().is_some_and(Overlay::is_prompt) {
-                text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::type_char(model, c, data));
+                for c in text.chars().filter(|c| !c.is_control()) {
+                    prompt::type_char(model, c, data);
+                }
             }
             vec![]
         }
@@ -84,68 +68,83 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
     }
 }
 
+/// Takes in the state of the source. Drops what was loaded if the time cursor went back.
+fn take_info(model: &mut Model, info: Info) {
+    let before = &model.common.info;
+    if info.notice.is_some() && info.notice != before.notice {
+        // A notice from before the first facts is kept.
+        let is_first = before.source.is_empty();
+        model.common.notice = match (model.common.notice.take(), info.notice.clone()) {
+            (Some(before), Some(notice)) if is_first => Some(format!("{notice}; {before}")),
+            (_, notice) => notice,
+        };
+    }
+    let turn = |info: &Info| info.bar.as_ref().map(|bar| bar.turn);
+    let rewound = |info: &Info| info.bar.as_ref().map(|bar| bar.rewound);
+    let is_other_source = rewound(&info) != rewound(&model.common.info);
+    if is_other_source || turn(&info) != turn(&model.common.info) {
+        model.forget();
+    }
+    // A live source that is rewound is read from its session file.
+    if is_other_source {
+        model.screens.graph.forget_contents();
+    }
+    model.common.info = info;
+}
+
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let Some(name) = keymap::name(key) else { return vec![] };
     model.common.notice = None;
-    let command = model.keys.lookup(&model.contexts(), &name);
-    match (command, model.overlays.last()) {
-        (Some(command @ (Command::Suspend | Command::Redraw)), _) => commands::run(model, command, data),
-        (Some(command), Some(overlay)) if overlay.is_prompt() => prompt::edit(model, command, data),
-        (Some(command), _) => commands::run(model, command, data),
-        (None, Some(overlay)) if overlay.is_prompt() => {
-            if let (KeyCode::Char(c), false) = (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
-                prompt::type_char(model, c, data);
+    let is_typing = model.overlays.last().is_some_and(Overlay::is_prompt);
+    match model.keys.lookup(&model.contexts(), &name) {
+        Some(command @ (Command::Suspend | Command::Redraw)) => commands::run(model, command, data),
+        Some(command) if is_typing => prompt::edit(model, command, data),
+        Some(command) => commands::run(model, command, data),
+        None => press_unbound(model, key, &name, data),
+    }
+}
+
+/// Takes in a key without a command: a character of a prompt, the letter of a mark, an entry of a
+/// menu.
+fn press_unbound(model: &mut Model, key: KeyEvent, name: &str, data: &dyn Data) -> Vec<Effect> {
+    let letter = key.code.as_char();
+    match model.overlays.last() {
+        None => say_where_it_works(model, name),
+        Some(overlay) if overlay.is_prompt() => {
+            if let Some(letter) = letter
+                && !key.modifiers.contains(KeyModifiers::CONTROL)
+            {
+                prompt::type_char(model, letter, data);
             }
-            vec![]
         }
-        (None, Some(Overlay::SetMark | Overlay::GoToMark)) => {
+        Some(Overlay::SetMark | Overlay::GoToMark) => {
             let is_setting = matches!(model.overlays.pop(), Some(Overlay::SetMark));
-            match key.code {
-                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() && is_setting => {
-                    replay::set_mark(model, data, letter)
-                }
-                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => {
-                    replay::go_to_mark(model, data, letter)
-                }
-                _ => vec![],
+            match letter.filter(char::is_ascii_alphanumeric) {
+                Some(letter) if is_setting => return replay::set_mark(model, data, letter),
+                Some(letter) => return replay::go_to_mark(model, data, letter),
+                None => {}
             }
         }
         // An unknown key after a prefix drops the prefix.
-        (None, Some(Overlay::Sort { .. } | Overlay::Columns { .. })) => {
-            let is_entry = match key.code {
-                KeyCode::Char(key) => columns::accept_key(model, key),
-                _ => false,
-            };
-            if !is_entry {
+        Some(Overlay::Sort { .. } | Overlay::Columns { .. }) => {
+            if !letter.is_some_and(|letter| columns::accept_key(model, letter)) {
                 model.overlays.pop();
             }
-            vec![]
         }
-        (None, Some(Overlay::Copy)) => {
-            model.overlays.pop();
-            vec![]
-        }
-        (None, None) => {
-            say_where_it_works(model, &name);
-            vec![]
-        }
-        (None, _) => vec![],
+        Some(Overlay::Copy) => drop(model.overlays.pop()),
+        Some(_) => {}
     }
+    vec![]
 }
 
 /// Says on which screens a key works that does nothing here. Keys without a command do nothing.
 fn say_where_it_works(model: &mut Model, key: &str) {
-    let bound = |screen: ScreenId| {
-        let mut bindings = model.keys.bindings(Context::Screen(screen));
-        bindings.find(|binding| binding.key == key).map(|binding| (screen, binding.command))
-    };
-    let found: Vec<(ScreenId, Command)> = ScreenId::ALL.into_iter().filter_map(bound).collect();
-    let Some((_, command)) = found.first() else { return };
-    let numbers: Vec<String> = found.iter().map(|(screen, _)| screen.number().to_string()).collect();
-    let screens = match numbers.split_last() {
-        Some((last, [])) => format!("screen {last}"),
-        Some((last, others)) => format!("screens {} and {last}", others.join(", ")),
-        None => return,
-    };
-    model.common.say(format!("{key} ({}) works on {screens}", command.label()));
+    let screens = ScreenId::ALL.into_iter().map(Context::Screen);
+    let bound: Vec<&Binding> =
+        screens.flat_map(|screen| model.keys.bindings(screen)).filter(|binding| binding.key == key).collect();
+    if let Some(first) = bound.first()
+        && let Some(screens) = Context::screens(bound.iter().map(|binding| binding.context))
+    {
+        model.common.say(format!("{key} ({}) works on {screens}", first.command.label()));
+    }
 }

@@ -31,9 +31,11 @@ pub struct ScriptedStore {
 
 impl ScriptedStore {
     /// The store of a script, with secrets redacted.
-    pub fn of(text: &str) -> ScriptedStore {
+    pub fn new(text: &str) -> ScriptedStore {
         let (mut scripted, rest) = ScriptedStore::before_first_frame(text);
-        rest.into_iter().for_each(|frame| scripted.store.handle(frame));
+        for frame in rest {
+            scripted.store.handle(frame);
+        }
         scripted.store.advance(scripted.end);
         scripted
     }
@@ -56,7 +58,7 @@ impl ScriptedStore {
     }
 
     pub fn gateway() -> ScriptedStore {
-        ScriptedStore::of(GATEWAY)
+        ScriptedStore::new(GATEWAY)
     }
 
     /// Adds a failed connection to the server.
@@ -101,7 +103,7 @@ pub fn large(clusters: usize, routes: usize) -> ScriptedStore {
         format!("+40ms 1 < rds v=1 n=r1 [{}]\n", list(routes, &|i| format!("r{i}{{to: [c0]}}"))),
         format!("+50ms 1 > rds v=1 n=r1 names=[{names}]\n"),
     ];
-    ScriptedStore::of(&script.concat())
+    ScriptedStore::new(&script.concat())
 }
 
 /// Returns the resource that is selected on screen 4.

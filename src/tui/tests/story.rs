@@ -123,9 +123,7 @@ impl Data for Story {
         applied.text.split(' ').all(|word| match word.split_once(':') {
             None | Some((_, "")) => true,
             Some(("kind", kind)) => fact.kind.word() == kind,
-            Some(("type", kind)) => {
-                Kind::parse(kind).and_then(|k| k.type_url(ApiVersion::V3)).as_ref() == Some(&fact.type_url)
-            }
+            Some(("type", word)) => is_of_type(&fact.type_url, word),
             _ => false,
         })
     }
@@ -133,12 +131,14 @@ impl Data for Story {
         applied.text.split(' ').all(|word| match word.split_once(':') {
             None | Some((_, "")) => true,
             Some(("state", state)) => fact.state.word() == state,
-            Some(("type", kind)) => {
-                Kind::parse(kind).and_then(|k| k.type_url(ApiVersion::V3)).as_ref() == Some(&fact.type_url)
-            }
+            Some(("type", word)) => is_of_type(&fact.type_url, word),
             _ => false,
         })
     }
+}
+
+fn is_of_type(type_url: &TypeUrl, word: &str) -> bool {
+    Kind::parse(word).and_then(|kind| kind.type_url(ApiVersion::V3)).as_ref() == Some(type_url)
 }
 
 /// Parses `14:02:08.155` as a time of the source.
@@ -243,7 +243,7 @@ pub fn story() -> Story {
     });
     streams.extend([first, second]);
     let states = states(&streams);
-    let source = Rc::new(ScriptedStore::of(""));
+    let source = Rc::new(ScriptedStore::new(""));
     let (rows, problems) = (messages(), problems());
     Story { now: at("14:02:31"), rows, streams, states, problems, moment: None, source }
 }

@@ -32,6 +32,11 @@ pub(crate) fn pane_area(area: Rect, is_framed: bool) -> Rect {
 /// A line of spans.
 pub(crate) type StyledLine = Vec<Span>;
 
+/// The columns that spans take side by side.
+pub(crate) fn line_width(line: &[Span]) -> usize {
+    line.iter().map(|span| text::width(&display_safe(&span.text))).sum()
+}
+
 pub(crate) fn span(text: impl Into<String>, role: Role) -> Span {
     Span { text: text.into(), role, mark: None }
 }
@@ -104,6 +109,20 @@ impl Canvas<'_> {
         }
     }
 
+    /// Blanks an area.
+    pub fn clear(&mut self, area: Rect) {
+        for row in area.rows() {
+            self.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
+        }
+    }
+
+    /// Draws a vertical line in the first column of `area`.
+    pub fn bar(&mut self, area: Rect) {
+        for row in area.rows() {
+            self.text(row, self.glyphs().bar, Role::Muted);
+        }
+    }
+
     /// Draws a text that ends at the right edge of `area`.
     pub fn right(&mut self, area: Rect, text: &str, role: Role) {
         let width = u16::try_from(text::width(text)).unwrap_or(u16::MAX).min(area.width);
@@ -127,12 +146,12 @@ impl Canvas<'_> {
         if !title.is_empty() && room > 0 {
             let title = display_safe(title);
             let shown = text::cut(&title, room, Keep::Head, self.glyphs().cut);
-            let at = Rect { x: area.x + 2, width: area.width - 2, ..area };
-            self.text(at, &format!(" {shown} "), words);
+            let title_area = Rect { x: area.x + 2, width: area.width - 2, ..area };
+            self.text(title_area, &format!(" {shown} "), words);
             let used = text::width(&shown) + 8 + text::width(remark);
             if !remark.is_empty() && used <= usize::from(area.width) {
-                let at = Rect { width: area.width - 2, ..area };
-                self.right(at, &format!(" {remark} "), Role::Muted);
+                let remark_area = Rect { width: area.width - 2, ..area };
+                self.right(remark_area, &format!(" {remark} "), Role::Muted);
             }
         }
     }

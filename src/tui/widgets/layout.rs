@@ -57,9 +57,9 @@ impl Layout {
     /// Divides the body into a list of `rows` rows with titles, which gets at most one of `share`
     /// parts, and what is below a gap.
     pub fn list_above(&self, rows: usize, share: u16) -> (Rect, Rect) {
-        let height = self.body.height;
-        let list = u16::try_from(rows + 1).unwrap_or(u16::MAX).min(height / share).max(2);
-        let (list, rest) = split(self.body, height - self.shifted(height - list, height, 3));
+        let whole = self.body.height;
+        let list = height(rows + 1).min(whole / share).max(2);
+        let (list, rest) = split(self.body, whole - self.shifted(whole - list, whole, 3));
         (list, split(rest, u16::from(!self.low)).1)
     }
 
@@ -92,6 +92,11 @@ impl Content {
     pub fn stacked(rows: usize, share: usize, detail: usize) -> Option<Content> {
         Content::new((rows * share).max(rows + 1 + detail))
     }
+}
+
+/// The height of a number of rows.
+pub(crate) fn height(rows: usize) -> u16 {
+    u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
 /// Splits the first `height` rows off `area`.

@@ -89,6 +89,14 @@ pub(crate) fn below_title(area: Rect) -> usize {
     usize::from(area.height).saturating_sub(1)
 }
 
+/// The line at a position of the terminal, in an area with a line of titles; `None` outside.
+pub(crate) fn line_at(area: Rect, position: Position) -> Option<usize> {
+    if !area.contains(position) {
+        return None;
+    }
+    position.y.checked_sub(area.y + 1).map(usize::from)
+}
+
 /// A list, whatever its rows are.
 pub trait List {
     fn len(&self) -> usize;
@@ -115,11 +123,8 @@ pub trait List {
     /// Selects the row at a position of the terminal, in an area with a line of titles. Returns
     /// whether the row was selected before; `None` without a row there, or unless `selects`.
     fn point(&mut self, position: Position, area: Rect, selects: bool) -> Option<bool> {
-        if !area.contains(position) || !selects {
-            return None;
-        }
-        let row = self.top() + usize::from(position.y.checked_sub(area.y + 1)?);
-        if row >= self.len() {
+        let row = self.top() + line_at(area, position)?;
+        if row >= self.len() || !selects {
             return None;
         }
         let before = self.position();

@@ -86,7 +86,7 @@ impl GrownWidths {
     pub(crate) fn show(&mut self, screen: ScreenId, may_shrink: bool) {
         self.screen = Some(screen);
         if may_shrink {
-            self.widths.get_mut().retain(|(of, ..), _| *of != Some(screen));
+            self.widths.get_mut().retain(|(known, ..), _| *known != Some(screen));
         }
         self.left_out.get_mut().clear();
     }
@@ -163,8 +163,8 @@ pub(crate) fn note_fit(grown: &GrownWidths, columns: &[Column], rows: &[StyledLi
 /// The line of titles, highlighted if the table has the focus.
 pub(crate) fn titles(columns: &[Column], widths: &[Option<usize>], has_focus: bool) -> StyledLine {
     let role = title_role(has_focus);
-    let shown = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
-    shown.map(|(column, width)| span(pad(column.title, width + 1), role)).collect()
+    let visible = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
+    visible.map(|(column, width)| span(pad(column.title, width + 1), role)).collect()
 }
 
 /// The role of the titles of a table.
@@ -179,13 +179,13 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
         .filter_map(|((column, width), cell)| {
             let width = (*width)?;
             let safe = display_safe(&cell.text);
-            let shown = match column.cut {
+            let shortened = match column.cut {
                 Cut::Name => cut_name(&safe, width, glyphs.cut),
                 Cut::Head => cut(&safe, width, Keep::Head, glyphs.cut),
                 Cut::Reason => cut(&safe, width, Keep::Reason, glyphs.cut),
                 Cut::Tail => cut(&safe, width, Keep::Tail, glyphs.cut),
             };
-            Some(Span { text: pad(&shown, width + 1), ..cell.clone() })
+            Some(Span { text: pad(&shortened, width + 1), ..cell.clone() })
         })
         .collect()
 }
@@ -212,8 +212,8 @@ fn with_names_apart<'a>(
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let short = cut_apart(&names, width, glyphs.cut);
             for cell in rows.to_mut().iter_mut().filter_map(|row| row.get_mut(i)) {
-                let at = names.iter().position(|name| *name == display_safe(&cell.text));
-                if let Some(short) = at.and_then(|at| short.get(at)) {
+                let index = names.iter().position(|name| *name == display_safe(&cell.text));
+                if let Some(short) = index.and_then(|index| short.get(index)) {
                     cell.text.clone_from(short);
                 }
             }
@@ -236,18 +236,18 @@ pub(crate) fn draw(
     let widths = widths(canvas.widths, columns, rows, usize::from(inner.width));
     let glyphs = canvas.glyphs();
     canvas.line(inner, &titles(columns, &widths, has_focus));
-    let shown = rows.get(..usize::from(inner.height)).unwrap_or(rows);
-    let lines = with_names_apart(columns, &widths, shown, glyphs);
-    let mut at = None;
+    let visible = rows.get(..usize::from(inner.height)).unwrap_or(rows);
+    let lines = with_names_apart(columns, &widths, visible, glyphs);
+    let mut selected_row = None;
     for (i, (row, line)) in inner.rows().skip(1).zip(lines.iter()).enumerate() {
         canvas.line(row, &fit(columns, &widths, line, glyphs));
         if selected == Some(i) {
             let whole = Rect { x: area.x, width: area.width, ..row };
             canvas.cursor(whole, has_focus);
-            at = Some(row.y);
+            selected_row = Some(row.y);
         }
     }
-    at
+    selected_row
 }
 
 #[cfg(test)]
@@ -276,21 +276,21 @@ mod tests {
         let columns = [column("NAME", 4, 30, Cut::Name, 0), column("AGE", 3, 8, Cut::Head, 0)];
         let mut grown = GrownWidths::default();
         let row = |name: &str, age: &str| [vec![plain(name), plain(age)]];
-        let of = |grown: &GrownWidths, rows: &[StyledLine]| widths(grown, &columns, rows, 40);
-        assert_eq!(of(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
-        assert_eq!(of(&grown, &row("cart", "1m00s")), [Some(9), Some(5)]);
-        assert_eq!(of(&grown, &[]), [Some(9), Some(5)]);
+        let measured = |grown: &GrownWidths, rows: &[StyledLine]| widths(grown, &columns, rows, 40);
+        assert_eq!(measured(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
+        assert_eq!(measured(&grown, &row("cart", "1m00s")), [Some(9), Some(5)]);
+        assert_eq!(measured(&grown, &[]), [Some(9), Some(5)]);
         // Another table has widths of its own.
         let other = [column("#", 1, 8, Cut::Head, 0), column("AGE", 3, 8, Cut::Head, 0)];
         assert_eq!(widths(&grown, &other, &row("1", "2s"), 40), [Some(1), Some(3)]);
         // Another screen has its own widths too, and the widths stay while it is shown.
         grown.show(ScreenId::Nack, true);
-        assert_eq!(of(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
-        assert_eq!(of(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
+        assert_eq!(measured(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
+        assert_eq!(measured(&grown, &row("edge-gw-1", "59s")), [Some(9), Some(3)]);
         grown.show(ScreenId::Lint, true);
         grown.show(ScreenId::Nack, false);
-        assert_eq!(of(&grown, &row("cart", "2s")), [Some(9), Some(3)]);
+        assert_eq!(measured(&grown, &row("cart", "2s")), [Some(9), Some(3)]);
         grown.show(ScreenId::Nack, true);
-        assert_eq!(of(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
+        assert_eq!(measured(&grown, &row("cart", "2s")), [Some(4), Some(3)]);
     }
 }

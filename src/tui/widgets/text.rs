@@ -1,9 +1,8 @@
 //! Long texts: bounded, wrapped, and as plain lines.
 
 use xdscope_present::report::Role;
-use xdscope_present::text::wrap;
-use xdscope_wire::text;
-use xdscope_wire::text::size;
+use xdscope_present::text::{width, wrap};
+use xdscope_wire::text::{display_safe, size};
 
 use super::canvas::{Span, StyledLine, span};
 
@@ -17,21 +16,38 @@ pub(crate) fn bounded(text: &str) -> (&str, Option<String>) {
         end -= 1;
     }
     let (head, rest) = text.split_at(end);
-    let more = || format!("({} more: v on screen 3 shows the message)", size(rest.len() as u64));
-    (head, (!rest.is_empty()).then(more))
+    let more = format!("({} more: v on screen 3 shows the message)", size(rest.len() as u64));
+    (head, if rest.is_empty() { None } else { Some(more) })
+}
+
+/// Wrapped lines with a label beside the first one and blanks beside the others.
+pub(crate) fn hanging(label: Span, lines: Vec<String>, role: Role) -> Vec<StyledLine> {
+    let indent = Span { text: " ".repeat(width(&label.text)), ..label.clone() };
+    let labels = std::iter::once(label).chain(std::iter::repeat(indent));
+    labels.zip(lines).map(|(label, line)| vec![label, span(line, role)]).collect()
 }
 
 /// A label and a text of any length, wrapped under itself.
-pub(crate) fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLine> {
-    let indent = xdscope_present::text::width(label);
+pub(crate) fn field(label: &str, value: &str, role: Role, room: usize) -> Vec<StyledLine> {
     let (head, more) = bounded(value);
-    let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
-    wrapped.extend(more);
-    let line = |(i, text): (usize, String)| {
-        let label = if i == 0 { label.to_owned() } else { " ".repeat(indent) };
-        vec![span(label, Role::Muted), span(text, role)]
-    };
-    wrapped.into_iter().enumerate().map(line).collect()
+    let mut lines = wrap(&display_safe(head), room.saturating_sub(width(label) + 1).max(16));
+    lines.extend(more);
+    hanging(span(label, Role::Muted), lines, role)
+}
+
+/// A text wrapped in `room` columns, with as many blanks on either side.
+pub(crate) fn paragraph(text: &str, blanks: usize, role: Role, room: usize) -> Vec<StyledLine> {
+    let lines = wrap(&display_safe(text), room.saturating_sub(2 * blanks)).into_iter();
+    lines.map(|line| vec![span(format!("{}{line}", " ".repeat(blanks)), role)]).collect()
+}
+
+/// A text of any length with the line ends of its own, wrapped.
+pub(crate) fn long_text(text: &str, role: Role, room: usize) -> Vec<StyledLine> {
+    let (head, more) = bounded(text);
+    let mut lines: Vec<StyledLine> =
+        head.split('\n').flat_map(|part| paragraph(part, 1, role, room)).collect();
+    lines.extend(more.map(|more| vec![span(format!(" {more}"), Role::Muted)]));
+    lines
 }
 
 /// The texts of styled lines.
@@ -47,7 +63,7 @@ pub(crate) fn texts(cells: &[Span]) -> Vec<String> {
 /// The cells of a row as one line of text, uncut.
 pub(crate) fn plain_row(cells: &StyledLine) -> String {
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
-    words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  ")
+    words.map(|word| display_safe(word).into_owned()).collect::<Vec<_>>().join("  ")
 }
 
 #[cfg(test)]

@@ -480,8 +480,10 @@ impl Catalog {
 
     fn add(&mut self, hash: u128, size: usize, redacted: bool, form: BlobForm, body: &[u8]) -> BlobId {
         // The redactor has read an `Any` completely already.
-        let unread = self.redact.as_ref().filter(|_| !matches!(form, BlobForm::Any { .. }));
-        let clean = unread.and_then(|redact| redact.raw(body));
+        let clean = match form {
+            BlobForm::Any { .. } => None,
+            _ => self.redact.as_ref().and_then(|redact| redact.raw(body)),
+        };
         self.put(hash, size, redacted || clean.is_some(), form, clean.as_deref().unwrap_or(body))
     }
 
@@ -542,13 +544,13 @@ impl Catalog {
 
     /// Returns the run of entries that starts with `first`, if `bytes` start with that run.
     pub(super) fn run(&self, first: BlobId, bytes: &[u8]) -> Option<&EntryRun> {
-        let stretch = self.runs.get(&first)?;
-        let raw = bytes.get(..stretch.bytes)?;
-        (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
+        let run = self.runs.get(&first)?;
+        let raw = bytes.get(..run.bytes)?;
+        (raw.starts_with(&run.head) && self.hash(raw) == run.hash).then_some(run)
     }
 
-    pub(super) fn set_run(&mut self, stretch: EntryRun) {
-        self.runs.insert(stretch.blobs[0], stretch);
+    pub(super) fn set_run(&mut self, run: EntryRun) {
+        self.runs.insert(run.blobs[0], run);
     }
 
     /// Reads names that are too few to be shared.

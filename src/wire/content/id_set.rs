@@ -49,7 +49,9 @@ mod tests {
     fn contains_what_was_inserted() {
         let mut set = IdSet::default();
         let ids = [0, 1, 63, 64, 65, 1000, u32::MAX - 1, u32::MAX];
-        ids.into_iter().for_each(|id| set.insert(id));
+        for id in ids {
+            set.insert(id);
+        }
         set.insert(64);
         let mut found: Vec<u32> = set.iter().collect();
         found.sort_unstable();

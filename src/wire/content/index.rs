@@ -25,7 +25,9 @@ impl FromIterator<(u64, u32)> for Index {
     /// Makes a table of hashes and numbers.
     fn from_iter<T: IntoIterator<Item = (u64, u32)>>(items: T) -> Index {
         let mut index = Index::default();
-        items.into_iter().for_each(|(hash, number)| index.insert(hash, number));
+        for (hash, number) in items {
+            index.insert(hash, number);
+        }
         index
     }
 }

@@ -127,7 +127,9 @@ impl List {
             self.kept.get_or_init(|| (bytes, redacted));
         }
         let own = |id: &BlobId| catalog.first_spelling(catalog.name(*id));
-        if let Some(index) = index.filter(|_| changed.iter().all(|(old, new)| own(old) == own(new))) {
+        if let Some(index) = index
+            && changed.iter().all(|(old, new)| own(old) == own(new))
+        {
             self.by_name.get_or_init(|| index.clone());
         }
     }
@@ -198,10 +200,10 @@ impl ListBuilder {
     ///
     /// Returns the length of the run in bytes, and whether secrets were removed from it.
     pub fn push_known(&mut self, catalog: &Catalog, raw: &[u8]) -> Option<(usize, bool)> {
-        let stretch = catalog.run(self.next(catalog)?, raw)?;
-        self.blobs.extend_from_slice(&stretch.blobs);
+        let run = catalog.run(self.next(catalog)?, raw)?;
+        self.blobs.extend_from_slice(&run.blobs);
         self.repeated = 0;
-        Some((stretch.bytes, stretch.redacted))
+        Some((run.bytes, run.redacted))
     }
 
     /// Number of consecutive entries that followed each other as before and are not yet a learned
@@ -219,8 +221,10 @@ impl ListBuilder {
     ///
     /// Returns whether a new run starts after them.
     pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
-        let blobs = self.blobs.last_chunk().filter(|_| self.repeated == entry_run::RUN_LEN);
-        let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
+        if self.repeated != entry_run::RUN_LEN {
+            return false;
+        }
+        let (Some(&blobs), Some(&head)) = (self.blobs.last_chunk(), raw.first_chunk()) else { return false };
         let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
         catalog.set_run(EntryRun { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
         self.repeated = 0;

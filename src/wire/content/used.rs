@@ -50,7 +50,9 @@ impl UsedContent {
 
     /// Marks names.
     pub fn names<'a>(&mut self, names: impl IntoIterator<Item = &'a Sym>) {
-        names.into_iter().for_each(|name| self.names.insert(name.0));
+        for name in names {
+            self.names.insert(name.0);
+        }
     }
 
     /// Marks a list of names that has many holders.

@@ -146,7 +146,9 @@ impl ResponseFields<'_> {
     /// Returns the encoded message with these entries: `Any` (SotW) or `Resource` (delta).
     pub fn encode<B: AsRef<[u8]>>(&self, delta: bool, entries: impl IntoIterator<Item = B>) -> Vec<u8> {
         let mut out = self.head(delta);
-        entries.into_iter().for_each(|entry| put_entry(&mut out, entry.as_ref()));
+        for entry in entries {
+            put_entry(&mut out, entry.as_ref());
+        }
         out.extend_from_slice(&self.tail(delta));
         out
     }

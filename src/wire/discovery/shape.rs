@@ -19,7 +19,12 @@ pub enum MessageShape {
 impl MessageShape {
     /// Returns the shape of the messages of a method in one direction.
     pub fn of(method: &Method, dir: Dir) -> MessageShape {
-        match (method.variant.is_delta(), dir) {
+        MessageShape::new(method.variant.is_delta(), dir)
+    }
+
+    /// Returns the shape of the messages in one direction, of delta or of SotW.
+    pub fn new(is_delta: bool, dir: Dir) -> MessageShape {
+        match (is_delta, dir) {
             (false, Dir::Req) => MessageShape::SotwRequest,
             (false, Dir::Resp) => MessageShape::SotwResponse,
             (true, Dir::Req) => MessageShape::DeltaRequest,

@@ -42,6 +42,14 @@ impl Dir {
         }
     }
 
+    /// Returns the side that sends in this direction.
+    pub fn sender(self) -> Side {
+        match self {
+            Dir::Req => Side::Client,
+            Dir::Resp => Side::Server,
+        }
+    }
+
     /// Returns `req` or `resp`, as in JSON output.
     pub fn word(self) -> &'static str {
         match self {

@@ -42,7 +42,9 @@ pub struct Clock {
 impl Clock {
     /// Returns a time in seconds of Unix time. `None` if the source has no dates or no timestamps.
     pub fn unix_seconds(&self, at: Time) -> Option<i64> {
-        let epoch = self.epoch.filter(|_| !self.untimed)?;
-        i64::try_from(epoch.saturating_add(i128::from(at.0)).div_euclid(1_000_000_000)).ok()
+        if self.untimed {
+            return None;
+        }
+        i64::try_from(self.epoch?.saturating_add(i128::from(at.0)).div_euclid(1_000_000_000)).ok()
     }
 }

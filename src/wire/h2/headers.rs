@@ -2,6 +2,7 @@ use loona_hpack::Decoder;
 
 use super::error::Http2Error;
 use crate::event::Code;
+use crate::text::hex_byte;
 
 /// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
 const MAX_TABLE_BYTES: usize = 1 << 20;
@@ -253,8 +254,8 @@ fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, tail)) = rest.split_first() {
-        let hex = tail.get(..2).filter(|_| *byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+        let decoded = if *byte == b'%' { tail.get(..2).and_then(hex_byte) } else { None };
+        match decoded {
             Some(decoded) => {
                 out.push(decoded);
                 rest = &tail[2..];

@@ -126,13 +126,6 @@ fn index(dir: Dir) -> usize {
     }
 }
 
-fn sender(dir: Dir) -> Side {
-    match dir {
-        Dir::Req => Side::Client,
-        Dir::Resp => Side::Server,
-    }
-}
-
 impl Default for ConnectionObserver {
     fn default() -> Self {
         let half = || Half { frames: Frames::new(MAX_BLOCK_BYTES), headers: Headers::default() };
@@ -369,7 +362,7 @@ impl ConnectionObserver {
                 let code = payload.get(4..8).ok_or(Http2Error::ShortGoAway)?;
                 let code = u32::from_be_bytes(code.try_into().map_err(|_| Http2Error::ShortGoAway)?);
                 let debug = String::from_utf8_lossy(&payload[8..]).into_owned();
-                out(Event::GoAway { by: sender(dir), code, debug });
+                out(Event::GoAway { by: dir.sender(), code, debug });
                 return Ok(());
             }
             PING if head.flags & ACK == 0 => {
@@ -471,7 +464,7 @@ impl ConnectionObserver {
         if let Some(stream) = self.streams.remove(&number) {
             stream.report_cut(number, out);
             let status = stream.into_status();
-            let end = End { by: Some(sender(dir)), status, reset: Some(code), note: None };
+            let end = End { by: Some(dir.sender()), status, reset: Some(code), note: None };
             out(Event::End { stream: number, end });
         }
     }

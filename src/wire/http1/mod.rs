@@ -164,9 +164,10 @@ impl ConnectionObserver {
 
     /// Memory of messages that are not complete, in bytes.
     pub fn held_bytes(&self) -> usize {
-        let of =
+        let halves = [&self.requests, &self.responses].into_iter();
+        let bytes =
             |half: &Half| half.buffer.len() + half.open.as_ref().map_or(0, |(_, body)| body.held_bytes());
-        of(&self.requests) + of(&self.responses)
+        halves.map(bytes).sum()
     }
 
     /// Stops reading the connection, for this reason.

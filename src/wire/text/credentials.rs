@@ -9,7 +9,8 @@ pub fn without_credentials(address: &str) -> String {
         None => ("", address),
     };
     let is_server = !matches!(scheme, "file://") && !address.starts_with("unix:");
-    let end = rest.find(['?', '#']).filter(|_| is_server).unwrap_or(rest.len());
+    let query = if is_server { rest.find(['?', '#']) } else { None };
+    let end = query.unwrap_or(rest.len());
     let (authority, path) = rest[..end].split_at(rest[..end].find('/').unwrap_or(end));
     match authority.rsplit_once('@') {
         Some((_, host)) if is_server => format!("{scheme}{host}{path}"),

@@ -9,3 +9,8 @@ pub fn hex(bytes: &[u8], limit: usize) -> Vec<String> {
     };
     bytes.chunks(16).enumerate().take(limit).map(line).collect()
 }
+
+/// Reads two hexadecimal digits.
+pub(crate) fn hex_byte(digits: &[u8]) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}

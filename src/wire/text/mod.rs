@@ -14,6 +14,7 @@ mod unit;
 
 pub use credentials::without_credentials;
 pub use hex::hex;
+pub(crate) use hex::hex_byte;
 pub use mark::{has_utf16_mark, without_mark};
 pub use parse::{parse_bytes, parse_duration, parse_time_of_day};
 pub use safe::{display_safe, json_safe, must_escape, shown_name};

@@ -174,8 +174,10 @@ fn published_locator(uri: &str) -> Option<Vec<u8>> {
 
 fn published_entry(entry: &WireField<'_>) -> Option<Vec<u8>> {
     let published_arm = |arm: &WireField<'_>| {
-        let uri = locator::entry_text(arm.bytes()).or_else(|| locator::text(arm.bytes()));
-        uri.filter(|_| arm.number == 1).and_then(published_locator)
+        if arm.number != 1 {
+            return None;
+        }
+        published_locator(locator::entry_text(arm.bytes()).or_else(|| locator::text(arm.bytes()))?)
     };
     if entry.number == 1 { rebuild(entry.bytes(), published_arm, |_| None) } else { None }
 }

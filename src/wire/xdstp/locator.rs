@@ -1,6 +1,7 @@
 //! `ResourceLocator`: text and bytes.
 
 use crate::pb::{Fields, Value, WireField, put_len_field};
+use crate::text::hex_byte;
 
 /// `ResourceLocator`, the structured form of an `xdstp` URI (docs/protocol.md#k-07,
 /// docs/protocol.md#k-27).
@@ -176,8 +177,7 @@ pub fn decode_percent(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            out.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+            out.push(hex_byte(&[bytes.next()?, bytes.next()?])?);
         } else {
             out.push(byte);
         }
@@ -185,12 +185,12 @@ pub fn decode_percent(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Percent-encodes all but unreserved characters and these.
-fn percent(text: &str, keep: &str) -> String {
+/// Percent-encodes all but unreserved characters and those of `plain`.
+fn percent(text: &str, plain: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         let c = char::from(byte);
-        if c.is_ascii_alphanumeric() || "-._~".contains(c) || keep.contains(c) {
+        if c.is_ascii_alphanumeric() || "-._~".contains(c) || plain.contains(c) {
             out.push(c);
         } else {
             out.push_str(&format!("%{byte:02X}"));

@@ -74,8 +74,11 @@ fn parameters(text: &str) -> Vec<&str> {
 /// (docs/protocol.md#k-08).
 pub fn respelled(name: &str) -> Option<String> {
     let may_differ = is_structured(name) && (!has_authority(name) || name.contains(['?', '%', '#']));
-    let canonical = may_differ.then(|| Name::parse(name).map(|name| name.canonical())).flatten();
-    canonical.filter(|canonical| canonical != name)
+    if !may_differ {
+        return None;
+    }
+    let canonical = Name::parse(name)?.canonical();
+    (canonical != name).then_some(canonical)
 }
 
 /// Returns the symbol of a resource name that the source has, in any spelling.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::ResourceFact;
 use xdscope_engine::structured::{MemberFact, StructuredFact};
 use xdscope_present::report::{self, Role};
@@ -46,13 +47,17 @@ pub(super) fn write(
     })?;
     let structured = get.structured_names();
     let mut rows: Vec<WideRow> =
-        facts.into_iter().map(|fact| WideRow::new(structured.of(&fact), fact)).collect();
+        facts.into_iter().map(|fact| WideRow::new(get, structured.of(&fact), fact)).collect();
     let shown: Vec<Column> = COLUMNS.into_iter().filter(|column| has_text(&rows, column, style)).collect();
     if !shown.is_empty() {
         group_by_authority(&mut rows);
     }
     let mut titles = FIRST_COLUMNS.to_vec();
     titles.extend(shown.iter().map(|(title, _)| *title));
+    let has_owners = rows.iter().any(|row| !row.owners.is_empty());
+    if has_owners {
+        titles.push("OWNER");
+    }
     if nodes {
         titles.push("NODE");
     }
@@ -61,7 +66,7 @@ pub(super) fn write(
         titles.push("REASON");
     }
     let mut table = Table::new(out, style, get.has_headers(), &titles);
-    for WideRow { fact, structured } in &rows {
+    for WideRow { fact, structured, owners } in &rows {
         let mut cells = get.first_cells(fact, true);
         cells.extend([
             Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
@@ -74,9 +79,8 @@ pub(super) fn write(
         ]);
         let text = |(_, text): &Column| structured.as_ref().map_or_else(String::new, |of| text(of, style));
         cells.extend(shown.iter().map(|column| Cell::new(text(column))));
-        if nodes {
-            cells.push(node(fact));
-        }
+        cells.extend(has_owners.then(|| Cell::new(owners.as_str())));
+        cells.extend(nodes.then(|| node(fact)));
         if has_reasons {
             cells.push(Cell::role(get.reasons.brief(fact), Role::Bad));
         }
@@ -85,6 +89,7 @@ pub(super) fn write(
         for entry in members.into_iter().flat_map(text::other_entries) {
             let mut cells = entry_cells(fact, entry);
             cells.extend(shown.iter().map(|_| Cell::new("")));
+            cells.extend(has_owners.then(|| Cell::new("")));
             cells.extend(nodes.then(|| node(fact)));
             cells.extend(has_reasons.then(|| Cell::new("")));
             table.row(cells)?;
@@ -110,15 +115,17 @@ fn entry_cells(list: &ResourceFact, entry: &MemberFact) -> Vec<Cell> {
     cells
 }
 
-/// A resource and the facts of its `xdstp` name.
+/// A resource, the facts of its `xdstp` name, and its owners.
 struct WideRow {
     fact: ResourceFact,
     structured: Option<StructuredFact>,
+    owners: String,
 }
 
 impl WideRow {
-    fn new(structured: Option<StructuredFact>, fact: ResourceFact) -> WideRow {
-        WideRow { fact, structured }
+    fn new(get: &Get<'_>, structured: Option<StructuredFact>, fact: ResourceFact) -> WideRow {
+        let owners = report::owners(&owners_of_resource(get.store.catalog(), &fact));
+        WideRow { fact, structured, owners }
     }
 
     fn group(&self) -> (StreamId, &TypeUrl) {

@@ -6,7 +6,7 @@ use xdscope_tui::{Command, Context, Keymap};
 pub(super) fn generate() -> String {
     let keymap = Keymap::default();
     let mut out = String::new();
-    for context in Context::ALL {
+    for context in Context::all() {
         let mut bindings = keymap.bindings(context).peekable();
         if bindings.peek().is_none() {
             continue;

@@ -13,7 +13,7 @@ use crate::lint::memory::state::MAX_NAMES;
 use crate::lint::rule::catalog::{client_fault_check, fault_check, has_fault_check};
 use crate::lint::rule::{Ending, Rule, Severity};
 use crate::session::engine::visits;
-use crate::session::{SymMap, SymSet, Track};
+use crate::session::{SymMap, Track};
 use crate::store::Store;
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{DenseHash, Seq, Sym};
@@ -25,7 +25,7 @@ impl RuleContext<'_> {
         let (Some(seq), Some(track), Some(index)) = (self.seq, self.current_track(), self.track_index) else {
             return;
         };
-        let is_note = self.findings.all().get(finding).is_some_and(|of| of.severity == Severity::Info);
+        let is_note = self.findings.all().get(finding).is_some_and(|known| known.severity == Severity::Info);
         if is_note || (!is_of_content && rule.ending != Ending::Response) {
             return;
         }
@@ -39,9 +39,9 @@ impl RuleContext<'_> {
             };
             let catalog = self.catalog();
             let content = |name: &Sym| {
-                let slot = track.sent.get(catalog, *name)?;
-                let is_held = track.covers(catalog, *name, Some(&slot)) || self.is_left(track, *name);
-                Some((*name, slot.blob?)).filter(|_| is_held)
+                let entry = track.sent.get(catalog, *name)?;
+                let is_held = track.covers(catalog, *name, Some(&entry)) || self.is_left(track, *name);
+                if is_held { Some((*name, entry.blob?)) } else { None }
             };
             if is_of_content {
                 contents.extend(names.iter().filter_map(content).take(MAX_NAMES));
@@ -56,20 +56,14 @@ impl RuleContext<'_> {
 
     /// Takes out what is followed of a finding on a track, empty at first.
     fn take_followed(&mut self, finding: usize, track: usize) -> Followed {
-        let known = self.source_state.lasting.take_finding(finding);
-        let mut followed = known.unwrap_or_else(|| Followed {
-            finding,
-            place: (self.stream_index, track),
-            client: Arc::from(""),
-            state: LastingState::Requested,
-            since: self.at,
-            past: None,
-            names: SymSet::default(),
-            has_come: true,
-            is_given_up: false,
-        });
-        followed.client = self.client();
-        followed
+        let client = self.client();
+        match self.source_state.lasting.take_finding(finding) {
+            Some(known) => Followed { client, ..known },
+            None => {
+                let place = (self.stream_index, track);
+                Followed::new(finding, place, client, LastingState::Requested, self.at)
+            }
+        }
     }
 
     /// Follows a finding about a content for which the client has refused a response, until the
@@ -90,7 +84,7 @@ impl RuleContext<'_> {
     /// Whether a delta server has sent a resource that the client did not request, and has not
     /// removed it since.
     pub(crate) fn is_left(&self, track: &Track, name: Sym) -> bool {
-        let is_delta = self.stream.variant().is_some_and(|variant| variant.is_delta());
+        let is_delta = self.is_delta();
         is_left(is_delta, self.catalog(), track, name)
     }
 
@@ -106,18 +100,11 @@ impl RuleContext<'_> {
             _ => IndexSet::default(),
         };
         broken.extend(names);
-        let client = self.client();
-        self.source_state.lasting.follow(Followed {
-            finding,
-            place: (self.stream_index, track),
-            client,
-            state: LastingState::Names { seq, names: broken, corrected: SymMap::default() },
-            since: self.at,
-            past: None,
-            names: [Sym::EMPTY].into_iter().collect(),
-            has_come: true,
-            is_given_up: false,
-        });
+        let state = LastingState::Names { seq, names: broken, corrected: SymMap::default() };
+        let place = (self.stream_index, track);
+        let followed = Followed::new(finding, place, self.client(), state, self.at);
+        let names = [Sym::EMPTY].into_iter().collect();
+        self.source_state.lasting.follow(Followed { names, ..followed });
     }
 
     /// Notes that a response is about names for which an earlier one broke a rule.
@@ -158,10 +145,10 @@ impl RuleContext<'_> {
         let line = Succession { findings, store: self.store, client: client.clone(), place };
         let faulty = self.faulty(&line, track, accepted);
         let has_content = |name: Sym, bad| {
-            let slots = [track.sent.get(catalog, name), track.accepted.get(catalog, name)];
-            slots.iter().flatten().any(|slot| slot.is_present() && slot.blob == Some(bad))
+            let entries = [track.sent.get(catalog, name), track.accepted.get(catalog, name)];
+            entries.iter().flatten().any(|entry| entry.is_present() && entry.blob == Some(bad))
         };
-        let is_delta = self.stream.variant().is_some_and(|variant| variant.is_delta());
+        let is_delta = self.is_delta();
         let is_wanted = |name: Sym| track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
         let is_held = |name: Sym| is_wanted(name) || is_left(is_delta, catalog, track, name);
         let followed = self.source_state.lasting.followed_mut();
@@ -194,7 +181,9 @@ impl RuleContext<'_> {
             }
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();
-        over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+        for over in over {
+            self.findings.end(over.finding, self.at, &note);
+        }
     }
 
     /// Returns the findings of which the rule says that their contents still break it, of those
@@ -267,7 +256,7 @@ impl Succession<'_> {
     /// Returns the finding that is followed, if a message of the track may end it.
     fn finding(&self, followed: &Followed, track: &Track) -> Option<&Finding> {
         // A finding that was taken back is a note.
-        let finding = self.findings.get(followed.finding).filter(|of| of.severity > Severity::Info)?;
+        let finding = self.findings.get(followed.finding).filter(|finding| finding.is_rated())?;
         let streams = self.store.engine().streams();
         let has_ended = || streams.get(followed.place.0).is_none_or(|stream| stream.closed.is_some());
         let is_own = followed.place == self.place || (followed.client == self.client && has_ended());

@@ -28,8 +28,7 @@ impl FailedClient {
             [StreamKey::of(stream), StreamKey::anonymous(stream)].map(FailedClient::Stream).into();
         if let Some(server) = &stream.open.server {
             let hosts = [None, stream.host().map(str::to_owned)];
-            let of_host = |host| FailedClient::Connection { server: server.clone(), host };
-            out.extend(hosts.map(of_host));
+            out.extend(hosts.map(|host| FailedClient::Connection { server: server.clone(), host }));
         }
         out
     }

@@ -181,8 +181,23 @@ pub(crate) struct FindingDraft<'a> {
 
 impl<'a> FindingDraft<'a> {
     /// A report about `names`, without evidence besides the current message.
-    pub(crate) fn new(blame: Blame, text: String, names: &'a [Sym]) -> FindingDraft<'a> {
-        FindingDraft { blame, text, names, ..FindingDraft::default() }
+    pub(crate) fn new(blame: Blame, text: impl Into<String>, names: &'a [Sym]) -> FindingDraft<'a> {
+        FindingDraft { blame, text: text.into(), names, ..FindingDraft::default() }
+    }
+
+    /// Adds messages besides the one that completes the finding.
+    pub(crate) fn evidence(self, evidence: &'a [Seq]) -> FindingDraft<'a> {
+        FindingDraft { evidence, ..self }
+    }
+
+    /// Replaces the severity of the rule, unless given `None`.
+    pub(crate) fn severity(self, severity: Option<Severity>) -> FindingDraft<'a> {
+        FindingDraft { severity, ..self }
+    }
+
+    /// Says that the finding rests on a guess.
+    pub(crate) fn guessed(self) -> FindingDraft<'a> {
+        FindingDraft { guess: true, ..self }
     }
 
     /// Returns the report as a note about what an intervention of xdscope caused, if one did.

@@ -149,6 +149,27 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
+    /// Follows a finding, at first without names.
+    pub(crate) fn new(
+        finding: usize,
+        place: (usize, usize),
+        client: Arc<str>,
+        state: LastingState,
+        since: Time,
+    ) -> Followed {
+        Followed {
+            finding,
+            place,
+            client,
+            state,
+            since,
+            past: None,
+            names: SymSet::default(),
+            has_come: true,
+            is_given_up: false,
+        }
+    }
+
     /// Returns the number of names for which the state lasts.
     fn len(&self) -> usize {
         match &self.state {
@@ -252,7 +273,7 @@ impl FollowedFindings {
     pub(super) fn take(&mut self, finding: usize) -> Option<Followed> {
         let stream = *self.by_finding.get(&finding)?.first()?;
         let all = self.by_stream.get_mut(&stream)?;
-        let followed = all.swap_remove(all.iter().position(|of| of.finding == finding)?);
+        let followed = all.swap_remove(all.iter().position(|followed| followed.finding == finding)?);
         self.names -= followed.len();
         self.forget(std::slice::from_ref(&followed));
         Some(followed)
@@ -288,7 +309,9 @@ impl FollowedFindings {
             if left.is_empty() {
                 self.by_stream.remove(&stream);
             }
-            if let Some(streams) = self.by_client.get_mut(client).filter(|_| !has_client) {
+            if let Some(streams) = self.by_client.get_mut(client)
+                && !has_client
+            {
                 streams.remove(&stream);
                 if streams.is_empty() {
                     self.by_client.remove(client);

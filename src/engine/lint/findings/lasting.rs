@@ -12,7 +12,7 @@ use super::past_events::PastEvents;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::{RequestContext, ResponseContext};
 use crate::lint::memory::references::ReferenceGraphs;
-use crate::lint::rule::{CorrectMessage, Ending, Rule, Severity};
+use crate::lint::rule::{CorrectMessage, Ending, Rule};
 use crate::session::{
     ClaimOutcome, DroppedStreams, MessageKind, RequestOutcome, SymSet, Track, can_warm, is_needed, key,
     mark_key, passes_needs_on,
@@ -78,25 +78,31 @@ impl LastingFindings {
 
     /// Takes names with which a later stream goes on out of a finding.
     fn resume(&mut self, finding: usize, names: &SymSet) {
-        self.interrupted.iter_mut().filter(|of| of.finding == finding).for_each(|of| {
-            of.names.retain(|name| !names.contains(name));
-        });
-        self.interrupted.retain(|of| !of.names.is_empty());
+        for followed in self.interrupted.iter_mut().filter(|followed| followed.finding == finding) {
+            followed.names.retain(|name| !names.contains(name));
+        }
+        self.interrupted.retain(|followed| !followed.names.is_empty());
     }
 
     /// Marks the names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         for followed in self.followed.iter().chain(&self.interrupted) {
-            followed.names.iter().for_each(|name| mark_key(used, *name));
-            followed.state.needs().into_iter().flatten().for_each(|name| mark_key(used, *name));
-            if let LastingState::Content { contents, .. } = &followed.state {
-                contents.iter().for_each(|(name, id)| {
-                    mark_key(used, *name);
-                    used.blob(*id);
-                });
+            for name in followed.names.iter().chain(followed.state.needs().into_iter().flatten()) {
+                mark_key(used, *name);
             }
-            if let LastingState::Names { names, .. } = &followed.state {
-                names.iter().for_each(|name| mark_key(used, *name));
+            match &followed.state {
+                LastingState::Content { contents, .. } => {
+                    for (name, id) in contents {
+                        mark_key(used, *name);
+                        used.blob(*id);
+                    }
+                }
+                LastingState::Names { names, .. } => {
+                    for name in names {
+                        mark_key(used, *name);
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -111,9 +117,14 @@ impl LastingFindings {
 }
 
 impl Lasting {
+    /// A state since a time, with the default text once it is over.
+    pub(crate) fn new(state: LastingState, since: Time) -> Lasting {
+        Lasting { state, since, past: None }
+    }
+
     /// The content of a file is not in use from now on.
     pub(crate) fn unused_file(since: Time) -> Lasting {
-        Lasting { state: LastingState::UnusedFile, since, past: None }
+        Lasting::new(LastingState::UnusedFile, since)
     }
 }
 
@@ -147,11 +158,11 @@ impl RuleContext<'_> {
             let is_alike = finding.rule.id == rule.id && finding.type_url == track.type_url;
             is_alike && finding.over.is_some_and(|over| since <= over)
         };
-        let is_same = |of: &&Followed| {
-            let is_about = of.client == client && of.names.contains(&name);
-            is_about && self.findings.all().get(of.finding).is_some_and(is_same_wait)
+        let is_same = |followed: &&Followed| {
+            let is_about = followed.client == client && followed.names.contains(&name);
+            is_about && self.findings.all().get(followed.finding).is_some_and(is_same_wait)
         };
-        interrupted.iter().find(is_same).map(|of| of.finding)
+        interrupted.iter().find(is_same).map(|followed| followed.finding)
     }
 
     /// Reports a finding about a state that may end. With the finding about a wait on an earlier
@@ -167,9 +178,12 @@ impl RuleContext<'_> {
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
         // A request that the client owes is owed anew on each stream.
-        let can_go_on = !matches!(state, LastingState::Unrequested(_));
-        let first = names.iter().next().filter(|_| can_go_on);
-        let interrupted = first.and_then(|name| self.interrupted(rule, *name, since));
+        let interrupted = match names.iter().next() {
+            Some(name) if !matches!(state, LastingState::Unrequested(_)) => {
+                self.interrupted(rule, *name, since)
+            }
+            _ => None,
+        };
         let finding = match interrupted {
             Some(finding) => {
                 self.source_state.lasting.resume(finding, &names);
@@ -179,8 +193,7 @@ impl RuleContext<'_> {
             None => self.report(rule, draft),
         };
         let Some(finding) = finding else { return };
-        let (has_come, is_given_up) = (true, false);
-        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
+        let followed = Followed { past, names, ..Followed::new(finding, place, client, state, since) };
         self.source_state.lasting.follow(followed);
     }
 
@@ -193,16 +206,14 @@ impl RuleContext<'_> {
         let lasting = &mut self.source_state.lasting;
         lasting.broken_last.insert((place, rule.id), seq);
         lasting.take_finding(finding);
-        let count = self.findings.all().get(finding).map_or(1, |of| of.count.min(MAX_CORRECT));
+        let count = self.findings.all().get(finding).map_or(1, |known| known.count.min(MAX_CORRECT));
         // A REST client repeats its refusal with each poll (docs/protocol.md#d-02).
         let is_single = rule.ending == Ending::Loop(by) || self.stream.variant() == Some(Variant::Rest);
         let left = if is_single { 1 } else { count };
         let state = LastingState::Broken { seq, by, left, correct_since: None };
+        let followed = Followed::new(finding, place, self.client(), state, self.at);
         let names = [Sym::EMPTY].into_iter().collect();
-        let (client, since, past) = (self.client(), self.at, None);
-        let (has_come, is_given_up) = (true, false);
-        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
-        self.source_state.lasting.follow(followed);
+        self.source_state.lasting.follow(Followed { names, ..followed });
     }
 
     /// Ends findings about single messages after later messages that keep the rule.
@@ -220,7 +231,7 @@ impl RuleContext<'_> {
                 return false;
             };
             // A finding that was taken back is a note.
-            let finding = findings.get(followed.finding).filter(|of| of.severity > Severity::Info);
+            let finding = findings.get(followed.finding).filter(|finding| finding.is_rated());
             let Some(rule) = finding.map(|finding| finding.rule.id) else { return false };
             let is_broken_again = broken_last.get(&(place, rule)) == Some(&seq);
             let is_later = answers.is_none_or(|answers| answers >= *broken) && *broken < seq;
@@ -255,13 +266,15 @@ impl RuleContext<'_> {
             // A name is classified if the client subscribes to it again.
             names.extend(&outcome.added);
             // A refused cluster does not warm, nor one whose update was skipped and taken back.
-            names.extend((request.is_nack() || !outcome.skipped.is_empty()).then_some(Sym::EMPTY));
+            let ends_warming = request.is_nack() || !outcome.skipped.is_empty();
             // A cluster whose endpoints were waited for goes on with those that the client has, and
             // what an ACK puts in force may refer to other resources.
             let refers = matches!(request.track.kind, Some(Kind::Cds | Kind::Lds | Kind::Rds | Kind::Srds));
-            names.extend((outcome.kind == MessageKind::Ack && refers).then_some(Sym::EMPTY));
+            let puts_in_force = refers && outcome.kind == MessageKind::Ack;
             // The first request for scopes may name none.
-            names.extend(outcome.first.then_some(Sym::EMPTY));
+            if ends_warming || puts_in_force || outcome.first {
+                names.push(Sym::EMPTY);
+            }
             self.settle_lasting(request.track, &names);
         }
     }
@@ -292,11 +305,12 @@ impl RuleContext<'_> {
                 self.settle_broken(CorrectMessage::Response, None);
             }
             let mut names = mentioned(self.catalog(), response);
-            let is_file = self.stream.variant() == Some(Variant::File);
-            let is_valid = is_file && response.track.verdicts.open_nack().is_none();
+            let is_valid_file = self.is_file() && response.track.verdicts.open_nack().is_none();
             self.note_corrections(response.track, &names);
-            self.settle_contents(response.track, self.seq.filter(|_| is_valid), &names);
-            names.extend(is_file.then_some(Sym::EMPTY));
+            self.settle_contents(response.track, if is_valid_file { self.seq } else { None }, &names);
+            if self.is_file() {
+                names.push(Sym::EMPTY);
+            }
             self.settle_lasting(response.track, &names);
         }
     }
@@ -321,16 +335,20 @@ impl RuleContext<'_> {
     /// Ends findings whose state is over after a message of a track about these names; without a
     /// name, after a time.
     pub(crate) fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
-        let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
+        let Some(index) = self.track_index else { return };
+        if mentioned.is_empty() {
+            return;
+        }
         let place = (self.stream_index, index);
         let is_full_state = track.kind.is_some_and(Kind::full_state);
         let own = self.client();
-        let client = (is_needed(track.kind) || is_full_state).then(|| own.clone());
+        let client = if is_needed(track.kind) || is_full_state { Some(own.clone()) } else { None };
         let (store, at, requests) = (self.store, self.at, self.stream.requests);
         // Scopes and virtual hosts are needed as a whole.
         let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
-        let is_needed = |of: &str, needs: &SymSet| {
-            client.as_deref() == Some(of) && (is_whole || mentioned.iter().any(|name| needs.contains(name)))
+        let is_needed = |waiting: &str, needs: &SymSet| {
+            client.as_deref() == Some(waiting)
+                && (is_whole || mentioned.iter().any(|name| needs.contains(name)))
         };
         let graphs = &self.source_state.graphs;
         let followed = &mut self.source_state.lasting.followed;
@@ -384,7 +402,9 @@ impl RuleContext<'_> {
             }
             followed.names.is_empty()
         });
-        over.iter().for_each(|over| self.end_settled(over));
+        for over in &over {
+            self.end_settled(over);
+        }
     }
 
     /// Ends a finding whose state is over after a message.
@@ -470,11 +490,11 @@ impl Followed {
         for name in over {
             self.names.remove(&name);
             let known = track.canonical(catalog, name);
-            let slot = track.sent.get(catalog, known);
-            self.has_come &= slot.is_some_and(|slot| slot.is_present());
+            let entry = track.sent.get(catalog, known);
+            self.has_come &= entry.is_some_and(|entry| entry.is_present());
             // A name without an entry was never answered.
-            let is_unanswered = matches!(self.state, LastingState::Unanswered) && slot.is_none();
-            self.is_given_up |= is_unanswered || !track.covers(catalog, known, slot.as_ref());
+            let is_unanswered = matches!(self.state, LastingState::Unanswered) && entry.is_none();
+            self.is_given_up |= is_unanswered || !track.covers(catalog, known, entry.as_ref());
         }
     }
 }

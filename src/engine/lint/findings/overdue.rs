@@ -36,7 +36,8 @@ impl RuleContext<'_> {
     pub(crate) fn report_overdue(
         &mut self,
         rule: &'static Rule,
-        (text, severity): (&str, Option<Severity>),
+        text: &str,
+        severity: Option<Severity>,
         overdue: impl IntoIterator<Item = OverdueName>,
     ) {
         let mut by_finding: BTreeMap<Option<usize>, Vec<OverdueName>> = BTreeMap::new();
@@ -49,10 +50,8 @@ impl RuleContext<'_> {
             let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
                 overdue.into_iter().map(|overdue| (overdue.name, overdue.requested_in)).unzip();
             evidence.dedup();
-            let found = FindingDraft::new(Blame::Server, text.to_owned(), &names);
-            let found = FindingDraft { evidence: &evidence, severity, ..found };
-            let lasting = Lasting { state: LastingState::Unanswered, since, past: None };
-            self.report_lasting(rule, found, lasting);
+            let draft = FindingDraft::new(Blame::Server, text, &names).evidence(&evidence).severity(severity);
+            self.report_lasting(rule, draft, Lasting::new(LastingState::Unanswered, since));
         }
     }
 

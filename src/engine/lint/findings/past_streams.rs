@@ -24,7 +24,8 @@ impl RuleContext<'_> {
         self.end_findings_about_names(&earlier);
         let own = self.source_state.lasting.events.take(self.stream_index);
         let rules = |all: &[usize]| -> Vec<&'static str> {
-            all.iter().filter_map(|of| self.findings.all().get(*of)).map(|of| of.rule.id).collect()
+            let findings = all.iter().filter_map(|index| self.findings.all().get(*index));
+            findings.map(|finding| finding.rule.id).collect()
         };
         let (again, mut kept, mut over) = (rules(&own), own, Vec::new());
         for stream in earlier {
@@ -41,7 +42,9 @@ impl RuleContext<'_> {
             self.source_state.lasting.events.add(self.stream_index, finding);
         }
         let note = format!("; not again on stream {}", self.stream.id.0);
-        over.into_iter().for_each(|finding| self.findings.end(finding, self.at, &note));
+        for finding in over {
+            self.findings.end(finding, self.at, &note);
+        }
     }
 
     /// Ends the findings about responses on earlier streams that broke a rule for names which the
@@ -62,6 +65,8 @@ impl RuleContext<'_> {
         let followed = self.source_state.lasting.followed_mut();
         let over = followed.take_over(self.stream_index, Some(&client), is_over);
         let note = format!("; not sent on stream {}", stream.id.0);
-        over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+        for over in over {
+            self.findings.end(over.finding, self.at, &note);
+        }
     }
 }

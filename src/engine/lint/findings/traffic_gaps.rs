@@ -86,7 +86,7 @@ impl RuleContext<'_> {
             clusters.iter().any(|(_, track)| track.refused.removal(track.canonical(catalog, name)).is_some())
         };
         // The client takes the messages of a stream in order, so that it had the new route before.
-        let accepted = track.verdicts.newest_accepted.filter(|_| track.kind != Some(Kind::Cds));
+        let accepted = if track.kind == Some(Kind::Cds) { None } else { track.verdicts.newest_accepted };
         let is_route_first = |window: &OpenFinding| {
             let is_new = accepted > window.accepted_before && window.stream == self.stream_index;
             is_new && accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal)
@@ -104,12 +104,14 @@ impl RuleContext<'_> {
             });
             let is_over = window.clusters.is_empty();
             if is_over {
-                let excuse = match () {
-                    () if all_kept => Some("; the client refused the removal"),
-                    () if note != arrived && is_route_first(window) => Some("; the new route came first"),
-                    () => None,
+                let excuse = if all_kept {
+                    Some("; the client refused the removal")
+                } else if note != arrived && is_route_first(window) {
+                    Some("; the new route came first")
+                } else {
+                    None
                 };
-                let note = Some(note).filter(|_| !window.is_softened && excuse.is_none());
+                let note = if window.is_softened || excuse.is_some() { None } else { Some(note) };
                 ended.push(Ended { finding: window.finding, since: window.since, note, excuse });
             }
             !is_over

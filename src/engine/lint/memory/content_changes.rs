@@ -1,26 +1,26 @@
 //! Contents of structured names in a response, compared with those before.
 
-use super::structured_contents::ChangedContents;
+use super::structured_contents::{ChangedContents, NamedVersion};
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::ResponseContext;
 use crate::session::key;
-use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::content::Catalog;
 use xdscope_wire::event::Sym;
 
-/// The names, versions and payloads of the structured resources of a response. Names in another
-/// spelling are left out: the content may repeat the spelling.
-fn named_versions(
-    catalog: &Catalog,
-    response: &ResponseContext<'_>,
-) -> impl Iterator<Item = (Sym, Sym, BlobId)> {
+/// Returns the structured resources of a response that have a version. Names in another spelling
+/// are left out: the content may repeat the spelling.
+fn named_versions(catalog: &Catalog, response: &ResponseContext<'_>) -> impl Iterator<Item = NamedVersion> {
     response.scan.structured.iter().filter_map(|id| {
         let (name, entry) = (key(catalog, *id), catalog.entry(*id));
-        let is_versioned = entry.name == name && entry.version != Sym::EMPTY;
-        Some((name, entry.version, entry.payload.filter(|_| is_versioned)?))
+        if entry.name != name || entry.version == Sym::EMPTY {
+            return None;
+        }
+        Some(NamedVersion { name, version: entry.version, payload: entry.payload? })
     })
 }
 
 impl RuleContext<'_> {
+    /// Returns the index of the session; the largest number for a stream without one.
     fn session(&self) -> usize {
         self.stream.session.unwrap_or(usize::MAX)
     }
@@ -36,9 +36,8 @@ impl RuleContext<'_> {
         for entry in &response.scan.inline {
             known.compare_inline(entry, session, &mut changed);
         }
-        for names in [&mut changed.own, &mut changed.others] {
-            names.dedup();
-        }
+        changed.own.dedup();
+        changed.others.dedup();
         changed
     }
 
@@ -49,7 +48,11 @@ impl RuleContext<'_> {
         }
         let (catalog, session) = (self.catalog(), self.session());
         let known = &mut self.source_state.structured_contents;
-        named_versions(catalog, response).for_each(|named| known.note_named(named, session));
-        response.scan.inline.iter().for_each(|entry| known.note_inline(entry, session));
+        for named in named_versions(catalog, response) {
+            known.note_named(named, session);
+        }
+        for entry in &response.scan.inline {
+            known.note_inline(entry, session);
+        }
     }
 }

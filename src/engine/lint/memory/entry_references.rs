@@ -22,7 +22,7 @@ pub(crate) struct SentResource {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntryReference {
     /// The resource that refers to the entry.
-    pub(crate) of: SentResource,
+    pub(crate) resource: SentResource,
     /// Hash of the canonical name of the list.
     pub(crate) list: u64,
     /// Name of the entry.
@@ -65,17 +65,17 @@ impl EntryReferences {
 
     /// Forgets the references of resources that a message replaces or removes.
     pub(crate) fn forget(&mut self, client: &str, place: (usize, usize), names: &SymSet) {
-        self.retain(client, |of| of.place != place || !names.contains(&of.name));
+        self.retain(client, |resource| resource.place != place || !names.contains(&resource.name));
     }
 
     /// Forgets the references of resources of a stream that has ended.
     pub(crate) fn end_stream(&mut self, client: &str, stream: usize) {
-        self.retain(client, |of| of.place.0 != stream);
+        self.retain(client, |resource| resource.place.0 != stream);
     }
 
     fn retain(&mut self, client: &str, is_kept: impl Fn(SentResource) -> bool) {
         let Some(known) = self.clients.get_mut(client) else { return };
-        known.retain(|reference, _| is_kept(reference.of));
+        known.retain(|reference, _| is_kept(reference.resource));
         if known.is_empty() {
             self.clients.remove(client);
         }
@@ -84,14 +84,15 @@ impl EntryReferences {
     /// Forgets streams that were dropped.
     pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.clients.retain(|_, known| {
-            known.retain(|reference, _| dropped.kept.contains(&reference.of.place.0));
+            known.retain(|reference, _| dropped.kept.contains(&reference.resource.place.0));
             !known.is_empty()
         });
     }
 
     /// Marks the names of the resources as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        let references = self.clients.values().flat_map(|known| known.keys());
-        references.for_each(|reference| mark_key(used, reference.of.name));
+        for reference in self.clients.values().flat_map(|known| known.keys()) {
+            mark_key(used, reference.resource.name);
+        }
     }
 }

@@ -41,8 +41,8 @@ impl RuleContext<'_> {
     /// Reports a loop of exchanges as one finding, a problem.
     pub(crate) fn report_loop(&mut self, rule: &'static Rule, run: EchoRun, draft: FindingDraft<'_>) {
         let restated = Restated { text: draft.text.clone(), first: run.first, count: run.count };
-        let draft =
-            FindingDraft { severity: draft.severity.or(Some(Severity::Warn)), cause: Some(CAUSE), ..draft };
+        let severity = draft.severity.or(Some(Severity::Warn));
+        let draft = FindingDraft { severity, cause: Some(CAUSE), ..draft };
         if let Some(finding) = self.report(rule, draft) {
             self.findings.restate(finding, restated);
         }
@@ -57,15 +57,18 @@ impl RuleContext<'_> {
     /// another cause than a verdict.
     fn echoes(&self, response: &ResponseContext<'_>) -> Option<EchoRun> {
         let track = response.track;
-        let before = self.state.newest.as_ref().filter(|_| self.has_timestamps() && self.is_grpc())?;
+        let before = self.state.newest.as_ref()?;
+        if !self.has_timestamps() || !self.is_grpc() {
+            return None;
+        }
         let is_needed = response.is_heartbeat() || !response.outcome.needed_again.is_empty();
         let is_asked = self.state.has_new_names || !self.has_all_since(before.seq);
         let is_refused = track.verdicts.refusal().is_some();
         if !response.is_unchanged() || is_needed || is_asked || is_refused {
             return None;
         }
-        let verdict = track.verdicts.last_at.filter(|_| self.state.requests_since_response > 0)?;
-        if self.at.since(verdict) > MAX_REACTION {
+        let verdict = track.verdicts.last_at?;
+        if self.state.requests_since_response == 0 || self.at.since(verdict) > MAX_REACTION {
             return None;
         }
         Some(self.state.echoes.next(self.at))

@@ -8,6 +8,7 @@ use crate::session::{MessageKind, RequestClass, SETTLE_TIME, Track, Wildcard, ca
 use xdscope_wire::event::{Kind, Sym};
 
 impl RuleContext<'_> {
+    /// Remembers a request for the messages that follow.
     pub(crate) fn note_request(&mut self, request: &RequestContext<'_>) {
         self.arm_settled(request);
         let RequestContext { track, outcome, .. } = request;
@@ -21,12 +22,16 @@ impl RuleContext<'_> {
         state.has_new_names |= !outcome.added.is_empty();
         state.names_added_at = if outcome.added.is_empty() { state.names_added_at } else { Some(at) };
         state.has_changed_names |= !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
-        if let Some(body) = request.sotw().filter(|_| outcome.first) {
+        if let Some(body) = request.sotw()
+            && outcome.first
+        {
             state.stated_version = Some(body.version_info.clone());
         }
         // The timers of resources from the stream before go on.
-        if let Some(first) = track.ttl.deadlines.values().min().copied().filter(|_| outcome.first) {
-            self.arm(Alarm::Ttl, first);
+        if let Some(deadline) = track.ttl.deadlines.values().min().copied()
+            && outcome.first
+        {
+            self.arm(Alarm::Ttl, deadline);
         }
         // The client owes requests for the endpoints of clusters that it has accepted.
         if outcome.kind == MessageKind::Ack && can_warm(track.kind) && !track.warming.is_empty() {
@@ -40,14 +45,15 @@ impl RuleContext<'_> {
         self.settle_targets(request);
         self.note_unsubscribed_names(request, ends_wildcard);
         let state = &mut *self.state;
-        let is_empty = track.subscription.last_names.as_ref().is_some_and(|raw| raw.is_empty());
+        let is_empty = track.subscription.last_names.as_ref().is_some_and(|names| names.is_empty());
         state.emptied_at =
             if is_empty && track.subscription.was_named { state.emptied_at.or(Some(at)) } else { None };
-        let drops_names = outcome.kind == MessageKind::Ack && !outcome.removed.is_empty();
-        state.missing_from_ack = self.seq.filter(|_| drops_names).map(|seq| {
-            let names = outcome.removed.iter().copied().take(MAX_NAMES).collect();
-            (seq, at, names)
-        });
+        state.missing_from_ack = match self.seq {
+            Some(seq) if outcome.kind == MessageKind::Ack && !outcome.removed.is_empty() => {
+                Some((seq, at, outcome.removed.iter().copied().take(MAX_NAMES).collect()))
+            }
+            _ => None,
+        };
         if request.delta().is_some() {
             self.note_delta_request(request);
         } else if !outcome.added.is_empty() {
@@ -82,12 +88,14 @@ impl RuleContext<'_> {
         let (at, outcome) = (self.at, request.outcome);
         let state = &mut *self.state;
         // A held name without a subscription may well be removed by the server.
-        for name in body.initial_resource_versions.keys().filter(|_| outcome.first) {
-            state.note_unsubscribed(*name, at);
+        if outcome.first {
+            for name in body.initial_resource_versions.keys() {
+                state.note_unsubscribed(*name, at);
+            }
         }
         let subscribed = body.subscribe.len() + body.locators_subscribe.len();
         state.has_resubscribed |= subscribed > outcome.added.len();
-        let is_old = outcome.referenced.is_some_and(|about| !about.newest)
+        let is_old = outcome.referenced.is_some_and(|response| !response.newest)
             || request.has_class(RequestClass::SettledNonce);
         if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
             state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
@@ -127,8 +135,8 @@ impl RuleContext<'_> {
     /// Sets the timers of names that the client waits for, maybe since the stream before.
     fn arm_waiting(&mut self, track: &Track) {
         let (at, timers) = (self.at, self.options.timers);
-        let since = track.waiting.oldest().filter(|_| track.traffic.requests == 1);
-        let since = since.map_or(at, |since| since.min(at));
+        let goes_on = track.traffic.requests == 1;
+        let since = if goes_on { track.waiting.oldest().map_or(at, |since| since.min(at)) } else { at };
         self.arm(Alarm::Waiting, since.after(timers.answer).max(at));
         self.arm(Alarm::Missing, since.after(timers.exist).max(at));
     }
@@ -141,8 +149,8 @@ fn note_verdict(state: &mut TrackState, request: &RequestContext<'_>) {
         state.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));
     }
     let Some(answered) = outcome.answers else { return };
-    let Some(at) = state.pending.iter().position(|sent| sent.seq == answered) else { return };
-    let Some(sent) = state.pending.remove(at) else { return };
+    let Some(index) = state.pending.iter().position(|sent| sent.seq == answered) else { return };
+    let Some(sent) = state.pending.remove(index) else { return };
     if outcome.kind == MessageKind::Ack {
         if state.acked_versions.back() != Some(&sent.version) {
             if state.acked_versions.len() == MAX_RESPONSES {

@@ -9,6 +9,7 @@ use xdscope_wire::content::BlobId;
 use xdscope_wire::event::Sym;
 
 impl RuleContext<'_> {
+    /// Remembers a response for the messages that follow.
     pub(crate) fn note_response(&mut self, response: &ResponseContext<'_>) {
         let Some(seq) = self.seq else { return };
         self.note_echo(response);
@@ -34,7 +35,7 @@ impl RuleContext<'_> {
         state.has_resubscribed = false;
         (state.requests_since_response, state.stale_requests_since_response) = (0, 0);
         if response.is_full_state() && !response.is_heartbeat() {
-            let content = |name: &Sym| track.sent.get(catalog, *name).and_then(|slot| slot.blob);
+            let content = |name: &Sym| track.sent.get(catalog, *name).and_then(|entry| entry.blob);
             let left_out = outcome.removed.iter().take(MAX_NAMES);
             state.left_out = left_out.filter_map(|name| Some((*name, content(name)?))).collect();
         }

@@ -25,9 +25,9 @@ impl OnDemandRoutes {
     pub(crate) fn has(&self, catalog: &Catalog, track: &Track, name: Sym) -> bool {
         let Some(kind) = track.kind else { return false };
         let text = catalog.text(name);
-        let starts_name = |(of, prefix): &(Kind, Sym)| {
+        let starts_name = |(route_kind, prefix): &(Kind, Sym)| {
             let prefix = catalog.text(*prefix).strip_suffix('*');
-            *of == kind && prefix.is_some_and(|prefix| text.starts_with(prefix))
+            *route_kind == kind && prefix.is_some_and(|prefix| text.starts_with(prefix))
         };
         self.names.contains(&(kind, canonical_name(catalog, name))) || self.names.iter().any(starts_name)
     }
@@ -41,9 +41,9 @@ impl RuleContext<'_> {
         let mut new = Vec::new();
         for kind in ROUTE_KINDS {
             for (_, track) in self.tracks_of(kind) {
-                let slots = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
-                for (name, slot) in slots.filter(|(_, slot)| slot.is_present()) {
-                    let payload = slot.blob.and_then(|blob| catalog.entry(blob).payload);
+                let entries = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
+                for (name, entry) in entries.filter(|(_, entry)| entry.is_present()) {
+                    let payload = entry.blob.and_then(|blob| catalog.entry(blob).payload);
                     let any = payload.and_then(|payload| catalog.bytes(payload));
                     if any.is_some_and(|any| fetches_clusters(&any)) {
                         new.push((kind, canonical_name(catalog, name)));
@@ -70,9 +70,9 @@ impl RuleContext<'_> {
         };
         let mut parts = Vec::new();
         for (_, track) in self.tracks_of(kind) {
-            let slots = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
-            for (_, slot) in slots.filter(|(name, slot)| slot.is_present() && is_meant(*name)) {
-                let refs = slot.blob.and_then(|blob| self.source_state.graphs.refs(catalog, blob));
+            let entries = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
+            for (_, entry) in entries.filter(|(name, entry)| entry.is_present() && is_meant(*name)) {
+                let refs = entry.blob.and_then(|blob| self.source_state.graphs.refs(catalog, blob));
                 let refs = refs.iter().flat_map(|refs| refs.iter());
                 let refs = refs.filter(|to| matches!(to.kind, Kind::Rds | Kind::Srds | Kind::Vhds));
                 parts.extend(refs.map(|to| (to.kind, to.name)));

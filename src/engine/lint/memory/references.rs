@@ -25,6 +25,13 @@ pub(crate) struct ResourceRef {
 }
 
 impl ResourceRef {
+    /// Returns the clusters among references, in their first spellings.
+    pub(crate) fn clusters(refs: &[ResourceRef], catalog: &Catalog) -> impl Iterator<Item = Sym> {
+        let clusters = refs.iter().filter(|to| to.kind == Kind::Cds);
+        clusters.map(|to| catalog.first_spelling(to.name))
+    }
+
+    /// Returns the key of the resource that is referred to.
     pub(crate) fn child(&self) -> (Kind, Sym) {
         (self.kind, self.name)
     }
@@ -35,6 +42,11 @@ pub(crate) type ResourceRefs = Arc<[ResourceRef]>;
 
 /// Types whose resources route requests to clusters.
 pub(crate) const ROUTE_KINDS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
+
+/// Whether resources of a type route requests to clusters.
+pub(crate) fn is_of_routes(kind: Option<Kind>) -> bool {
+    kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind))
+}
 
 /// Contents whose references are remembered.
 pub(crate) const MAX_CONTENTS: usize = 1 << 18;
@@ -71,7 +83,9 @@ pub(crate) struct ReferenceGraphs {
 /// The references of one client.
 #[derive(Clone, Debug, Default)]
 struct ClientGraph {
-    of: HashMap<(Kind, Sym), ResourceRefs, DenseHash>,
+    /// References by the resource that refers.
+    refs: HashMap<(Kind, Sym), ResourceRefs, DenseHash>,
+    /// Number of references by the resource that is referred to.
     users: HashMap<(Kind, Sym), ReferenceCount, DenseHash>,
     /// When a resource lost its last reference.
     released: HashMap<(Kind, Sym), Time, DenseHash>,
@@ -126,13 +140,13 @@ pub(crate) fn has_references(kind: Option<Kind>) -> bool {
 impl ReferenceGraphs {
     /// Marks the names of all clients' references as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        let keys = |graph: &ClientGraph| {
-            let keys = graph.of.keys().chain(graph.users.keys()).chain(graph.released.keys());
-            keys.for_each(|(_, name)| used.name(*name));
-        };
-        self.clients.values().for_each(keys);
-        let findings = self.windows.values().chain(self.breaks.values()).flatten();
-        findings.for_each(|finding| used.names(&finding.clusters));
+        let graphs = self.clients.values();
+        let keys =
+            graphs.flat_map(|graph| graph.refs.keys().chain(graph.users.keys()).chain(graph.released.keys()));
+        keys.for_each(|(_, name)| used.name(*name));
+        for finding in self.windows.values().chain(self.breaks.values()).flatten() {
+            used.names(&finding.clusters);
+        }
     }
 
     /// Forgets contents that are not used, and marks the names in the others as used.
@@ -141,15 +155,16 @@ impl ReferenceGraphs {
         self.bad_directives.retain(|payload| used.has_blob(*payload));
         self.reserved_keys.retain(|payload| used.has_blob(*payload));
         self.with_entries.retain(|payload| used.has_blob(*payload));
-        let graphs = self.clients.values().flat_map(|graph| graph.of.values());
-        let refs = self.refs.values().chain(graphs).flat_map(|refs| refs.iter());
-        refs.for_each(|reference| used.names(&[reference.name, reference.entry]));
+        let graphs = self.clients.values().flat_map(|graph| graph.refs.values());
+        for reference in self.refs.values().chain(graphs).flat_map(|refs| refs.iter()) {
+            used.names(&[reference.name, reference.entry]);
+        }
     }
 
     /// Forgets clients and findings whose streams were dropped.
     pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.clients.retain(|client, _| dropped.nodes.contains(client));
-        let references = self.clients.values().flat_map(|graph| graph.of.values());
+        let references = self.clients.values().flat_map(|graph| graph.refs.values());
         self.size = references.map(|refs| refs.len()).sum();
         for open in [&mut self.windows, &mut self.breaks] {
             open.retain(|_, findings| {
@@ -200,18 +215,22 @@ impl ReferenceGraphs {
     /// Whether a resource of the client refers to the child, in any spelling of its name; `None`
     /// while that is unknown.
     pub(crate) fn is_used(&self, catalog: &Catalog, client: &str, (kind, name): (Kind, Sym)) -> Option<bool> {
-        (!self.full).then(|| {
-            let graph = self.clients.get(client);
-            graph.is_some_and(|graph| graph.users.contains_key(&(kind, canonical_name(catalog, name))))
-        })
+        if self.full {
+            return None;
+        }
+        let child = (kind, canonical_name(catalog, name));
+        Some(self.clients.get(client).is_some_and(|graph| graph.users.contains_key(&child)))
     }
 
     /// Whether a route or a listener of the client refers to the cluster; `None` while that is
     /// unknown.
     pub(crate) fn is_routed_to(&self, catalog: &Catalog, client: &str, cluster: Sym) -> Option<bool> {
+        if self.full {
+            return None;
+        }
         let cluster = canonical_name(catalog, cluster);
         let users = self.clients.get(client).and_then(|graph| graph.users.get(&(Kind::Cds, cluster)));
-        (!self.full).then(|| users.is_some_and(|users| users.routes > 0))
+        Some(users.is_some_and(|users| users.routes > 0))
     }
 
     /// Returns the source of the child that all its references state. `None` if they differ or
@@ -251,7 +270,7 @@ impl ReferenceGraphs {
             return;
         }
         let graph = self.clients.entry(client.clone()).or_default();
-        for gone in graph.of.remove(&parent).iter().flat_map(|refs| refs.iter()) {
+        for gone in graph.refs.remove(&parent).iter().flat_map(|refs| refs.iter()) {
             self.size -= 1;
             let Some(users) = graph.users.get_mut(&gone.child()) else { continue };
             users.count(parent.0, gone.source, |count| *count -= 1);
@@ -269,7 +288,7 @@ impl ReferenceGraphs {
             users.count(parent.0, new.source, |count| *count += 1);
             graph.released.remove(&new.child());
         }
-        graph.of.insert(parent, refs);
+        graph.refs.insert(parent, refs);
         if self.size > MAX_REFERENCES {
             self.full = true;
             self.clients.clear();

@@ -49,6 +49,13 @@ pub(crate) struct SentResponse {
     pub(crate) has_changes: bool,
 }
 
+/// The kind of resource that refers to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TargetOrigin {
+    Redirect,
+    List,
+}
+
 /// A name that a redirect or a list refers to.
 ///
 /// `docs/protocol.md#k-13` and `docs/protocol.md#k-27`
@@ -57,11 +64,10 @@ pub(crate) struct PendingTarget {
     /// In canonical form.
     pub(crate) name: String,
     /// The resource that refers to the name.
-    pub(crate) of: Sym,
+    pub(crate) resource: Sym,
     /// The response with that resource.
     pub(crate) seq: Seq,
-    /// Whether a list refers to the name, and not a redirect.
-    pub(crate) listed: bool,
+    pub(crate) origin: TargetOrigin,
     /// When the client accepted the response.
     pub(crate) accepted: Option<Time>,
 }
@@ -186,6 +192,15 @@ impl TrackState {
     }
 }
 
+/// A poll without a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenPoll {
+    /// Index of the track.
+    pub(crate) track: Option<usize>,
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+}
+
 /// Memory about one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamState {
@@ -193,8 +208,8 @@ pub(crate) struct StreamState {
     tracks: Vec<Option<Shared<TrackState>>>,
     /// Timers of the stream as a whole.
     armed: [Option<Time>; Alarm::COUNT],
-    /// REST: pending polls with their track, oldest first: `docs/protocol.md#d-03`.
-    pub(crate) open_polls: VecDeque<(Option<usize>, Seq, Time)>,
+    /// REST: pending polls, oldest first: `docs/protocol.md#d-03`.
+    pub(crate) open_polls: VecDeque<OpenPoll>,
     /// REST: polls without a version. Each may be the first one of a process.
     pub(crate) first_polls: u32,
     /// A file: the newest content, if that was unreadable.
@@ -217,6 +232,7 @@ impl StreamState {
         &self.tracks
     }
 
+    /// Takes out the state of a track, until [`StreamState::give_back`].
     pub(crate) fn lend(&mut self, track: usize) -> Shared<TrackState> {
         if self.tracks.len() <= track {
             self.tracks.resize_with(track + 1, || None);
@@ -225,8 +241,8 @@ impl StreamState {
     }
 
     pub(crate) fn give_back(&mut self, track: usize, state: Shared<TrackState>) {
-        if let Some(slot) = self.tracks.get_mut(track) {
-            *slot = Some(state);
+        if let Some(place) = self.tracks.get_mut(track) {
+            *place = Some(state);
         }
     }
 
@@ -245,10 +261,10 @@ impl StreamState {
             Some(track) => self.tracks.get_mut(track).and_then(Option::as_mut).map(|state| &mut state.armed),
             None => Some(&mut self.armed),
         };
-        let Some(slot) = armed.and_then(|armed| armed.get_mut(alarm as usize)) else { return false };
-        let is_current = *slot == Some(at);
+        let Some(expiry) = armed.and_then(|armed| armed.get_mut(alarm as usize)) else { return false };
+        let is_current = *expiry == Some(at);
         if is_current {
-            *slot = None;
+            *expiry = None;
         }
         is_current
     }
@@ -263,10 +279,10 @@ impl StreamState {
 
 /// Sets the expiry of a timer, unless one expires earlier. Returns whether the timer was set.
 pub(crate) fn set_earlier(armed: &mut [Option<Time>; Alarm::COUNT], alarm: Alarm, at: Time) -> bool {
-    let Some(slot) = armed.get_mut(alarm as usize) else { return false };
-    let is_earlier = slot.is_none_or(|known| at < known);
+    let Some(expiry) = armed.get_mut(alarm as usize) else { return false };
+    let is_earlier = expiry.is_none_or(|known| at < known);
     if is_earlier {
-        *slot = Some(at);
+        *expiry = Some(at);
     }
     is_earlier
 }
@@ -354,8 +370,9 @@ pub(crate) struct SourceState {
 impl SourceState {
     /// Remembers the alternative that a locator states.
     pub(crate) fn note_alternative(&mut self, primary: &str, alternative: &str) {
-        let names = Name::parse(primary).zip(Name::parse(alternative));
-        if let Some((primary, alternative)) = names.filter(|_| self.alternatives.len() < MAX_SOURCE_ENTRIES) {
+        if let (Some(primary), Some(alternative)) = (Name::parse(primary), Name::parse(alternative))
+            && self.alternatives.len() < MAX_SOURCE_ENTRIES
+        {
             self.alternatives.insert(alternative.canonical(), primary.canonical());
         }
     }

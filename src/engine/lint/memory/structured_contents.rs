@@ -11,6 +11,14 @@ use xdscope_wire::event::Sym;
 /// Entries of each map; beyond it the contents are forgotten.
 const MAX_ENTRIES: usize = 1 << 16;
 
+/// A structured resource at one version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedVersion {
+    pub(crate) name: Sym,
+    pub(crate) version: Sym,
+    pub(crate) payload: BlobId,
+}
+
 /// An entry inside a list at one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct InlineVersion {
@@ -22,7 +30,7 @@ pub(crate) struct InlineVersion {
 /// An inline entry of a response.
 #[derive(Clone, Debug)]
 pub(crate) struct InlineContent {
-    pub(crate) of: InlineVersion,
+    pub(crate) version: InlineVersion,
     /// Name of the entry.
     pub(crate) name: String,
     /// Hash of the content.
@@ -75,16 +83,11 @@ fn changed<T: PartialEq>(known: Option<&ReceivedContent<T>>, content: &T, sessio
 
 impl StructuredContents {
     /// Compares a named content with the one before at the same version.
-    pub(crate) fn compare_named(
-        &self,
-        of: (Sym, Sym, BlobId),
-        session: usize,
-        changed: &mut ChangedContents,
-    ) {
-        let (name, version, payload) = of;
-        match self::changed(self.named.get(&(name, version)), &payload, session) {
-            Some(true) => changed.own.push(name),
-            Some(false) => changed.others.push(name),
+    pub(crate) fn compare_named(&self, named: NamedVersion, session: usize, changed: &mut ChangedContents) {
+        let known = self.named.get(&(named.name, named.version));
+        match self::changed(known, &named.payload, session) {
+            Some(true) => changed.own.push(named.name),
+            Some(false) => changed.others.push(named.name),
             None => {}
         }
     }
@@ -92,26 +95,27 @@ impl StructuredContents {
     /// Compares an entry of a list with the one before at the same version.
     pub(crate) fn compare_inline(
         &self,
-        InlineContent { of, name, content }: &InlineContent,
+        entry: &InlineContent,
         session: usize,
         changed: &mut ChangedContents,
     ) {
-        match self::changed(self.inline.get(of), content, session) {
-            Some(true) => changed.own_entries.push((of.list, name.clone())),
-            Some(false) => changed.others.push(of.list),
+        let list = entry.version.list;
+        match self::changed(self.inline.get(&entry.version), &entry.content, session) {
+            Some(true) => changed.own_entries.push((list, entry.name.clone())),
+            Some(false) => changed.others.push(list),
             None => {}
         }
     }
 
     /// Remembers a named content. The newest content of a session counts; another session does not
     /// replace it.
-    pub(crate) fn note_named(&mut self, (name, version, content): (Sym, Sym, BlobId), session: usize) {
-        note(&mut self.named, (name, version), content, session);
+    pub(crate) fn note_named(&mut self, named: NamedVersion, session: usize) {
+        note(&mut self.named, (named.name, named.version), named.payload, session);
     }
 
     /// Remembers an entry of a list, as [`StructuredContents::note_named`] does.
     pub(crate) fn note_inline(&mut self, entry: &InlineContent, session: usize) {
-        note(&mut self.inline, entry.of, entry.content, session);
+        note(&mut self.inline, entry.version, entry.content, session);
     }
 
     pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {

@@ -1,11 +1,11 @@
 //! Targets of redirects and members of lists, which the client should request next.
 
-use super::state::PendingTarget;
+use super::state::{PendingTarget, TargetOrigin};
 use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::{RequestContext, ResponseContext};
 use crate::lint::structured::{LOCATOR, ListEntry, Locator, alternative, entries, value};
-use crate::session::{MessageKind, ResourceEntry};
+use crate::session::{MessageKind, ResourceEntry, Track};
 use xdscope_wire::event::Sym;
 
 /// Targets to remember per type.
@@ -17,24 +17,22 @@ impl RuleContext<'_> {
         let catalog = self.catalog();
         let name = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name));
         let Some(mut streams) = self.store.engine().open_of_client(self.stream) else { return true };
-        streams.any(|(_, stream)| {
-            stream.known_tracks().any(|track| {
-                let globs = &track.subscription.globs;
-                name.is_some_and(|name| track.subscribed.names.contains(name))
-                    || !globs.of_text(canonical).is_empty()
-            })
-        })
+        let requests = |track: &Track| {
+            name.is_some_and(|name| track.subscribed.names.contains(name))
+                || !track.subscription.globs.of_text(canonical).is_empty()
+        };
+        streams.any(|(_, stream)| stream.known_tracks().any(requests))
     }
 
     /// Remembers what the client should request after the response.
     pub(crate) fn note_targets(&mut self, response: &ResponseContext<'_>) {
         for (name, locator) in &response.scan.redirects {
-            self.note_target(*name, locator, false);
+            self.note_target(TargetOrigin::Redirect, *name, locator);
         }
         for (name, entries) in &response.scan.collections {
             for entry in entries {
                 if let ListEntry::Locator(locator) = entry {
-                    self.note_target(*name, locator, true);
+                    self.note_target(TargetOrigin::List, *name, locator);
                 }
             }
         }
@@ -44,11 +42,11 @@ impl RuleContext<'_> {
     /// content, or a list without the member, does not.
     pub(crate) fn is_current(&self, target: &PendingTarget) -> bool {
         let (catalog, Some(track)) = (self.catalog(), self.current_track()) else { return false };
-        let entry = track.accepted.get(catalog, target.of).filter(ResourceEntry::is_present);
+        let entry = track.accepted.get(catalog, target.resource).filter(ResourceEntry::is_present);
         let Some(payload) = entry.and_then(|entry| catalog.entry(entry.blob?).payload) else { return false };
         let Some(any) = catalog.bytes(payload) else { return true };
         let value = value(&any);
-        if !target.listed {
+        if target.origin == TargetOrigin::Redirect {
             let redirects = catalog.text(catalog.entry(payload).type_url) == LOCATOR;
             return redirects && Locator::read(value).is_some_and(|locator| locator.target() == target.name);
         }
@@ -58,11 +56,11 @@ impl RuleContext<'_> {
         })
     }
 
-    fn note_target(&mut self, of: Sym, locator: &Locator, listed: bool) {
+    fn note_target(&mut self, origin: TargetOrigin, resource: Sym, locator: &Locator) {
         let Some(seq) = self.seq else { return };
         if self.state.targets.len() < MAX_TARGETS {
             let name = locator.target();
-            self.state.targets.push(PendingTarget { name, of, seq, listed, accepted: None });
+            self.state.targets.push(PendingTarget { name, resource, seq, origin, accepted: None });
         }
         if let Some(alternative) = alternative(&locator.uri) {
             self.source_state.note_alternative(&locator.uri, &alternative);
@@ -71,9 +69,10 @@ impl RuleContext<'_> {
 
     /// Starts the timer for the targets of an accepted response, and drops those of a rejected one.
     pub(crate) fn settle_targets(&mut self, request: &RequestContext<'_>) {
-        let Some(answered) = request.outcome.answers.filter(|_| !self.state.targets.is_empty()) else {
+        let Some(answered) = request.outcome.answers else { return };
+        if self.state.targets.is_empty() {
             return;
-        };
+        }
         let at = self.at;
         if request.outcome.kind != MessageKind::Ack {
             return self.state.targets.retain(|target| target.seq != answered);

@@ -78,8 +78,11 @@ impl Checks {
 
     /// Hands the structured names of a message to the checks, unless there are none.
     pub(crate) fn check_names(&self, ctx: &mut RuleContext<'_>, sender: Blame, names: &[ParsedName<'_>]) {
-        if !names.is_empty() {
-            self.structured_names.iter().for_each(|check| check(ctx, sender, names));
+        if names.is_empty() {
+            return;
+        }
+        for check in &self.structured_names {
+            check(ctx, sender, names);
         }
     }
 }

@@ -15,17 +15,16 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
-use xdscope_wire::event::Variant;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ack-skipped", "E-04", include_str!("ack_skipped.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    ack-skipped: Info, rows "E-04";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // `response-type-unrequested` covers what a delta client drops.
-    if ctx.stream.variant().is_some_and(Variant::is_delta) {
+    if ctx.is_delta() {
         return;
     }
     // A lost request may have had the verdict.
@@ -34,6 +33,6 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !skipped.is_empty() && ctx.is_grpc() {
         let numbers: Vec<String> = skipped.iter().take(4).map(|seq| format!("#{}", seq.0)).collect();
         let text = format!("no verdict on {}: the client answered a newer response", numbers.join(", "));
-        ctx.report(&RULE, FindingDraft { text, evidence: &skipped, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&skipped));
     }
 }

@@ -18,18 +18,17 @@
 //!
 //! Reference: xDS protocol, "Aggregated Discovery Service".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ads-multiple-streams", "I-03, K-25", include_str!("ads_multiple_streams.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
-
 use std::collections::BTreeSet;
 
+use crate::lint::prelude::*;
 use crate::session::Stream;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::xdstp::Name;
+
+rule! {
+    ads-multiple-streams: Info, rows "I-03, K-25";
+    checks: Alarm(Alarm::Settled, check)
+}
 
 /// Returns the authorities of all names that a stream subscribes to; `None` stands for plain names
 /// and wildcards.
@@ -46,17 +45,16 @@ fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> BTreeSet<Option<&'a
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let named = ctx.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
-    if !ctx.is_aggregated() || !named {
+    let has_id = ctx.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
+    if !ctx.is_aggregated() || !has_id {
         return;
     }
     let own = authorities(ctx.catalog(), ctx.stream);
-    let apart = |other: &Stream| own.is_disjoint(&authorities(ctx.catalog(), other));
-    let before = ctx.store.engine().before(ctx.stream);
-    let others: Vec<_> =
-        before.filter(|stream| stream.closed.is_none() && !apart(stream)).map(|stream| stream.id.0).collect();
-    if let Some(other) = others.first() {
+    let overlaps = |other: &&Stream| !own.is_disjoint(&authorities(ctx.catalog(), other));
+    let mut open = ctx.store.engine().before(ctx.stream).filter(|stream| stream.closed.is_none());
+    if let Some(other) = open.find(overlaps) {
+        let other = other.id.0;
         let text = format!("second ADS stream of the client, open for 5s or more beside stream {other}");
-        ctx.report(&RULE, FindingDraft { text, guess: true, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).guessed());
     }
 }

@@ -13,20 +13,21 @@
 //!
 //! Reference: API reference, `DiscoveryRequest.type_url`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "ads-type-url-missing", "I-02", include_str!("ads_type_url_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
+use super::support::{sender, type_label};
+use crate::lint::exchange::undecodable;
+use crate::lint::prelude::*;
 use crate::session::Track;
 use xdscope_wire::event::{Seq, TypeUrl};
 use xdscope_wire::text::shown_name;
 use xdscope_wire::{Message, MessageBody};
 
+rule! {
+    ads-type-url-missing: Error, rows "I-02";
+    checks: Message(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, message: &Message) {
-    let is_decoded = super::super::exchange::undecodable(message).is_none();
+    let is_decoded = undecodable(message).is_none();
     if !ctx.is_aggregated() || !message.type_url().is_empty() || !is_decoded {
         return;
     }
@@ -37,20 +38,17 @@ fn check(ctx: &mut RuleContext<'_>, message: &Message) {
         }
         _ => false,
     };
-    let severity = has_structured_names.then_some(Severity::Info);
-    let cause = has_structured_names.then_some("structured-names");
-    let blame = super::support::sender(message);
-    let (text, evidence) = text_and_evidence(ctx, message);
-    let evidence: Vec<Seq> = evidence.into_iter().collect();
-    ctx.report(
-        &RULE,
-        FindingDraft { blame, text, severity, cause, evidence: &evidence, ..FindingDraft::default() },
-    );
+    let (text, response) = text_and_response(ctx, message);
+    let mut draft = FindingDraft::new(sender(message), text, &[]).evidence(response.as_slice());
+    if has_structured_names {
+        (draft.severity, draft.cause) = (Some(Severity::Info), Some("structured-names"));
+    }
+    ctx.report(&RULE, draft);
 }
 
 /// Returns the sentence, with the type that the message likely means: that of the response with the
-/// nonce, or of the resources. The response is evidence.
-fn text_and_evidence(ctx: &RuleContext<'_>, message: &Message) -> (String, Option<Seq>) {
+/// nonce, or of the resources. Returns that response, too.
+fn text_and_response(ctx: &RuleContext<'_>, message: &Message) -> (String, Option<Seq>) {
     let text = "ADS message without a type URL";
     if let Some(request) = message.request() {
         let find = |track: &Track| {
@@ -60,7 +58,7 @@ fn text_and_evidence(ctx: &RuleContext<'_>, message: &Message) -> (String, Optio
         let mut typed = ctx.stream.all_tracks().filter(|track| !track.type_url.is_empty());
         return match typed.find_map(find) {
             Some((seq, url)) => {
-                let label = super::support::type_label(&url);
+                let label = type_label(&url);
                 let nonce = shown_name(request.response_nonce.as_str());
                 (format!("{text}; its nonce {nonce} is that of {label} (#{})", seq.0), Some(seq))
             }
@@ -72,7 +70,7 @@ fn text_and_evidence(ctx: &RuleContext<'_>, message: &Message) -> (String, Optio
     match types.find(|url| !url.is_empty()) {
         Some(url) => {
             let url = TypeUrl::from(url);
-            (format!("{text}; its resources are of {}", super::support::type_label(&url)), None)
+            (format!("{text}; its resources are of {}", type_label(&url)), None)
         }
         None => (text.to_owned(), None),
     }

@@ -13,20 +13,19 @@
 //!
 //! Reference: xDS protocol, "Client Configuration".
 
-use super::super::prelude::*;
+use crate::lint::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "bootstrap-ads-missing", "I-08", include_str!("bootstrap_ads_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
-
-use super::super::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
+rule! {
+    bootstrap-ads-missing: Error, rows "I-08";
+    checks: Bootstrap(check)
+}
 
 fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     if file.ads_config().is_none() && !file.is_grpc() {
-        file.each(&mut |place, of| {
-            if is_ads(of) {
+        file.each(&mut |place, object| {
+            if is_ads(object) {
                 found.push(BootstrapProblem::new(
                     place,
                     "uses `ads`, but dynamic_resources.ads_config is missing",

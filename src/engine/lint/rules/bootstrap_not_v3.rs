@@ -16,45 +16,45 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "bootstrap-not-v3", "I-11, L-20", include_str!("bootstrap_not_v3.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
-
 use serde_json::{Map, Value};
 
-use super::super::bootstrap::{Bootstrap, BootstrapProblem, get, is_ads, is_api};
+use crate::lint::bootstrap::{Bootstrap, BootstrapProblem, get, is_ads, is_api};
+use crate::lint::prelude::*;
+
+rule! {
+    bootstrap-not-v3: Info, rows "I-11, L-20";
+    checks: Bootstrap(check)
+}
 
 fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     if file.is_grpc() {
         return found;
     }
-    let lacks = |of: &Map<String, Value>, field: &str| get(of, field).is_none_or(|version| version != "V3");
-    file.each(&mut |place, of| {
-        if is_api(of) && lacks(of, "transport_api_version") {
+    let lacks =
+        |object: &Map<String, Value>, field: &str| get(object, field).is_none_or(|version| version != "V3");
+    file.each(&mut |place, object| {
+        if is_api(object) && lacks(object, "transport_api_version") {
             found.push(BootstrapProblem::new(place, "lacks `transport_api_version: V3`"));
         }
-        let source = is_ads(of) || get(of, "api_config_source").is_some_and(Value::is_object);
-        if source && lacks(of, "resource_api_version") {
+        let is_source = is_ads(object) || get(object, "api_config_source").is_some_and(Value::is_object);
+        if is_source && lacks(object, "resource_api_version") {
             found.push(BootstrapProblem::new(place, "lacks `resource_api_version: V3`"));
         }
-        if is_api(of) && get(of, "grpc_services").is_some_and(Value::is_object) {
+        if is_api(object) && get(object, "grpc_services").is_some_and(Value::is_object) {
             found.push(BootstrapProblem::new(
                 format!("{place}.grpc_services"),
                 "is a single service as in v2; v3 expects a list",
             ));
         }
     });
-    for (i, cluster) in file.clusters().iter().enumerate() {
+    for (index, cluster) in file.clusters().iter().enumerate() {
         let Value::Object(cluster) = cluster else { continue };
         for (field, instead) in
             [("hosts", "load_assignment"), ("http2_protocol_options", "typed_extension_protocol_options")]
         {
             if get(cluster, field).is_some() {
-                let place = format!("static_resources.clusters[{i}].{field}");
+                let place = format!("static_resources.clusters[{index}].{field}");
                 found.push(BootstrapProblem::new(place, format!("is a v2 field; v3 uses {instead}")));
             }
         }

@@ -18,16 +18,15 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
+use serde_json::Value;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "bootstrap-xds-cluster", "P", include_str!("bootstrap_xds_cluster.rs"));
+use crate::lint::bootstrap::{Bootstrap, BootstrapProblem, cluster_names, get, is_api};
+use crate::lint::prelude::*;
 
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
-
-use serde_json::{Map, Value};
-
-use super::super::bootstrap::{Bootstrap, BootstrapProblem, cluster_names, get, is_api};
+rule! {
+    bootstrap-xds-cluster: Error, rows "P";
+    checks: Bootstrap(check)
+}
 
 /// The key of the options of HTTP in `typed_extension_protocol_options`.
 const HTTP_OPTIONS: &str = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
@@ -39,16 +38,15 @@ fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     if file.is_grpc() || clusters.is_empty() {
         return found;
     }
-    file.each(&mut |place, of| {
-        let names = if is_api(of) { cluster_names(of) } else { Vec::new() };
-        let is_rest = get(of, "api_type").is_some_and(|kind| kind == "REST");
+    file.each(&mut |place, object| {
+        let names = if is_api(object) { cluster_names(object) } else { Vec::new() };
+        let is_rest = get(object, "api_type").is_some_and(|kind| kind == "REST");
         for name in names {
-            let known = clusters.iter().position(|cluster| cluster["name"] == name);
-            let cluster = known.and_then(|at| Some((at, clusters.get(at)?.as_object()?)));
-            let (place, text) = match cluster {
+            let mut named = clusters.iter().enumerate().filter(|(_, cluster)| cluster["name"] == name);
+            let (place, text) = match named.next() {
                 None => (place.to_owned(), format!("names {name:?}, which is not a static cluster")),
-                Some((at, cluster)) if !is_rest && !has_http2(cluster) => {
-                    let place = format!("static_resources.clusters[{at}]");
+                Some((index, cluster)) if !is_rest && !has_http2(cluster) => {
+                    let place = format!("static_resources.clusters[{index}]");
                     (place, format!("lacks http2_protocol_options, and gRPC to {name:?} needs HTTP/2"))
                 }
                 Some(_) => continue,
@@ -62,19 +60,19 @@ fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
 }
 
 /// Whether Envoy may speak a later HTTP than HTTP/1.1 to a cluster.
-fn has_http2(cluster: &Map<String, Value>) -> bool {
+fn has_http2(cluster: &Value) -> bool {
+    let Some(cluster) = cluster.as_object() else { return true };
     // The field of v2 is deprecated and still works.
     if get(cluster, "http2_protocol_options").is_some() {
         return true;
     }
-    let options = get(cluster, "typed_extension_protocol_options");
-    let Some(options) = options.and_then(|options| options.get(HTTP_OPTIONS)?.as_object()) else {
-        return false;
-    };
+    let extensions = get(cluster, "typed_extension_protocol_options");
+    let options = extensions.and_then(|extensions| extensions.get(HTTP_OPTIONS));
+    let Some(options) = options.and_then(Value::as_object) else { return false };
     let explicit = get(options, "explicit_http_config").and_then(Value::as_object);
     let has = |field: &str| explicit.is_some_and(|explicit| get(explicit, field).is_some());
-    let is_chosen_later = ["auto_config", "use_downstream_protocol_config"];
+    let chosen_later = ["auto_config", "use_downstream_protocol_config"];
     has("http2_protocol_options")
         || has("http3_protocol_options")
-        || is_chosen_later.iter().any(|field| get(options, field).is_some())
+        || chosen_later.iter().any(|field| get(options, field).is_some())
 }

@@ -15,39 +15,35 @@
 //!
 //! Reference: Envoy documentation, "Bootstrap configuration".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "bootstrap-xds-cluster-order",
-    "I-10",
-    include_str!("bootstrap_xds_cluster_order.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
-
 use serde_json::Value;
 
-use super::super::bootstrap::{Bootstrap, BootstrapProblem, cluster_names, each_object_in, is_ads, is_api};
+use crate::lint::bootstrap::{Bootstrap, BootstrapProblem, cluster_names, each_object_in, is_ads, is_api};
+use crate::lint::prelude::*;
+
+rule! {
+    bootstrap-xds-cluster-order: Warn, rows "I-10";
+    checks: Bootstrap(check)
+}
 
 fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let clusters = file.clusters();
-    let names: Vec<&str> =
-        clusters.iter().map(|cluster| cluster["name"].as_str().unwrap_or_default()).collect();
+    let names: Vec<&str> = clusters.iter().map(name_of).collect();
     let ads = file.ads_config().map(cluster_names).unwrap_or_default();
     let mut found = Vec::new();
     for (i, cluster) in clusters.iter().enumerate() {
-        each_object_in(cluster, &format!("static_resources.clusters[{i}]"), &mut |place, of| {
-            let needs = if is_ads(of) {
+        each_object_in(cluster, &format!("static_resources.clusters[{i}]"), &mut |place, object| {
+            let needs = if is_ads(object) {
                 ads.clone()
-            } else if is_api(of) {
-                cluster_names(of)
+            } else if is_api(object) {
+                cluster_names(object)
             } else {
                 return;
             };
             // A name that is not a static cluster is not a problem of order.
             let late = needs.into_iter().find(|name| names.iter().skip(i + 1).any(|later| later == name));
-            if let Some(late) = late.filter(|late| !names.iter().take(i + 1).any(|name| name == late)) {
+            if let Some(late) = late
+                && !names.iter().take(i + 1).any(|name| *name == late)
+            {
                 let text =
                     format!("needs the cluster {late:?}, which is listed after {:?}", name_of(cluster));
                 found.push(BootstrapProblem::new(place, text));

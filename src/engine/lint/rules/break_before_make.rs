@@ -16,28 +16,23 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
-        .ends(Ending::State)
-        .about(Subject::RemovedCluster);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Response(check),
-    Check::Response(follow),
-    Check::Request(verdict),
-    Check::Request(resumed),
-    Check::Alarm(Alarm::Routes, check_resumed),
-];
-
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use super::support::{gap_draft, sort_unique};
 use crate::lint::findings::traffic_gaps::has;
-use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
+use crate::lint::memory::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs, ResourceRef, is_of_routes};
+use crate::lint::prelude::*;
 use crate::session::{Presence, ResourceEntry, ResourceSet, SETTLE_TIME, Stream, SymSet, Track};
 use xdscope_wire::event::{Kind, Seq, Sym};
+
+rule! {
+    break-before-make: Warn, rows "H-10",
+    ends(Ending::State), about(Subject::RemovedCluster);
+    checks:
+        Response(check), Response(soften_replaced), Request(harden_refused), Request(arm_resumed),
+        Alarm(Alarm::Routes, check_resumed)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();
@@ -47,31 +42,32 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // A response may remove a cluster and send it.
     let is_gone = |name: &Sym| !response.track.sent.is_present(ctx.catalog(), *name);
     let removed: SymSet = response.outcome.removed.iter().copied().filter(is_gone).collect();
-    let (mut names, mut same_stream) = (Vec::new(), false);
+    let (mut names, mut is_same_stream) = (Vec::new(), false);
     for kind in ROUTE_KINDS {
         for (stream, track) in ctx.tracks_of(kind) {
             let used = named(ctx, track, &track.accepted, &removed);
-            same_stream |= stream == ctx.stream_index && !used.is_empty();
+            is_same_stream |= stream == ctx.stream_index && !used.is_empty();
             names.extend(used);
         }
     }
-    names.sort_unstable();
-    names.dedup();
-    if names.is_empty() {
-        return;
+    sort_unique(&mut names);
+    if !names.is_empty() {
+        report(ctx, names, ctx.seq, is_same_stream);
     }
-    let text = "cluster removed while accepted routes point to it";
-    let draft = super::support::gap_draft(text, &names, same_stream);
+}
+
+/// Reports clusters that a response has removed, and follows the finding.
+fn report(ctx: &mut RuleContext<'_>, names: Vec<Sym>, removed_in: Option<Seq>, is_same_stream: bool) {
+    let draft = gap_draft("cluster removed while accepted routes point to it", &names, is_same_stream);
     let Some(finding) = ctx.report(&RULE, draft) else { return };
     let client = ctx.client();
-    let window = OpenFinding { removed_in: ctx.seq, ..ctx.open_finding(finding, names) };
+    let window = OpenFinding { removed_in, ..ctx.open_finding(finding, names) };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
 }
 
 /// Sets the timer of routes that the client has from the stream before.
-fn resumed(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let is_route = request.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
-    if is_route && request.outcome.first && request.track.accepted.count() > 0 {
+fn arm_resumed(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if is_of_routes(request.track.kind) && request.outcome.first && request.track.accepted.count() > 0 {
         ctx.arm_stream(Alarm::Routes, ctx.at.after(SETTLE_TIME));
     }
 }
@@ -91,15 +87,10 @@ fn check_resumed(ctx: &mut RuleContext<'_>) {
             continue;
         }
         // The finding is about the response.
-        let (place, seq) = (ctx.track_index.replace(index), ctx.seq);
+        let (track_index, seq) = (ctx.track_index.replace(index), ctx.seq);
         ctx.seq = removed_in;
-        let text = "cluster removed while accepted routes point to it";
-        let finding = ctx.report(&RULE, super::support::gap_draft(text, &names, true));
-        (ctx.track_index, ctx.seq) = (place, seq);
-        let Some(finding) = finding else { continue };
-        let client = ctx.client();
-        let window = OpenFinding { removed_in, ..ctx.open_finding(finding, names) };
-        ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
+        report(ctx, names, removed_in, true);
+        (ctx.track_index, ctx.seq) = (track_index, seq);
     }
 }
 
@@ -109,11 +100,11 @@ fn removed_and_routed(ctx: &RuleContext<'_>, clusters: &Track) -> (Vec<Sym>, Opt
     let (catalog, client, graphs) = (ctx.catalog(), ctx.client(), &ctx.source_state.graphs);
     let others = ctx.tracks_of(Kind::Cds);
     let is_missing = |name: &Sym| others.iter().all(|(_, track)| !has(catalog, track, *name));
-    let is_removed = |(name, slot): &(Sym, ResourceEntry)| {
-        slot.state == Presence::Removed && clusters.covers(catalog, *name, Some(slot)) && is_missing(name)
+    let is_removed = |(name, entry): &(Sym, ResourceEntry)| {
+        entry.state == Presence::Removed && clusters.covers(catalog, *name, Some(entry)) && is_missing(name)
     };
-    let slots = clusters.sent.slots(catalog).into_iter().filter(is_removed);
-    let removed = slots.filter_map(|(name, slot)| Some((name, clusters.responses.get(slot.order)?.seq)));
+    let entries = clusters.sent.slots(catalog).into_iter().filter(is_removed);
+    let removed = entries.filter_map(|(name, entry)| Some((name, clusters.responses.get(entry.order)?.seq)));
     let mut removed: HashMap<Sym, Seq> = removed.collect();
     let open = graphs.windows.get(&client).into_iter().chain(graphs.breaks.get(&client));
     for known in open.flatten().flat_map(|window| &window.clusters) {
@@ -136,9 +127,8 @@ fn removed_and_routed(ctx: &RuleContext<'_>, clusters: &Track) -> (Vec<Sym>, Opt
 }
 
 /// Softens findings whose new route follows within a second.
-fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let routes = response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
-    if !routes || ctx.source_state.graphs.breaks.is_empty() {
+fn soften_replaced(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if !is_of_routes(response.track.kind) || ctx.source_state.graphs.breaks.is_empty() {
         return;
     }
     let (at, index) = (ctx.at, ctx.stream_index);
@@ -152,8 +142,8 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if routed.is_empty() {
             mark_softened(ctx, &[window.finding], true);
             let is_new = !response.outcome.added.is_empty() || !response.outcome.changed.is_empty();
-            let follows = if is_new { "; the new route follows" } else { "; the route is removed next" };
-            ctx.findings.soften(window.finding, follows);
+            let note = if is_new { "; the new route follows" } else { "; the route is removed next" };
+            ctx.findings.soften(window.finding, note);
         } else if routed.len() < window.clusters.len() {
             // The finding is about the clusters to which routes still point.
             let texts: HashSet<&str> = routed.iter().map(|name| ctx.catalog().text(*name)).collect();
@@ -163,9 +153,8 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 /// Raises findings again whose new route the client refuses.
-fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let routes = request.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
-    if !routes || !request.is_nack() || ctx.source_state.graphs.breaks.is_empty() {
+fn harden_refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !is_of_routes(request.track.kind) || !request.is_nack() || ctx.source_state.graphs.breaks.is_empty() {
         return;
     }
     let refused = windows_if(ctx, |window| {
@@ -209,15 +198,14 @@ fn routed_to(
 /// content of the resources is known. Resources that the client has released are not in use.
 fn named(ctx: &RuleContext<'_>, track: &Track, resources: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
     let catalog = ctx.catalog();
-    let slots = resources.slots(catalog).into_iter();
-    let slots = slots.filter(|(_, slot)| slot.is_present() && track.is_current(slot));
-    let slots = slots.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
-    let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
-    let mut out = Vec::new();
-    for refs in refs {
-        let named = refs.iter().filter(|to| to.kind == Kind::Cds);
-        let named = named.map(|to| catalog.first_spelling(to.name));
-        out.extend(named.filter(|name| clusters.contains(name)));
+    let is_in_use = |(name, entry): &(Sym, ResourceEntry)| {
+        entry.is_present() && track.is_current(entry) && track.covers(catalog, *name, Some(entry))
+    };
+    let mut found = Vec::new();
+    for (_, entry) in resources.slots(catalog).into_iter().filter(is_in_use) {
+        let refs = entry.blob.and_then(|blob| ctx.source_state.graphs.refs(catalog, blob));
+        let names = refs.iter().flat_map(|refs| ResourceRef::clusters(refs, catalog));
+        found.extend(names.filter(|name| clusters.contains(name)));
     }
-    out
+    found
 }

@@ -20,20 +20,18 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "cluster-not-requested", "P", include_str!("cluster_not_requested.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(verdict), Check::Alarm(Alarm::Clusters, check)];
-
-use super::support::{listed, listed_names, user_nouns};
+use super::support::{listed, listed_names, sort_unique, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use crate::session::{MessageKind, SETTLE_TIME};
 use crate::store::{ClientNeeds, UnrequestedCluster};
 use xdscope_wire::event::{Kind, Sym};
+
+rule! {
+    cluster-not-requested: Warn, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks: Request(verdict), Alarm(Alarm::Clusters, check)
+}
 
 /// Sets the timer of routes that the client accepts.
 fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
@@ -57,10 +55,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let of_kind = due.iter().filter(|missing| missing.user.kind == first.user.kind);
     let (mut names, mut users): (Vec<Sym>, Vec<Sym>) =
         of_kind.map(|missing| (missing.cluster, missing.user.name)).unzip();
-    for list in [&mut names, &mut users] {
-        list.sort_unstable();
-        list.dedup();
-    }
+    sort_unique(&mut names);
+    sort_unique(&mut users);
     let (noun, nouns) = user_nouns(Some(first.user.kind));
     let verb = if users.len() == 1 { "points" } else { "point" };
     let pronoun = if names.len() == 1 { "it" } else { "them" };

@@ -13,16 +13,15 @@
 //!
 //! Reference: xRFC TP1, "Use cases".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "collection-form", "K-22", include_str!("collection_form.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
 use std::time::Duration;
 
+use crate::lint::prelude::*;
 use xdscope_wire::text::count;
+
+rule! {
+    collection-form: Info, rows "K-22";
+    checks: Response(check)
+}
 
 /// A list with more entries is large.
 const MAX_ENTRIES: usize = 1000;
@@ -32,13 +31,12 @@ const MAX_RESPONSES_PER_MINUTE: usize = 10;
 const MAX_COUNTED: usize = 1000;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let large = || response.scan.collections.iter().filter(|(_, entries)| entries.len() > MAX_ENTRIES);
-    let names: Vec<_> = large().map(|(name, _)| *name).collect();
-    let Some(largest) =
-        large().map(|(_, entries)| entries.len() as u64).max().filter(|_| ctx.has_timestamps())
-    else {
+    let sizes = response.scan.collections.iter().map(|(name, entries)| (*name, entries.len()));
+    let (names, sizes): (Vec<_>, Vec<_>) = sizes.filter(|(_, size)| *size > MAX_ENTRIES).unzip();
+    let Some(largest) = sizes.into_iter().max() else { return };
+    if !ctx.has_timestamps() {
         return;
-    };
+    }
     let at = ctx.at;
     ctx.state.recent_large_lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
     ctx.state.recent_large_lists.push_back(at);
@@ -47,7 +45,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if times > MAX_COUNTED {
             ctx.state.recent_large_lists.pop_front();
         }
-        let text = format!("list of {} entries, sent {times} times in a minute", count(largest));
+        let text = format!("list of {} entries, sent {times} times in a minute", count(largest as u64));
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -16,37 +16,40 @@
 //!
 //! Reference: xDS protocol, "Configuring Which Variant to Use".
 
-use super::super::prelude::*;
+use indexmap::IndexMap;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "config-source-other", "I-06", include_str!("config_source_other.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use xdscope_schema::links::SourceKind;
 use xdscope_wire::event::{Kind, Sym};
+
+rule! {
+    config-source-other: Info, rows "I-06";
+    checks: Request(check)
+}
 
 /// Types whose resources state the source of others.
 const PARENTS: [Kind; 4] = [Kind::Lds, Kind::Cds, Kind::Rds, Kind::Srds];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let known = ctx.options.links.is_some() && ctx.knows_all_of(&PARENTS);
+    let (Some(variant), Some(kind)) = (ctx.stream.variant(), request.track.kind) else { return };
     // A dump has no requests.
-    let known = known && !ctx.stream.is_dump();
-    let Some(variant) = ctx.stream.variant().filter(|_| known && !request.outcome.added.is_empty()) else {
+    if request.outcome.added.is_empty() || ctx.stream.is_dump() {
         return;
-    };
-    let Some(kind) = request.track.kind else { return };
+    }
+    if ctx.options.links.is_none() || !ctx.knows_all_of(&PARENTS) {
+        return;
+    }
     let (catalog, client) = (ctx.catalog(), ctx.client());
     let graphs = &ctx.source_state.graphs;
-    let other = |name: Sym| -> Option<(SourceKind, Sym)> {
-        let source = graphs.source_of(catalog, &client, (kind, name))?;
-        (source.matches_variant(variant) == Some(false)).then_some((source, name))
-    };
-    let mut found: Vec<_> = request.outcome.added.iter().filter_map(|name| other(*name)).collect();
-    while let Some((source, _)) = found.first().copied() {
-        let names: Vec<Sym> = found.iter().filter(|(of, _)| *of == source).map(|(_, name)| *name).collect();
-        found.retain(|(of, _)| *of != source);
+    let mut by_source: IndexMap<SourceKind, Vec<Sym>> = IndexMap::new();
+    for name in &request.outcome.added {
+        if let Some(source) = graphs.source_of(catalog, &client, (kind, *name))
+            && source.matches_variant(variant) == Some(false)
+        {
+            by_source.entry(source).or_default().push(*name);
+        }
+    }
+    for (source, names) in by_source {
         let text =
             format!("requested on {}, but the parent states the source {}", variant.word(), source.word());
         ctx.report(

@@ -12,37 +12,34 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
+use std::collections::HashMap;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-alias-collision", "F-30", include_str!("delta_alias_collision.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
+
+rule! {
+    delta-alias-collision: Warn, rows "F-30",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (catalog, track) = (ctx.catalog(), response.track);
     let mut names: Vec<Sym> = Vec::new();
-    let mut claims = std::collections::HashMap::new();
+    let mut claims = HashMap::new();
     // A resource of the response has the aliases that the response states.
     let is_stated =
         |name: &Sym| response.view.resources.blobs().iter().any(|id| catalog.entry(*id).name == *name);
     for id in &response.scan.aliased {
         let entry = catalog.entry(*id);
+        let is_another = |name: Sym| name != entry.name && track.sent.is_present(catalog, name);
         for alias in entry.aliases {
             let before = || ctx.state.aliases.get(alias).copied().filter(|name| !is_stated(name));
-            let known = claims.insert(*alias, entry.name).or_else(before);
-            let other = known.filter(|other| *other != entry.name && track.sent.is_present(catalog, *other));
-            let name = *alias != entry.name && track.sent.is_present(catalog, *alias);
-            if other.is_some() || name {
+            let owner = claims.insert(*alias, entry.name).or_else(before);
+            if owner.is_some_and(is_another) || is_another(*alias) {
                 names.push(*alias);
             }
         }
     }
-    if !names.is_empty() {
-        let text = "alias of more than one resource".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "alias of more than one resource", &names);
 }

@@ -14,25 +14,21 @@
 //! Reference: xDS protocol, "How the client specifies what resources to return" and "Incremental
 //! xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-first-unsub-only",
-    "F-21, L-17",
-    include_str!("delta_first_unsub_only.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-first-unsub-only: Warn, rows "F-21, L-17";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.outcome.first || request.outcome.partial {
         return;
     }
     let Some(body) = request.delta() else { return };
-    let asks = !body.subscribe.is_empty() || !body.locators_subscribe.is_empty();
-    if !asks && !body.unsubscribe.is_empty() {
-        let text = "first request only unsubscribes: unclear whether a wildcard is meant".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &body.unsubscribe, ..FindingDraft::default() });
+    let subscribes = !body.subscribe.is_empty() || !body.locators_subscribe.is_empty();
+    if !subscribes && !body.unsubscribe.is_empty() {
+        let text = "first request only unsubscribes: unclear whether a wildcard is meant";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &body.unsubscribe));
     }
 }

@@ -13,22 +13,23 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest.initial_resource_versions`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-irv-first-stream", "F-16", include_str!("delta_irv_first_stream.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-irv-first-stream: Info, rows "F-16";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| request.outcome.first && ctx.has_full_history()) else {
+    let Some(body) = request.delta() else { return };
+    if !request.outcome.first || !ctx.has_full_history() {
         return;
-    };
-    let first = ctx.store.engine().before(ctx.stream).next().is_none();
-    if first && !body.initial_resource_versions.is_empty() {
+    }
+    let is_first_stream = ctx.store.engine().before(ctx.stream).next().is_none();
+    if is_first_stream && !body.initial_resource_versions.is_empty() {
         let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
         let server = if ctx.store.engine().has_other_server(ctx.stream) { " to this server" } else { "" };
         let text = format!("initial_resource_versions on the first stream of the client{server}");
-        ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).guessed());
     }
 }

@@ -15,21 +15,19 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest.initial_resource_versions`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "delta-irv-late", "F-15", include_str!("delta_irv_late.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-irv-late: Error, rows "F-15",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| !request.outcome.first) else {
-        return;
-    };
-    if !body.initial_resource_versions.is_empty() {
+    if let Some(body) = request.delta()
+        && !request.outcome.first
+    {
         let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
-        let text = "initial_resource_versions after the first request".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+        ctx.report_names(&RULE, Blame::Client, "initial_resource_versions after the first request", &names);
     }
 }

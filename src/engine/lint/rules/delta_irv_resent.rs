@@ -13,17 +13,14 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-irv-resent", "F-17", include_str!("delta_irv_resent.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-irv-resent: Info, rows "F-17";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.outcome.claimed_resent;
-    if !names.is_empty() {
-        let text = "sent at the version that the client already holds".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "sent at the version that the client already holds", names);
 }

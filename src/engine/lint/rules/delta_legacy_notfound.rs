@@ -13,34 +13,26 @@
 //!
 //! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-legacy-notfound",
-    "G-11, L-12",
-    include_str!("delta_legacy_notfound.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::names_without_payload;
+use crate::lint::prelude::*;
 use crate::session::{Hollow, SymSet, key};
 
+rule! {
+    delta-legacy-notfound: Warn, rows "G-11, L-12",
+    ends(Ending::Names);
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let mut names = super::support::names_without_payload(response, Hollow::NotFound);
-    if !names.is_empty() {
-        // An entry with a TTL is a heartbeat of a resource that the client does not have.
-        let catalog = ctx.catalog();
-        let blobs = response.view.resources.blobs().iter();
-        let with_ttl = blobs.filter(|id| catalog.entry(**id).ttl.is_some());
-        let with_ttl: SymSet =
-            with_ttl.map(|id| response.track.canonical(catalog, key(catalog, *id))).collect();
-        names.retain(|name| !with_ttl.contains(name));
+    let mut names = names_without_payload(response, Hollow::NotFound);
+    if names.is_empty() {
+        return;
     }
-    if !names.is_empty() {
-        let text = "entry without payload: the old form of not found".to_owned();
-        let severity = None;
-        ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
-    }
+    // An entry with a TTL is a heartbeat of a resource that the client does not have.
+    let catalog = ctx.catalog();
+    let blobs = response.view.resources.blobs().iter();
+    let with_ttl = blobs.filter(|id| catalog.entry(**id).ttl.is_some());
+    let with_ttl: SymSet = with_ttl.map(|id| response.track.canonical(catalog, key(catalog, *id))).collect();
+    names.retain(|name| !with_ttl.contains(name));
+    ctx.report_names(&RULE, Blame::Server, "entry without payload: the old form of not found", &names);
 }

@@ -12,23 +12,20 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
 use super::support::and_more;
+use crate::lint::prelude::*;
+use xdscope_wire::text::shown_name;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "delta-name-payload-differs",
-    "F-31",
-    include_str!("delta_name_payload_differs.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-name-payload-differs: Info, rows "F-31";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let misnamed = &response.scan.misnamed;
     let Some((_, inner)) = misnamed.first() else { return };
     let names: Vec<_> = misnamed.iter().map(|(name, _)| *name).collect();
-    let inner = xdscope_wire::text::shown_name(ctx.text(*inner));
-    let text = format!("the name in the payload differs: {inner}{}", and_more(misnamed.len() - 1));
+    let (inner, more) = (shown_name(ctx.text(*inner)), and_more(misnamed.len() - 1));
+    let text = format!("the name in the payload differs: {inner}{more}");
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }

@@ -13,18 +13,16 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "delta-nonce-missing", "F-03", include_str!("delta_nonce_missing.rs"))
-        .ends(Ending::Response)
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-nonce-missing: Error, rows "F-03",
+    ends(Ending::Response), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.view.is_delta && response.view.nonce.is_empty() {
-        let text = "delta response without a nonce".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "delta response without a nonce", &[]));
     }
 }

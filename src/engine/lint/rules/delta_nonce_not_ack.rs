@@ -14,20 +14,19 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-nonce-not-ack", "F-06, L-15", include_str!("delta_nonce_not_ack.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use crate::session::RequestClass;
+
+rule! {
+    delta-nonce-not-ack: Warn, rows "F-06, L-15";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // `late-nack` is about a second verdict.
     if request.has_class(RequestClass::SettledNonce) && !request.outcome.is_late_nack() {
         let text = format!("the response with nonce {} already has a verdict", request.nonce());
-        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        let response = request.outcome.referenced.map(|response| response.seq);
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(response.as_slice()));
     }
 }

@@ -12,17 +12,16 @@
 //!
 //! Reference: xDS protocol, "Unsubscribing from Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-phantom-unsub", "F-24", include_str!("delta_phantom_unsub.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-phantom-unsub: Info, rows "F-24";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = &request.outcome.unknown_unsubscribes;
-    if !names.is_empty() && !request.track.completeness.has_lost {
-        let text = "unsubscribed, but was not subscribed".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names, ..FindingDraft::default() });
+    if !request.track.completeness.has_lost {
+        let names = &request.outcome.unknown_unsubscribes;
+        ctx.report_names(&RULE, Blame::Client, "unsubscribed, but was not subscribed", names);
     }
 }

@@ -12,29 +12,21 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::SymSet;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "delta-present-and-removed",
-    "F-29",
-    include_str!("delta_present_and_removed.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-present-and-removed: Error, rows "F-29",
+    ends(Ending::Names);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.view.removed.is_empty() || response.view.resources.is_empty() {
         return;
     }
     let (track, catalog) = (response.track, ctx.catalog());
-    let gone: crate::session::SymSet =
-        response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
-    let names = response.view.resources.blobs().iter().map(|id| crate::session::key(catalog, *id));
-    let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
-    if !names.is_empty() {
-        let text = "in both resources and removed_resources".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let removed: SymSet = response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
+    let names: Vec<_> = response.names(catalog).filter(|name| removed.contains(name)).collect();
+    ctx.report_names(&RULE, Blame::Server, "in both resources and removed_resources", &names);
 }

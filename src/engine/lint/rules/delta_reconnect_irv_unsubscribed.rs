@@ -12,36 +12,44 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
-
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
+use crate::session::Track;
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-reconnect-irv-unsubscribed",
-    "F-18",
-    include_str!("delta_reconnect_irv_unsubscribed.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-reconnect-irv-unsubscribed: Warn, rows "F-18",
+    ends(Ending::State);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
-    let prior = ctx.previous_track(&request.track.type_url);
-    let covered = |name: xdscope_wire::event::Sym| {
-        let slot = prior.and_then(|before| before.sent.get(ctx.catalog(), name));
-        let aliases =
-            slot.and_then(|slot| slot.blob).map_or(&[][..], |blob| ctx.catalog().entry(blob).aliases);
-        request.track.covers(ctx.catalog(), name, None)
-            || aliases.iter().any(|alias| request.track.subscribed.names.contains(*alias))
-    };
-    let claimed = body.initial_resource_versions.keys().copied();
-    let names: Vec<_> = claimed.filter(|name| !covered(*name)).collect();
-    if !names.is_empty() {
-        let text = "in initial_resource_versions, but not subscribed".to_owned();
-        let draft = FindingDraft { text, names: &names, ..FindingDraft::default() };
-        let lasting = Lasting { state: LastingState::LeftBehind, since: ctx.at, past: None };
-        ctx.report_lasting(&RULE, draft, lasting);
+    let Some(body) = request.delta() else { return };
+    if !request.outcome.first {
+        return;
     }
+    let prior = ctx.previous_track(&request.track.type_url);
+    let claimed = body.initial_resource_versions.keys().copied();
+    let names: Vec<_> = claimed.filter(|name| !is_subscribed(ctx, request, prior, *name)).collect();
+    if !names.is_empty() {
+        let text = "in initial_resource_versions, but not subscribed";
+        let draft = FindingDraft::new(Blame::Client, text, &names);
+        ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::LeftBehind, ctx.at));
+    }
+}
+
+/// Whether the client subscribes to a resource, or to an alias that it had on the previous stream.
+fn is_subscribed(
+    ctx: &RuleContext<'_>,
+    request: &RequestContext<'_>,
+    prior: Option<&Track>,
+    name: Sym,
+) -> bool {
+    let (catalog, track) = (ctx.catalog(), request.track);
+    if track.covers(catalog, name, None) {
+        return true;
+    }
+    let entry = prior.and_then(|prior| prior.sent.get(catalog, name));
+    let Some(blob) = entry.and_then(|entry| entry.blob) else { return false };
+    catalog.entry(blob).aliases.iter().any(|alias| track.subscribed.names.contains(*alias))
 }

@@ -17,34 +17,30 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "delta-redundant-resource",
-    "F-35",
-    include_str!("delta_redundant_resource.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-redundant-resource: Info, rows "F-35";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let answered = |name: &xdscope_wire::event::Sym| {
-        // `nack-resend-loop` covers rejected names.
-        response.track.refused.contains(*name)
-            // Envoy needs the endpoints of an updated cluster again: docs/protocol.md#h-05
-            || response.outcome.needed_again.contains(name)
+    let has_cause = |name: &Sym| {
+        // `nack-resend-loop` covers rejected names. Envoy needs the endpoints of an updated cluster
+        // again: docs/protocol.md#h-05
+        response.track.refused.contains(*name) || response.outcome.needed_again.contains(name)
     };
-    let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
+    let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !has_cause(name)).collect();
     if names.is_empty() {
         return;
     }
     let cause = ctx.cause_in_parents();
     if let Some(run) = ctx.exchange_loop(response) {
-        let text = "sent again after each ACK, unrequested and at an unchanged version".to_owned();
+        let text = "sent again after each ACK, unrequested and at an unchanged version";
         let draft = FindingDraft::new(Blame::Server, text, &names);
         return ctx.report_loop(&RULE, run, draft.caused_by(cause.as_ref()));
     }
-    let text = "sent again unrequested at an unchanged version".to_owned();
+    let text = "sent again unrequested at an unchanged version";
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).caused_by(cause.as_ref()));
 }

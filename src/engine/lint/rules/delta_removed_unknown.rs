@@ -12,18 +12,18 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-removed-unknown", "F-27", include_str!("delta_removed_unknown.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-removed-unknown: Info, rows "F-27";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let strangers = response.outcome.unknown_removals.iter().copied();
-    let names: Vec<_> = strangers.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
-    if !names.is_empty() && !response.track.completeness.has_lost && response.track.traffic.requests > 0 {
-        let text = "removed, but neither held nor requested by the client".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+    let unknown = response.outcome.unknown_removals.iter().copied();
+    let names: Vec<_> = unknown.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
+    if !response.track.completeness.has_lost && response.track.traffic.requests > 0 {
+        let text = "removed, but neither held nor requested by the client";
+        ctx.report_names(&RULE, Blame::Server, text, &names);
     }
 }

@@ -15,13 +15,13 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-stale-sub-ignored", "F-07", include_str!("delta_stale_sub_ignored.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+rule! {
+    delta-stale-sub-ignored: Warn, rows "F-07",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(

@@ -13,18 +13,19 @@
 //!
 //! Reference: API reference, `DeltaDiscoveryRequest`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::SymSet;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-sub-unsub-overlap", "F-12", include_str!("delta_sub_unsub_overlap.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    delta-sub-unsub-overlap: Warn, rows "F-12",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|body| !body.unsubscribe.is_empty()) else { return };
-    let leaves: crate::session::SymSet = body.unsubscribe.iter().copied().collect();
-    let names: Vec<_> = body.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();
+    let Some(body) = request.delta() else { return };
+    let unsubscribed: SymSet = body.unsubscribe.iter().copied().collect();
+    let names: Vec<_> = body.subscribe.iter().copied().filter(|name| unsubscribed.contains(name)).collect();
     if !names.is_empty() {
         // ztunnel (`AdsClient::is_initial_request_on_demand`) begins a type on demand like this.
         let is_on_demand = request.outcome.first && names.iter().all(|name| ctx.text(*name) == "*");
@@ -35,6 +36,6 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
             false => (None, "subscribed and unsubscribed in one request"),
         };
         let text = text.to_owned();
-        ctx.report(&RULE, FindingDraft { text, severity, names: &names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).severity(severity));
     }
 }

@@ -21,40 +21,29 @@
 //!
 //! Reference: xDS protocol, "Subscribing to Resources".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-subscribe-unanswered",
-    "F-14",
-    include_str!("delta_subscribe_unanswered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Alarm(Alarm::Waiting, check),
-    Check::Response(note_stated),
-    Check::Alarm(Alarm::Claims, check_stated),
-];
-
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::overdue::OverdueName;
+use crate::lint::prelude::*;
 use crate::session::{ClaimOutcome, Presence, Track};
 use xdscope_wire::event::Sym;
+
+rule! {
+    delta-subscribe-unanswered: Warn, rows "F-14",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check), Response(note_stated), Alarm(Alarm::Claims, check_stated)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, overdue| {
         let name = overdue.name;
         let is_stale = ctx.state.added_by_stale_requests.contains(&name);
         // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
-        let names_it = ctx.current_track().is_some_and(|track| {
+        let is_named = ctx.current_track().is_some_and(|track| {
             track.names(ctx.catalog(), name, track.sent.get(ctx.catalog(), name).as_ref())
         });
-        let is_empty_glob = || {
-            let is_glob = xdscope_wire::xdstp::is_glob(ctx.text(name));
-            is_glob && !super::xdstp_empty_glob_silent::has_members(ctx, name)
-        };
-        !is_stale && (names_it || overdue.is_member) && !is_empty_glob()
+        !is_stale
+            && (is_named || overdue.is_member)
+            && !super::xdstp_empty_glob_silent::is_empty_glob(ctx, name)
     });
 }
 
@@ -63,14 +52,16 @@ pub(super) fn unanswered(
     ctx: &mut RuleContext<'_>,
     rule: &'static Rule,
     text: &str,
-    about: impl Fn(&RuleContext<'_>, &OverdueName) -> bool,
+    is_covered: impl Fn(&RuleContext<'_>, &OverdueName) -> bool,
 ) {
-    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|_| delta) else { return };
-    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
-    let overdue: Vec<_> = overdue.into_iter().filter(|overdue| about(ctx, overdue)).collect();
-    let text = format!("{text} within {}s", ctx.options.timers.answer.as_secs());
-    ctx.report_overdue(rule, (&text, None), overdue);
+    let Some(track) = ctx.current_track() else { return };
+    if !ctx.is_delta() {
+        return;
+    }
+    let limit = ctx.options.timers.answer;
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    overdue.retain(|overdue| is_covered(ctx, overdue));
+    ctx.report_overdue(rule, &format!("{text} within {}s", limit.as_secs()), None, overdue);
 }
 
 /// Counts the stated resources that the server sends again unchanged.
@@ -85,7 +76,10 @@ fn note_stated(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Reports stated resources that are most likely gone: the server sends the others again unchanged.
 fn check_stated(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;
-    let Some(track) = ctx.current_track().filter(|_| ctx.has_full_history()) else { return };
+    let Some(track) = ctx.current_track() else { return };
+    if !ctx.has_full_history() {
+        return;
+    }
     // The server may send the stated resources in several responses.
     let Some(newest) = track.traffic.last_push.as_ref() else { return };
     let due = newest.at.after(limit);
@@ -99,11 +93,9 @@ fn check_stated(ctx: &mut RuleContext<'_>) {
     }
     let text = "most likely left behind: the server sent other stated resources again at the stated \
                 versions, and neither sent nor removed this one";
-    let evidence: Vec<_> = track.carried.claims.stated_by.into_iter().collect();
-    let draft = FindingDraft::new(Blame::Server, text.to_owned(), &names);
-    let draft = FindingDraft { evidence: &evidence, guess: true, ..draft };
-    let lasting = Lasting { state: LastingState::Unmentioned, since: newest.at, past: None };
-    ctx.report_lasting(&RULE, draft, lasting);
+    let evidence = track.carried.claims.stated_by.as_slice();
+    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(evidence).guessed();
+    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Unmentioned, newest.at));
 }
 
 /// Returns the stated resources that the client goes on with, and that no response has mentioned.
@@ -111,9 +103,9 @@ fn unmentioned(ctx: &RuleContext<'_>, track: &Track) -> Vec<Sym> {
     let catalog = ctx.catalog();
     let kept = track.carried.claims.iter().filter(|(_, outcome)| *outcome == ClaimOutcome::Kept);
     let is_kept = |name: &Sym| {
-        let slot = track.sent.get(catalog, *name);
-        let is_kept = slot.is_some_and(|slot| slot.state == Presence::Kept);
-        is_kept && track.covers(catalog, *name, slot.as_ref()) && track.waiting.get(*name).is_none()
+        let entry = track.sent.get(catalog, *name);
+        let is_kept = entry.is_some_and(|entry| entry.state == Presence::Kept);
+        is_kept && track.covers(catalog, *name, entry.as_ref()) && track.waiting.get(*name).is_none()
     };
     kept.map(|(claim, _)| claim.name).filter(is_kept).collect()
 }

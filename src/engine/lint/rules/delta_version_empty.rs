@@ -15,16 +15,15 @@
 //!
 //! Reference: API reference, `Resource.version`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
-        .ends(Ending::OfContent);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
 use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Variant;
+
+rule! {
+    delta-version-empty: Info, rows "F-02",
+    ends(Ending::OfContent);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.unversioned;
@@ -35,7 +34,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let servers = &mut ctx.source_state.servers_without_versions;
     let server = ctx.stream.open.server.clone().unwrap_or_default();
     if servers.len() < MAX_SOURCE_ENTRIES && servers.insert(server) {
-        let text = "the server sends resources without a version".to_owned();
+        let text = "the server sends resources without a version";
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

@@ -20,20 +20,15 @@
 //!
 //! Reference: xDS protocol, "Unsubscribing from Resources".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "delta-wildcard-unsub-unanswered",
-    "F-26",
-    include_str!("delta_wildcard_unsub_unanswered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
-
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use xdscope_wire::Profile;
+
+rule! {
+    delta-wildcard-unsub-unanswered: Warn, rows "F-26",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Reclassify, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;
@@ -50,15 +45,13 @@ fn check(ctx: &mut RuleContext<'_>) {
     if let Some(next) = next {
         ctx.arm(Alarm::Reclassify, next.after(limit));
     }
-    let first = overdue.first().map(|(since, ..)| *since);
+    let Some((since, ..)) = overdue.first().copied() else { return };
     let (names, mut evidence): (Vec<_>, Vec<_>) =
         overdue.into_iter().map(|(_, name, seq)| (name, seq)).unzip();
     evidence.dedup();
-    let Some(since) = first else { return };
     let limit = limit.as_secs();
     let text = format!("unsubscribed under a wildcard, but neither sent again nor removed within {limit}s");
     let severity = (ctx.profile() != Profile::Current).then_some(Severity::Info);
-    let (blame, names, evidence) = (Blame::Server, names.as_slice(), evidence.as_slice());
-    let found = FindingDraft { blame, text, names, evidence, severity, ..FindingDraft::default() };
-    ctx.report_lasting(&RULE, found, Lasting { state: LastingState::Unclassified, since, past: None });
+    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(&evidence).severity(severity);
+    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Unclassified, since));
 }

@@ -12,12 +12,12 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "delta-would-save", "P", include_str!("delta_would_save.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    delta-would-save: Info, rows "P";
+    checks: Response(check)
+}
 
 /// Pushes after the first one that are judged together.
 const MIN_REPEATS: usize = 2;
@@ -29,6 +29,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (all, same) = pushes().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
     if count >= MIN_REPEATS && same > 500_000 && same.saturating_mul(10) > all.saturating_mul(9) {
         let text = format!("{} of {} KB in {count} pushes were unchanged", same / 1000, all / 1000);
-        ctx.report(&RULE, FindingDraft { blame: Blame::Both, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Both, text, &[]));
     }
 }

@@ -13,28 +13,22 @@
 //!
 //! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::{MessageKind, nameless};
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"))
-        .ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
-use crate::session::MessageKind;
+rule! {
+    duplicate-accepted: Warn, rows "E-43",
+    ends(Ending::Names);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
-        return;
-    };
-    let twice = ctx.state.pending(answered).map(|sent| sent.duplicates.clone()).unwrap_or_default();
-    let twice: Vec<_> = twice.into_iter().filter(|name| crate::session::nameless(*name).is_none()).collect();
-    if !twice.is_empty() {
-        let text = "accepted, but more than once in the response".to_owned();
-        let evidence = [answered];
-        ctx.report(
-            &RULE,
-            FindingDraft { text, names: &twice, evidence: &evidence, ..FindingDraft::default() },
-        );
+    let Some(sent) = request.outcome.answers.and_then(|answered| ctx.state.pending(answered)) else { return };
+    let is_named = |name: &Sym| nameless(*name).is_none();
+    let twice: Vec<Sym> = sent.duplicates.iter().copied().filter(is_named).collect();
+    if request.outcome.kind == MessageKind::Ack && !twice.is_empty() {
+        let text = "accepted, but more than once in the response";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &twice).evidence(request.answered()));
     }
 }

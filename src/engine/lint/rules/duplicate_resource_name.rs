@@ -12,37 +12,32 @@
 //!
 //! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "duplicate-resource-name",
-    "E-43, F-29, L-21",
-    include_str!("duplicate_resource_name.rs"),
-)
-.ends(Ending::Names);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use crate::session::SymSet;
+use super::support::sort_unique;
+use crate::lint::prelude::*;
+use crate::session::{SymSet, nameless};
 use xdscope_wire::Profile;
 use xdscope_wire::event::Sym;
+
+rule! {
+    duplicate-resource-name: Error, rows "E-43, F-29, L-21",
+    ends(Ending::Names);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names: Vec<_> = names(response);
     names.extend(removed_twice(ctx, response));
-    names.sort_unstable();
-    names.dedup();
+    sort_unique(&mut names);
     if !names.is_empty() {
-        let text = "more than once in one response".to_owned();
+        let text = "more than once in one response";
         let severity = (ctx.profile() == Profile::P002).then_some(Severity::Warn);
-        ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).severity(severity));
     }
 }
 
 /// Returns the names that occur twice, without entries that have no name.
 fn names(response: &ResponseContext<'_>) -> Vec<Sym> {
-    let named = |name: &&Sym| crate::session::nameless(**name).is_none();
+    let named = |name: &&Sym| nameless(**name).is_none();
     response.outcome.duplicates.iter().filter(named).copied().collect()
 }
 

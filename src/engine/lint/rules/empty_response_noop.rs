@@ -17,25 +17,24 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "empty-response-noop", "E-45", include_str!("empty_response_noop.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    empty-response-noop: Info, rows "E-45";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if is_empty(response)
         && let Some(run) = ctx.exchange_loop(response)
     {
-        let text = "server answers each ACK with an empty response, and client ACKs each".to_owned();
-        let draft = FindingDraft { blame: Blame::Both, text, ..FindingDraft::default() };
+        let text = "server answers each ACK with an empty response, and client ACKs each";
+        let draft = FindingDraft::new(Blame::Both, text, &[]);
         return ctx.report_loop(&RULE, run, draft);
     }
     let named = response.track.kind.is_some() && !response.is_full_state() && !response.view.is_delta;
     if named && is_empty(response) {
-        let text = "empty response: changes nothing".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "empty response: changes nothing", &[]));
     }
 }
 

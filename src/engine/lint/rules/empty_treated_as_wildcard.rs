@@ -13,32 +13,21 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "empty-treated-as-wildcard",
-    "E-40",
-    include_str!("empty_treated_as_wildcard.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    empty-treated-as-wildcard: Warn, rows "E-40";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(since) =
-        ctx.state.emptied_at.filter(|_| response.is_full_state() && !response.view.resources.is_empty())
-    else {
+    let Some(since) = ctx.state.emptied_at else { return };
+    if !response.is_full_state() {
         return;
-    };
+    }
     if ctx.has_timestamps() && ctx.at.since(since) > ctx.options.timers.ack && ctx.has_all_since_time(since) {
-        let names: Vec<_> = response
-            .view
-            .resources
-            .blobs()
-            .iter()
-            .map(|id| crate::session::key(ctx.catalog(), *id))
-            .collect();
-        let text = "sent to a client that has unsubscribed from everything".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+        let names: Vec<_> = response.names(ctx.catalog()).collect();
+        let text = "sent to a client that has unsubscribed from everything";
+        ctx.report_names(&RULE, Blame::Server, text, &names);
     }
 }

@@ -12,25 +12,23 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "fs-format-mismatch", "C-03", include_str!("fs_format_mismatch.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::Open;
-use xdscope_wire::event::Variant;
+
+rule! {
+    fs-format-mismatch: Info, rows "C-03";
+    checks: Open(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    if ctx.stream.variant() != Some(Variant::File) {
+    if !ctx.is_file() {
         return;
     }
     let open = &ctx.stream.open;
-    if let (Some(is), Some(says)) = (open.fact(Open::FORMAT), open.fact(Open::ENDING))
-        && is != says
+    if let (Some(content), Some(suffix)) = (open.fact(Open::FORMAT), open.fact(Open::ENDING))
+        && content != suffix
     {
-        let text = format!("the suffix means {says}, but the content is {is}");
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        let text = format!("the suffix means {suffix}, but the content is {content}");
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]));
     }
 }

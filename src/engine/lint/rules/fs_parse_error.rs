@@ -13,21 +13,22 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "fs-parse-error", "C-01", include_str!("fs_parse_error.rs"))
-        .ends(Ending::State)
-        .about(Subject::UnusedFile);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
+use crate::lint::exchange::undecodable;
 use crate::lint::findings::lasting::Lasting;
-use xdscope_wire::event::Variant;
+use crate::lint::prelude::*;
+use xdscope_wire::Message;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    let file = ctx.stream.variant() == Some(Variant::File);
-    let Some(reason) = super::super::exchange::undecodable(message).filter(|_| file) else { return };
+rule! {
+    fs-parse-error: Error, rows "C-01",
+    ends(Ending::State), about(Subject::UnusedFile);
+    checks: Message(check)
+}
+
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    let Some(reason) = undecodable(message) else { return };
+    if !ctx.is_file() {
+        return;
+    }
     let bytes = message.bytes(ctx.catalog()).unwrap_or_default();
     // For text the error of the binary reader is useless. The notices of the source have the
     // error of the text reader.
@@ -35,6 +36,6 @@ fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
         true => "not a DiscoveryResponse in any supported format".to_owned(),
         false => format!("not a DiscoveryResponse: {reason}"),
     };
-    let found = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
+    let found = FindingDraft::new(Blame::Server, text, &[]);
     ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
 }

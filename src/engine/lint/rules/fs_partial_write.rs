@@ -14,32 +14,29 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "fs-partial-write", "C-02", include_str!("fs_partial_write.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
 use std::time::Duration;
 
-use xdscope_wire::event::Variant;
+use crate::lint::exchange::undecodable;
+use crate::lint::prelude::*;
+use xdscope_wire::Message;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    if ctx.stream.variant() != Some(Variant::File) {
+rule! {
+    fs-partial-write: Info, rows "C-02";
+    checks: Message(check)
+}
+
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    if !ctx.is_file() {
         return;
     }
-    let failed = super::super::exchange::undecodable(message).is_some();
-    let (at, seq, before) = (ctx.at, ctx.seq, ctx.stream_state.unreadable_at.take());
-    if failed {
-        ctx.stream_state.unreadable_at = seq.map(|seq| (at, seq));
-    } else if let Some((since, first)) = before.filter(|_| ctx.has_timestamps())
-        && at.since(since) <= Duration::from_secs(1)
+    let unreadable = ctx.stream_state.unreadable_at.take();
+    if undecodable(message).is_some() {
+        ctx.stream_state.unreadable_at = ctx.seq.map(|seq| (ctx.at, seq));
+    } else if let Some((since, first)) = unreadable
+        && ctx.has_timestamps()
+        && ctx.at.since(since) <= Duration::from_secs(1)
     {
-        let text = "unreadable less than a second before: the file is not replaced atomically".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, evidence: &[first], ..FindingDraft::default() },
-        );
+        let text = "unreadable less than a second before: the file is not replaced atomically";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(&[first]));
     }
 }

@@ -15,83 +15,71 @@
 //!
 //! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "fs-update-rejected", "C-05", include_str!("fs_update_rejected.rs"))
-        .ends(Ending::State)
-        .about(Subject::UnusedFile);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
-
+use crate::lint::exchange::undecodable;
 use crate::lint::findings::lasting::Lasting;
+use crate::lint::prelude::*;
 use crate::session::key;
 use xdscope_schema::list_violations;
-use xdscope_wire::event::Variant;
+use xdscope_wire::Message;
+use xdscope_wire::content::BlobId;
+use xdscope_wire::event::Sym;
 
-fn check_message(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    if ctx.stream.variant() != Some(Variant::File) {
-        return;
-    }
-    if super::super::exchange::undecodable(message).is_none() {
-        return;
-    }
-    if ctx.stream_state.has_valid_content {
-        let text = "the update cannot be read; the previous content stays in force".to_owned();
-        let found = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
-        let found = FindingDraft { cause: Some("unreadable"), ..found };
-        ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
+rule! {
+    fs-update-rejected: Warn, rows "C-05",
+    ends(Ending::State), about(Subject::UnusedFile);
+    checks: Message(check_message), Response(check_response)
+}
+
+fn check_message(ctx: &mut RuleContext<'_>, message: &Message) {
+    if ctx.is_file() && undecodable(message).is_some() && ctx.stream_state.has_valid_content {
+        let text = "the update cannot be read; the previous content stays in force";
+        let draft = FindingDraft { cause: Some("unreadable"), ..FindingDraft::new(Blame::Server, text, &[]) };
+        ctx.report_lasting(&RULE, draft, Lasting::unused_file(ctx.at));
     }
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if ctx.stream.variant() != Some(Variant::File) {
+    if !ctx.is_file() {
         return;
     }
-    let catalog = ctx.catalog();
     let is_rejected = response.track.verdicts.open_nack().is_some();
-    let mismatch = if !response.outcome.duplicates.is_empty() {
-        Some(("has a name twice", response.outcome.duplicates.clone()))
-    } else if !response.scan.other_type.is_empty() {
-        let other = response.scan.other_type.iter();
-        Some(("has a resource of another type", other.map(|id| key(catalog, *id)).collect()))
-    } else {
-        None
-    };
-    if let Some((what, names)) = mismatch.filter(|_| is_rejected) {
-        if ctx.stream_state.has_valid_content {
-            let text = format!("the update {what}; the previous content stays in force");
-            let cause = Some("message");
-            let found = FindingDraft { cause, ..FindingDraft::new(Blame::Server, text, &names) };
-            ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
+    let has_valid_content = ctx.stream_state.has_valid_content;
+    if is_rejected && let Some((fault, names)) = mismatch(ctx, response) {
+        if has_valid_content {
+            let text = format!("the update {fault}; the previous content stays in force");
+            let draft =
+                FindingDraft { cause: Some("message"), ..FindingDraft::new(Blame::Server, text, &names) };
+            ctx.report_lasting(&RULE, draft, Lasting::unused_file(ctx.at));
         }
         return;
     }
-    let breaks = |id: &&xdscope_wire::content::BlobId| {
-        let payload = catalog.entry(**id).payload;
-        let broken =
-            payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());
-        broken.is_some_and(|broken| !broken.is_empty())
-    };
-    let bad: Vec<_> =
-        response.view.resources.blobs().iter().filter(breaks).map(|id| key(catalog, *id)).collect();
-    if bad.is_empty() {
+    let is_broken = |id: &BlobId| ctx.violations(*id).is_some_and(|violations| !violations.is_empty());
+    let broken: Vec<BlobId> = response.view.resources.blobs().iter().copied().filter(is_broken).collect();
+    let Some(first) = broken.first() else {
         ctx.stream_state.has_valid_content |= !is_rejected;
-    } else if ctx.stream_state.has_valid_content {
-        let first = response.view.resources.blobs().iter().find(breaks);
-        let payload = first.and_then(|id| catalog.entry(*id).payload);
-        let broken =
-            payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());
-        let broken = broken.map(|broken| list_violations(broken)).unwrap_or_default();
-        let text = format!(
-            "the update breaks a constraint of the API; the previous content stays in force: {broken}"
-        );
-        let cause = Some("constraint");
-        let found =
-            FindingDraft { cause, guess: !is_rejected, ..FindingDraft::new(Blame::Server, text, &bad) };
-        match is_rejected {
-            true => ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at)),
-            false => drop(ctx.report(&RULE, found)),
-        }
+        return;
+    };
+    if !has_valid_content {
+        return;
     }
+    let violations = ctx.violations(*first).map(|violations| list_violations(violations)).unwrap_or_default();
+    let text = format!(
+        "the update breaks a constraint of the API; the previous content stays in force: {violations}"
+    );
+    let names: Vec<Sym> = broken.iter().map(|id| key(ctx.catalog(), *id)).collect();
+    let draft = FindingDraft { cause: Some("constraint"), ..FindingDraft::new(Blame::Server, text, &names) };
+    if is_rejected {
+        ctx.report_lasting(&RULE, draft, Lasting::unused_file(ctx.at));
+    } else {
+        ctx.report(&RULE, draft.guessed());
+    }
+}
+
+/// Returns how the resources of a response do not fit together, with their names.
+fn mismatch(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Option<(&'static str, Vec<Sym>)> {
+    if !response.outcome.duplicates.is_empty() {
+        return Some(("has a name twice", response.outcome.duplicates.clone()));
+    }
+    let other_type: Vec<Sym> = response.scan.other_type.iter().map(|id| key(ctx.catalog(), *id)).collect();
+    (!other_type.is_empty()).then_some(("has a resource of another type", other_type))
 }

@@ -17,38 +17,36 @@
 //!
 //! Reference: xDS protocol, "Grouping Resources into Responses".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "full-state-flap", "E-32", include_str!("full_state_flap.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    full-state-flap: Info, rows "E-32";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.has_all_since_response() {
         return;
     }
     let catalog = ctx.catalog();
-    let is_back = |name: &&xdscope_wire::event::Sym| {
-        let was = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
-        let now = response.track.sent.get(catalog, **name).and_then(|slot| slot.blob);
-        was.is_some() && was == now.and_then(|blob| catalog.entry(blob).payload)
+    let is_back = |name: &&Sym| {
+        let before = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
+        let blob = response.track.sent.get(catalog, **name).and_then(|entry| entry.blob);
+        before.is_some() && before == blob.and_then(|blob| catalog.entry(blob).payload)
     };
     let names: Vec<_> = response.outcome.added.iter().filter(is_back).copied().collect();
-    if !names.is_empty() {
-        ctx.state.flaps = ctx.state.flaps.next(ctx.at);
-        if ctx.state.flaps.is_loop() && ctx.has_timestamps() {
-            let text = "missing from one response and back, unchanged, in the next, again and again";
-            let draft = FindingDraft::new(Blame::Server, text.to_owned(), &names);
-            let draft = FindingDraft { guess: true, ..draft };
-            return ctx.report_loop(&RULE, ctx.state.flaps, draft);
-        }
-        let text = "missing from one response and back, unchanged, in the next".to_owned();
-        let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
-        let (blame, guess) = (Blame::Server, true);
-        ctx.report(
-            &RULE,
-            FindingDraft { evidence: &evidence, guess, ..FindingDraft::new(blame, text, &names) },
-        );
+    if names.is_empty() {
+        return;
     }
+    ctx.state.flaps = ctx.state.flaps.next(ctx.at);
+    if ctx.state.flaps.is_loop() && ctx.has_timestamps() {
+        let text = "missing from one response and back, unchanged, in the next, again and again";
+        let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
+        return ctx.report_loop(&RULE, ctx.state.flaps, draft);
+    }
+    let text = "missing from one response and back, unchanged, in the next";
+    let before = ctx.state.newest.as_ref().map(|before| before.seq);
+    let draft = FindingDraft::new(Blame::Server, text, &names).evidence(before.as_slice()).guessed();
+    ctx.report(&RULE, draft);
 }

@@ -13,35 +13,35 @@
 //!
 //! Reference: xDS protocol, "Client Configuration"; gRFC A27.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "grpc-client-needs-ads", "I-09", include_str!("grpc_client_needs_ads.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::memory::references::ResourceRef;
+use crate::lint::prelude::*;
 use xdscope_schema::links::SourceKind;
 use xdscope_wire::event::{Kind, Sym};
 
+rule! {
+    grpc-client-needs-ads: Warn, rows "I-09",
+    ends(Ending::Content);
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let roots = matches!(response.track.kind, Some(Kind::Lds | Kind::Cds)) && ctx.options.links.is_some();
+    let is_root = matches!(response.track.kind, Some(Kind::Lds | Kind::Cds)) && ctx.options.links.is_some();
     let agent = ctx.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
-    if !roots || !agent.to_ascii_lowercase().contains("grpc") {
+    if !is_root || !agent.to_ascii_lowercase().contains("grpc") {
         return;
     }
-    let new: Vec<Sym> = response.outcome.added.iter().chain(&response.outcome.changed).copied().collect();
-    let elsewhere =
-        |source: Option<SourceKind>| source.is_some_and(|s| !matches!(s, SourceKind::Ads | SourceKind::Own));
+    let new: Vec<Sym> = response.new_names().collect();
+    let is_elsewhere = |to: &ResourceRef| {
+        let is_ads = matches!(to.source, None | Some(SourceKind::Ads | SourceKind::Own));
+        matches!(to.kind, Kind::Rds | Kind::Eds) && !is_ads
+    };
     let refs = ctx.references_of(response.track, &new).into_iter();
-    let bad = refs.filter(|(_, refs)| {
-        refs.iter().any(|to| matches!(to.kind, Kind::Rds | Kind::Eds) && elsewhere(to.source))
-    });
-    let names: Vec<Sym> = bad.map(|(name, _)| name).collect();
+    let names: Vec<Sym> =
+        refs.filter(|(_, refs)| refs.iter().any(is_elsewhere)).map(|(name, _)| name).collect();
     if !names.is_empty() {
         let what = if response.track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
         let text = format!("gRPC clients get {what} through ADS only, but another config source is stated");
-        let draft = FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) };
+        let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
         ctx.report(&RULE, draft);
     }
 }

@@ -19,37 +19,34 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use crate::session::Status;
+use xdscope_wire::text::shown_name;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "implicit-nack",
-    "E-22, D-02, E-27, L-08, L-10",
-    include_str!("implicit_nack.rs"),
-)
-.ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    implicit-nack: Warn, rows "E-22, D-02, E-27, L-08, L-10",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.implied {
-        let shown = xdscope_wire::text::shown_name;
-        let version = shown(request.answered_version().map_or("", |version| version.as_str()));
-        let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
+        let version = shown_name(request.answered_version().map_or("", |version| version.as_str()));
+        let stated = shown_name(request.sotw().map_or("", |body| body.version_info.as_str()));
         let text = match request.track.polled {
             true => format!("version {version} rejected: the next poll states version {stated}"),
             false => format!("version {stated} with the nonce of version {version}, but no error_detail"),
         };
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        let draft = FindingDraft { text, evidence: &evidence, ..FindingDraft::default() };
+        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(request.answered());
         ctx.state.implicit_nack = ctx.report(&RULE, draft);
         return;
     }
     // The response has its verdict now: the client changed its names before.
-    let about = request.outcome.referenced.filter(|about| about.was == Status::NackedByVersion);
-    let verdict = about.filter(|about| request.outcome.answers == Some(about.seq));
-    if let (Some(_), Some(finding)) = (verdict, ctx.state.implicit_nack.take()) {
+    let finding = ctx.state.implicit_nack.take();
+    if let (Some(finding), Some(response)) = (finding, request.outcome.referenced)
+        && response.was == Status::NackedByVersion
+        && request.outcome.answers == Some(response.seq)
+    {
         let word = if request.is_nack() { "rejected" } else { "accepted" };
         let seq = ctx.seq.map(|seq| format!(" in #{}", seq.0)).unwrap_or_default();
         ctx.findings.withdraw(finding, &format!("; {word} with a verdict{seq}"));

@@ -13,53 +13,59 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "irv-version-surprise", "F-34", include_str!("irv_version_surprise.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use crate::session::{Presence, ResourceEntry};
+use xdscope_wire::content::Catalog;
+use xdscope_wire::event::Sym;
+use xdscope_wire::text::shown_name;
+
+rule! {
+    irv-version-surprise: Info, rows "F-34";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
-    let Some(prior) = ctx.previous_track(&request.track.type_url) else {
+    let Some(body) = request.delta() else { return };
+    if !request.outcome.first {
         return;
-    };
+    }
+    let Some(prior) = ctx.previous_track(&request.track.type_url) else { return };
     let catalog = ctx.catalog();
-    let surprises = |name: xdscope_wire::event::Sym, version: xdscope_wire::event::Sym| {
-        let known = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)];
-        let is_current = known.iter().flatten().all(|slot| prior.is_current(slot));
-        is_current
-            && known.iter().flatten().next().is_some()
-            && known.iter().flatten().all(|slot| is_gone(slot) || slot.version != version)
-            // A stream before the last one may have sent what the last one still owed.
-            && request.track.carried.claims.get(name).is_none_or(|(claim, _)| claim.known != Some(version))
+    let surprises = |name: Sym, version: Sym| {
+        let known: Vec<ResourceEntry> = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let is_other = |entry: &ResourceEntry| is_gone(entry) || entry.version != version;
+        // A stream before the last one may have sent what the last one still owed.
+        let claim = request.track.carried.claims.get(name);
+        let is_owed = claim.is_some_and(|(claim, _)| claim.known == Some(version));
+        !known.is_empty() && known.iter().all(|entry| prior.is_current(entry) && is_other(entry)) && !is_owed
     };
-    let claims = body.initial_resource_versions.iter();
-    let names: Vec<_> = claims.filter(|(name, v)| surprises(**name, **v)).map(|(name, _)| *name).collect();
-    if let [first, ..] = names[..] {
-        let known = |slot: Option<ResourceEntry>| match slot {
-            Some(slot) if is_gone(&slot) => "its removal".to_owned(),
-            Some(slot) => format!("version {}", xdscope_wire::text::shown_name(catalog.text(slot.version))),
-            None => "no version".to_owned(),
-        };
-        let stated = body.initial_resource_versions.get(&first).map_or("", |version| catalog.text(*version));
-        let (sent, accepted) =
-            (known(prior.sent.get(catalog, first)), known(prior.accepted.get(catalog, first)));
-        let stated = xdscope_wire::text::shown_name(stated);
-        let text = match sent == accepted {
-            true => format!("states version {stated}, but {sent} was sent and accepted last"),
-            false => {
-                format!("states version {stated}, but {sent} was sent last and {accepted} accepted last")
-            }
-        };
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+    let claims = body.initial_resource_versions.iter().map(|(name, version)| (*name, *version));
+    let surprises: Vec<(Sym, Sym)> = claims.filter(|(name, version)| surprises(*name, *version)).collect();
+    let Some((first, stated)) = surprises.first().copied() else { return };
+    let stated = shown_name(catalog.text(stated));
+    let sent = known_state(catalog, prior.sent.get(catalog, first));
+    let accepted = known_state(catalog, prior.accepted.get(catalog, first));
+    let text = match sent == accepted {
+        true => format!("states version {stated}, but {sent} was sent and accepted last"),
+        false => format!("states version {stated}, but {sent} was sent last and {accepted} accepted last"),
+    };
+    let names: Vec<Sym> = surprises.into_iter().map(|(name, _)| name).collect();
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names));
+}
+
+/// Returns `version 3`, `its removal` or `no version`.
+fn known_state(catalog: &Catalog, entry: Option<ResourceEntry>) -> String {
+    match entry {
+        Some(entry) if is_gone(&entry) => "its removal".to_owned(),
+        Some(entry) => format!("version {}", shown_name(catalog.text(entry.version))),
+        None => "no version".to_owned(),
     }
 }
 
 /// Whether a resource was removed, or does not exist.
-fn is_gone(slot: &ResourceEntry) -> bool {
-    matches!(slot.state, Presence::Removed | Presence::Absent(_))
+fn is_gone(entry: &ResourceEntry) -> bool {
+    matches!(entry.state, Presence::Removed | Presence::Absent(_))
 }

@@ -14,28 +14,26 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "late-nack", "E-04, E-21, F-05", include_str!("late_nack.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use crate::session::Status;
 
+rule! {
+    late-nack: Warn, rows "E-04, E-21, F-05",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(about) = request.outcome.referenced.filter(|about| about.was == Status::Acked) else { return };
-    if !request.outcome.is_late_nack() {
+    let Some(rejected) = request.outcome.referenced else { return };
+    if rejected.was != Status::Acked || !request.outcome.is_late_nack() {
         return;
     }
-    let response = request.track.responses.get(about.order);
-    let by = response.and_then(|response| response.settled_by);
-    let by = by.map(|seq| format!(" in #{}", seq.0)).unwrap_or_default();
+    let response = request.track.responses.get(rejected.order);
+    let accepted_in = response.and_then(|response| response.settled_by);
+    let place = accepted_in.map(|seq| format!(" in #{}", seq.0)).unwrap_or_default();
     let message = request.error().map_or("", |error| error.message.trim());
     let colon = if message.is_empty() { "" } else { ": " };
-    let text = format!("rejects the response #{}, which it accepted{by}{colon}{message}", about.seq.0);
-    let evidence: Vec<_> =
-        [Some(about.seq), response.and_then(|response| response.settled_by)].into_iter().flatten().collect();
-    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+    let text = format!("rejects the response #{}, which it accepted{place}{colon}{message}", rejected.seq.0);
+    let evidence: Vec<_> = [rejected.seq].into_iter().chain(accepted_in).collect();
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence));
 }

@@ -17,17 +17,17 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "lds-cds-emptied", "E-44", include_str!("lds_cds_emptied.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::sort_unique;
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use crate::session::{Presence, SymSet};
 use xdscope_wire::event::Sym;
+
+rule! {
+    lds-cds-emptied: Warn, rows "E-44",
+    ends(Ending::State);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (removed, deletes) = match response.view.is_delta {
@@ -42,10 +42,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         1 => format!("{deletes} the only resource"),
         all => format!("{deletes} all {all} resources"),
     };
-    let (blame, names) = (Blame::Server, names.as_slice());
-    let found = FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() };
-    let state = LastingState::Emptied(response.track.kind);
-    ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
+    let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
+    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Emptied(response.track.kind), ctx.at));
 }
 
 /// Returns the resources that an empty SotW response deletes.
@@ -68,12 +66,11 @@ fn removed_by_name(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec
         return Vec::new();
     }
     let was_held = |name: &Sym| {
-        let slot = track.sent.get(ctx.catalog(), *name);
-        slot.is_some_and(|slot| slot.state == Presence::Removed)
+        let entry = track.sent.get(ctx.catalog(), *name);
+        entry.is_some_and(|entry| entry.state == Presence::Removed)
     };
     let mut removed: Vec<Sym> = response.outcome.removed.iter().copied().filter(was_held).collect();
-    removed.sort_unstable();
-    removed.dedup();
+    sort_unique(&mut removed);
     let is_first = track.traffic.pushes == 1;
     if removed.len() == 1 && !is_first { Vec::new() } else { removed }
 }

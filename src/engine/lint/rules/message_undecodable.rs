@@ -13,24 +13,25 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "message-undecodable", "B-05", include_str!("message_undecodable.rs"))
-        .about(Subject::UndecodableMessage);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
+use super::support::sender;
+use crate::lint::exchange::undecodable;
+use crate::lint::prelude::*;
+use xdscope_wire::Message;
 use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
+rule! {
+    message-undecodable: Error, rows "B-05",
+    about(Subject::UndecodableMessage);
+    checks: Message(check)
+}
+
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     // `fs-parse-error` and `rest-bad-json` cover messages that are not protobuf.
-    let other = matches!(ctx.stream.variant(), Some(Variant::Rest | Variant::File));
-    if let Some(reason) = super::super::exchange::undecodable(message).filter(|_| !other) {
+    let is_protobuf = !matches!(ctx.stream.variant(), Some(Variant::Rest | Variant::File));
+    if let Some(reason) = undecodable(message)
+        && is_protobuf
+    {
         let text = format!("not a {}: {reason}", message.shape.message());
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: super::support::sender(message), text, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(sender(message), text, &[]));
     }
 }

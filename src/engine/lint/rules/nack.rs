@@ -13,13 +13,13 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs"))
-    .ends(Ending::OfContent)
-    .about(Subject::Nack);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack: Info, rows "E-21, F-05",
+    ends(Ending::OfContent), about(Subject::Nack);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.is_nack() {
@@ -38,12 +38,9 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         "" => format!("rejected{message}"),
         version => format!("version {version} rejected{message}"),
     };
-    let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
     let nack = request.track.verdicts.nacks.back().filter(|nack| Some(nack.n) == ctx.seq);
     let reason = nack.map(|nack| nack.reason().into());
     // The content may be wrong, or the client too strict.
-    let blame = Blame::Both;
-    let found =
-        FindingDraft { blame, text, evidence: &evidence, part: version, reason, ..FindingDraft::default() };
-    ctx.report(&RULE, found);
+    let draft = FindingDraft::new(Blame::Both, text, &[]).evidence(request.answered());
+    ctx.report(&RULE, FindingDraft { part: version, reason, ..draft });
 }

@@ -12,17 +12,16 @@
 //!
 //! Reference: API reference, `DiscoveryRequest.error_detail`.
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-empty-message", "E-25", include_str!("nack_empty_message.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-empty-message: Info, rows "E-25";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.is_nack() && request.error().is_some_and(|error| error.message.is_empty()) {
-        let text = "NACK without a message".to_owned();
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        let draft = FindingDraft::new(Blame::Client, "NACK without a message", &[]);
+        ctx.report(&RULE, draft.evidence(request.answered()));
     }
 }

@@ -15,19 +15,19 @@
 //!
 //! Reference: xDS protocol, "When to send an update".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-resend-loop", "E-30, F-34", include_str!("nack_resend_loop.rs"))
-        .ends(Ending::Loop(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
 use std::time::Duration;
 
+use super::support::version_text;
+use crate::lint::memory::state::SentResponse;
+use crate::lint::prelude::*;
 use crate::session::{NackFact, Track, hollow, key};
-use xdscope_wire::content::BlobId;
-use xdscope_wire::event::Sym;
+use xdscope_wire::event::{Seq, Sym};
+
+rule! {
+    nack-resend-loop: Warn, rows "E-30, F-34",
+    ends(Ending::Loop(CorrectMessage::Ack));
+    checks: Response(check)
+}
 
 /// Time after a NACK in which a response is a reaction to the NACK.
 const REACTION: Duration = Duration::from_secs(5);
@@ -37,10 +37,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if is_empty || ctx.state.rejected.is_empty() || has_other_cause(ctx, response.track) {
         return;
     }
-    if response.view.is_delta { delta(ctx, response) } else { sotw(ctx, response) }
+    if response.view.is_delta { check_delta(ctx, response) } else { check_sotw(ctx, response) }
 }
 
-fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn check_sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let blobs = response.view.resources.blobs().iter();
     let mut refused = blobs.filter(|id| response.track.refused.contains(key(catalog, **id))).peekable();
@@ -48,26 +48,27 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if refused.peek().is_some() && refused.all(|id| hollow(catalog, *id)) {
         return;
     }
-    let same = |old: &&crate::lint::memory::state::SentResponse| {
-        old.list.fingerprint() == response.view.resources.fingerprint()
-    };
-    let newest = ctx.state.newest.as_ref().map(|before| before.seq);
-    let of_newest = ctx.state.rejected.back().filter(|old| Some(old.seq) == newest);
-    let again = super::sotw_needless_update::same_content(ctx, response);
-    let refused = ctx.state.rejected.iter().find(same).or(of_newest.filter(|_| again));
+    let Some(seq) = rejected_with_content(ctx, response) else { return };
     // The client may have accepted the content in a gap.
-    let refused = refused.filter(|old| ctx.has_all_since(old.seq));
-    if let Some(seq) = refused.map(|old| old.seq) {
+    if ctx.has_all_since(seq) {
         let text = format!(
             "version {} has the content that the client rejected before",
-            super::support::version_text(response.view.version)
+            version_text(response.view.version)
         );
-        let evidence = [seq];
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(&[seq]));
     }
+}
+
+/// Returns the rejected response that had the content of this one.
+fn rejected_with_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Option<Seq> {
+    let is_equal = |old: &&SentResponse| old.list.fingerprint() == response.view.resources.fingerprint();
+    if let Some(old) = ctx.state.rejected.iter().find(is_equal) {
+        return Some(old.seq);
+    }
+    let newest = ctx.state.newest.as_ref()?.seq;
+    let is_newest_rejected = ctx.state.rejected.back().is_some_and(|old| old.seq == newest);
+    let is_same = is_newest_rejected && super::sotw_needless_update::same_content(ctx, response);
+    is_same.then_some(newest)
 }
 
 /// Whether the response has another cause than the NACK.
@@ -99,23 +100,18 @@ fn has_pushed_others(ctx: &RuleContext<'_>, own: &Track, nack: &NackFact) -> boo
 }
 
 /// Delta is judged per resource: the version and the content are those of the NACK.
-fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn check_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // The client may have accepted the content in a gap.
-    let is_known = ctx.state.rejected.back().is_some_and(|old| ctx.has_all_since(old.seq));
-    if !is_known || has_other_news(response) {
+    let Some(rejected) = ctx.state.rejected.back().map(|rejected| rejected.seq) else { return };
+    if !ctx.has_all_since(rejected) || has_other_news(response) {
         return;
     }
-    let again = |name: &&Sym| response.track.refused.contains(**name);
-    let mut names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
+    let is_refused = |name: &&Sym| response.track.refused.contains(**name);
+    let mut names: Vec<Sym> = response.outcome.repeated.iter().filter(is_refused).copied().collect();
     names.extend(restored_refused(ctx, response));
     if !names.is_empty() {
-        let text = "sent again at the version that the client rejected".to_owned();
-        let evidence: Vec<_> = ctx.state.rejected.back().iter().map(|old| old.seq).collect();
-        let blame = Blame::Server;
-        ctx.report(
-            &RULE,
-            FindingDraft { blame, text, names: &names, evidence: &evidence, ..FindingDraft::default() },
-        );
+        let text = "sent again at the version that the client rejected";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).evidence(&[rejected]));
     }
 }
 
@@ -131,15 +127,15 @@ fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Ve
         // A server sends again what the client requests anew (docs/protocol.md#f-14).
         let requested = track.subscription.changed_at;
         let is_about = |nack: &NackFact| {
-            let is_listed = nack.resources.iter().any(|of| *of.name == *text);
+            let is_listed = nack.resources.iter().any(|refused| *refused.name == *text);
             is_listed && (nack.resources.len() == 1 || nack.message.contains(text))
         };
         track.verdicts.nacks.iter().filter(|nack| nack.at >= requested).any(is_about)
     };
     let was_refused = |name: &&Sym| {
-        let blob = track.sent.get(ctx.catalog(), **name).and_then(|slot| slot.blob);
-        let is_rejected = |id: BlobId| ctx.state.rejected.iter().any(|old| old.list.blobs().contains(&id));
-        blob.is_some_and(is_rejected) && is_named(**name)
+        let entry = track.sent.get(ctx.catalog(), **name);
+        let Some(blob) = entry.and_then(|entry| entry.blob) else { return false };
+        ctx.state.rejected.iter().any(|old| old.list.blobs().contains(&blob)) && is_named(**name)
     };
     response.outcome.added.iter().filter(was_refused).copied().collect()
 }

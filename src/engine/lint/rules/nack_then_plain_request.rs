@@ -14,25 +14,24 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-then-plain-request", "E-26", include_str!("nack_then_plain_request.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use crate::session::Status;
 
+rule! {
+    nack-then-plain-request: Info, rows "E-26";
+    checks: Request(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(about) = request.outcome.referenced.filter(|about| about.was == Status::Nacked) else { return };
-    let Some(body) = request.sotw().filter(|body| body.error_detail.is_none()) else { return };
-    let refused = request.answered_version().filter(|version| !version.is_empty());
-    if refused == Some(&body.version_info) {
+    let (Some(rejected), Some(body)) = (request.outcome.referenced, request.sotw()) else { return };
+    if rejected.was != Status::Nacked || body.error_detail.is_some() {
+        return;
+    }
+    if request.answered_version() == Some(&body.version_info) && !body.version_info.is_empty() {
         let text = format!(
             "repeats nonce and version of the rejected version {} without error_detail: it looks like an ACK",
             body.version_info
         );
-        let evidence = [about.seq];
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&[rejected.seq]));
     }
 }

@@ -14,12 +14,12 @@
 //!
 //! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "nack-unexplained", "J-03", include_str!("nack_unexplained.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-unexplained: Info, rows "J-03";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let message = request.error().map_or("", |error| &error.message);
@@ -27,16 +27,12 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let Some(sent) = request.outcome.answers.and_then(|seq| ctx.state.pending(seq)) else { return };
-    let (catalog, seq) = (ctx.catalog(), sent.seq);
-    let mut payloads = sent.list.blobs().iter().filter_map(|id| catalog.entry(*id).payload);
+    let catalog = ctx.catalog();
+    let mut resources = sent.list.blobs().iter().filter(|id| catalog.entry(**id).payload.is_some());
     // Silent unless each resource was checked.
-    let fine = payloads.all(|payload| {
-        let broken = ctx.source_state.constraint_violations.get(&payload).and_then(Option::as_ref);
-        broken.is_some_and(|broken| broken.is_empty())
-    });
-    if fine {
-        let text = "the NACK cites a constraint that no resource of the response breaks".to_owned();
-        ctx.report(&RULE, FindingDraft { text, evidence: &[seq], ..FindingDraft::default() });
+    if resources.all(|id| ctx.violations(*id).is_some_and(|violations| violations.is_empty())) {
+        let text = "the NACK cites a constraint that no resource of the response breaks";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(request.answered()));
     }
 }
 

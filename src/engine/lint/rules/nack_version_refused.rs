@@ -13,34 +13,32 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::VersionInfo;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-version-refused", "E-23", include_str!("nack_version_refused.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-version-refused: Warn, rows "E-23",
+    ends(Ending::Message(CorrectMessage::Ack));
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(version) = claims_refused(request).filter(|_| !request.track.completeness.has_lost) else {
+    let Some(version) = claims_refused(request) else { return };
+    if request.track.completeness.has_lost {
         return;
-    };
-    let accepted =
+    }
+    let is_accepted =
         ctx.state.acked_versions.contains(version) || request.track.version_in_force() == Some(version);
-    let before =
-        ctx.previous_track(&request.track.type_url).and_then(|before| before.verdicts.in_force.as_ref());
-    if !accepted && before.is_none_or(|known| known.version != *version) {
+    let before = ctx.previous_track(&request.track.type_url);
+    let in_force = before.and_then(|before| before.verdicts.in_force.as_ref());
+    if !is_accepted && in_force.is_none_or(|known| known.version != *version) {
         let text = format!("the NACK of version {version} states {version} as the version in use");
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(request.answered()));
     }
 }
 
 /// Returns the version that a SotW NACK both refuses and states.
-pub(super) fn claims_refused<'a>(
-    request: &RequestContext<'a>,
-) -> Option<&'a xdscope_wire::event::VersionInfo> {
-    let body = request.sotw().filter(|_| request.is_nack())?;
-    let version = request.answered_version()?;
-    (*version == body.version_info && !version.is_empty()).then_some(version)
+pub(super) fn claims_refused<'a>(request: &RequestContext<'a>) -> Option<&'a VersionInfo> {
+    let (body, version) = (request.sotw()?, request.answered_version()?);
+    (request.is_nack() && *version == body.version_info && !version.is_empty()).then_some(version)
 }

@@ -12,14 +12,15 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
+use super::support::stated_reason;
+use crate::lint::prelude::*;
 use crate::nack::StatedFaults;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"))
-        .about(Subject::StrayVerdict);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    nack-without-nonce: Error, rows "E-21, F-05",
+    about(Subject::StrayVerdict);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !is_broken(ctx, request) {
@@ -30,19 +31,20 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         "" => "error_detail without a nonce".to_owned(),
         error => format!("error_detail without a nonce: {}", StatedFaults::read(error, &[])),
     };
-    let reason = super::support::stated_reason(request);
-    ctx.report(&RULE, FindingDraft { text, reason, ..FindingDraft::default() });
+    let draft = FindingDraft::new(Blame::Client, text, &[]);
+    ctx.report(&RULE, FindingDraft { reason: stated_reason(request), ..draft });
 }
 
 /// Whether a request reports an error and has no nonce, although the client has one to echo.
 pub(super) fn is_broken(ctx: &RuleContext<'_>, request: &RequestContext<'_>) -> bool {
-    // Responses before the recording may have had no nonce.
-    let has_nonces = request.track.responses.last().is_some_and(|newest| !newest.nonce.is_empty());
-    let certain = !request.outcome.partial || has_nonces;
-    // The server has sent responses without a nonce: the client has nothing else to echo.
-    let certain = certain && request.outcome.answers.is_none();
+    if request.error().is_none() || !request.nonce().is_empty() || !ctx.is_grpc() {
+        return false;
+    }
+    let newest = request.track.responses.last();
     // Without a response there is nothing to refuse: types of other planes carry reports.
-    let is_report = request.track.kind.is_none() && request.track.responses.last().is_none();
-    let certain = certain && !is_report;
-    request.error().is_some() && request.nonce().is_empty() && ctx.is_grpc() && certain
+    let is_report = request.track.kind.is_none() && newest.is_none();
+    // Responses before the recording may have had no nonce.
+    let has_nonces = !request.outcome.partial || newest.is_some_and(|newest| !newest.nonce.is_empty());
+    // An answered response had no nonce: the client has nothing else to echo.
+    has_nonces && request.outcome.answers.is_none() && !is_report
 }

@@ -14,30 +14,31 @@
 //!
 //! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::Track;
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "name-not-delivered",
-    "E-34, E-46, L-05",
-    include_str!("name_not_delivered.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
+rule! {
+    name-not-delivered: Info, rows "E-34, E-46, L-05",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Missing, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|_| !delta) else { return };
-    let catalog = ctx.catalog();
+    let Some(track) = ctx.current_track() else { return };
+    if ctx.is_delta() {
+        return;
+    }
+    let (catalog, limit) = (ctx.catalog(), ctx.options.timers.exist);
     let prior = ctx.previous_track(&track.type_url);
-    let never_sent = |name| {
-        let was_sent =
-            |track: &crate::session::Track| track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some());
-        !was_sent(track) && !prior.is_some_and(was_sent)
+    let was_sent = |track: &Track, name: Sym| {
+        let entry = track.sent.get(catalog, name);
+        entry.is_some_and(|entry| entry.blob.is_some())
     };
-    let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
-    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && never_sent(overdue.name));
-    let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
-    ctx.report_overdue(&RULE, (&text, None), overdue);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.existence_checked_until);
+    overdue.retain(|overdue| {
+        let was_sent_before = prior.is_some_and(|prior| was_sent(prior, overdue.name));
+        !overdue.was_present && !was_sent(track, overdue.name) && !was_sent_before
+    });
+    ctx.report_overdue(&RULE, &format!("not delivered within {}s", limit.as_secs()), None, overdue);
 }

@@ -20,40 +20,38 @@
 
 use std::time::Duration;
 
-use super::super::prelude::*;
 use crate::lint::memory::state::EchoRun;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "names-shrunk-on-ack", "E-31", include_str!("names_shrunk_on_ack.rs"));
+rule! {
+    names-shrunk-on-ack: Info, rows "E-31";
+    checks: Request(check)
+}
 
 /// Time within which a client that has forgotten names restores them.
 const AT_ONCE: Duration = Duration::from_secs(1);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some((seq, at, names)) = &ctx.state.missing_from_ack else { return };
     if ctx.at.since(*at) > AT_ONCE {
         return;
     }
+    let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
+    let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
+    if names.is_empty() || request.sotw().is_none() || !ctx.has_all_since(*seq) {
+        return;
+    }
     // A server that changes contents has another cause to answer.
     let has_changes = ctx.state.newest.as_ref().is_none_or(|newest| newest.has_changes);
     let is_answer = request.outcome.answers.is_some() && !has_changes && ctx.has_timestamps();
-    let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
-    let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
-    if !names.is_empty() && request.sotw().is_some() && ctx.has_all_since(*seq) {
-        let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
-        ctx.state.restorations = before.next(ctx.at);
-        if ctx.state.restorations.is_loop() {
-            let text = "left out of one ACK and requested again in the next, and server answers each";
-            let draft = FindingDraft::new(Blame::Both, text.to_owned(), &names);
-            let draft = FindingDraft { evidence: &evidence, ..draft };
-            return ctx.report_loop(&RULE, ctx.state.restorations, draft);
-        }
-        let text = "missing from an ACK and requested again at once".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { text, names: &names, evidence: &evidence, guess: true, ..FindingDraft::default() },
-        );
+    let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
+    ctx.state.restorations = before.next(ctx.at);
+    if ctx.state.restorations.is_loop() {
+        let text = "left out of one ACK and requested again in the next, and server answers each";
+        let draft = FindingDraft::new(Blame::Both, text, &names).evidence(&evidence);
+        return ctx.report_loop(&RULE, ctx.state.restorations, draft);
     }
+    let text = "missing from an ACK and requested again at once";
+    let draft = FindingDraft::new(Blame::Client, text, &names).evidence(&evidence);
+    ctx.report(&RULE, draft.guessed());
 }

@@ -16,31 +16,30 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "new-name-not-resent", "E-36, L-05", include_str!("new_name_not_resent.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
-
+use crate::lint::prelude::*;
+use crate::session::Presence;
 use xdscope_wire::Profile;
+use xdscope_wire::event::Sym;
+
+rule! {
+    new-name-not-resent: Warn, rows "E-36, L-05",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|track| !delta && !track.polled) else {
+    let Some(track) = ctx.current_track() else { return };
+    if ctx.is_delta() || track.polled {
         return;
+    }
+    let (catalog, limit) = (ctx.catalog(), ctx.options.timers.answer);
+    let was_sent = |name: Sym| {
+        let Some(entry) = track.sent.get(catalog, name) else { return false };
+        entry.blob.is_some() && track.responses.next() > entry.order && entry.state != Presence::Kept
     };
-    let catalog = ctx.catalog();
-    let was_sent = |name| {
-        track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some() && track.responses.next() > s.order)
-    };
-    let is_kept =
-        |name| track.sent.get(catalog, name).is_some_and(|s| s.state == crate::session::Presence::Kept);
-    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
-    let overdue = overdue.into_iter().filter(|overdue| was_sent(overdue.name) && !is_kept(overdue.name));
-    let limit = ctx.options.timers.answer.as_secs();
-    let text = format!("requested, sent before the request, and not sent again within {limit}s");
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    overdue.retain(|overdue| was_sent(overdue.name));
+    let text = format!("requested, sent before the request, and not sent again within {}s", limit.as_secs());
     let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
-    ctx.report_overdue(&RULE, (&text, severity), overdue);
+    ctx.report_overdue(&RULE, &text, severity, overdue);
 }

@@ -14,20 +14,22 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "node-changed", "E-06", include_str!("node_changed.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    node-changed: Warn, rows "E-06";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let fields = &request.outcome.node_changes;
     // A client may return to its first node.
-    let nodes = request.message.node().zip(ctx.stream.node.as_ref());
-    let is_first = nodes.is_some_and(|(node, first)| node.blob.is_some() && node.blob == first.blob);
+    let is_first = match (request.message.node(), &ctx.stream.node) {
+        (Some(node), Some(first)) => node.blob.is_some() && node.blob == first.blob,
+        _ => false,
+    };
     if !fields.is_empty() && !is_first {
         let text = format!("node differs from the previous one on the stream: {}", fields.join(", "));
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

@@ -12,17 +12,17 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "node-missing", "E-05", include_str!("node_missing.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    node-missing: Error, rows "E-05";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
-    if first && ctx.has_full_history() && request.message.node().is_none() {
-        let text = "first request of the stream without a node".to_owned();
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    let is_first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
+    if is_first && ctx.has_full_history() && request.message.node().is_none() {
+        let text = "first request of the stream without a node";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

@@ -14,19 +14,18 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nonce-reused", "F-03", include_str!("nonce_reused.rs"))
-        .ends(Ending::Response)
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    nonce-reused: Error, rows "F-03",
+    ends(Ending::Response), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.outcome.nonce_reused && ctx.is_grpc() {
         let text = format!("nonce {} was already used", response.view.nonce);
         let severity = (!response.view.is_delta).then_some(Severity::Warn);
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, severity, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).severity(severity));
     }
 }

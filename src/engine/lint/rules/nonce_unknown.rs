@@ -16,53 +16,59 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack))
-        .about(Subject::StrayVerdict);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use super::support::{stated_reason, type_label, with_stated_error};
+use crate::lint::prelude::*;
 use crate::session::{RequestClass, Track};
 use xdscope_wire::event::{Nonce, TypeUrl};
 
+rule! {
+    nonce-unknown: Error, rows "E-11, F-09",
+    ends(Ending::Message(CorrectMessage::Ack)), about(Subject::StrayVerdict);
+    checks: Request(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let class = match request.outcome.class {
+    let is_unknown = match request.outcome.class {
         Some(RequestClass::Initial) => !request.nonce().is_empty(),
         Some(RequestClass::UnknownNonce) => true,
         _ => false,
     };
     // `ads-type-url-missing` covers a request without a type.
-    if !class || request.track.type_url.is_empty() {
+    if !is_unknown || request.track.type_url.is_empty() {
         return;
     }
-    let nonce = Nonce::from(request.nonce());
-    let issued = |track: &&Track| track.responses.find(&nonce).is_some();
-    let others = ctx.stream.all_tracks().filter(|track| track.type_url != request.track.type_url);
-    let other = others.filter(|track| !track.type_url.is_empty()).find(issued);
+    let Some((cause, origin)) = origin(ctx, request, &Nonce::from(request.nonce())) else { return };
+    let text = with_stated_error(format!("nonce {} {origin}", request.nonce()), request);
+    let draft = FindingDraft::new(Blame::Client, text, &[]);
+    ctx.report(&RULE, FindingDraft { cause: Some(cause), reason: stated_reason(request), ..draft });
+}
+
+/// Returns the cause of a finding and what is known about the origin of the nonce; `None` if the
+/// nonce is in order.
+fn origin(
+    ctx: &RuleContext<'_>,
+    request: &RequestContext<'_>,
+    nonce: &Nonce,
+) -> Option<(&'static str, String)> {
+    let type_url = &request.track.type_url;
+    let issued = |track: &&Track| track.responses.find(nonce).is_some();
+    let mut others =
+        ctx.stream.all_tracks().filter(|track| track.type_url != *type_url && !track.type_url.is_empty());
+    if let Some(other) = others.find(issued) {
+        return Some(("other-type", format!("was issued for {}", type_label(&other.type_url))));
+    }
     // The server has left the type out of the response: `ads-type-url-missing`.
-    if other.is_none() && ctx.stream.find(&TypeUrl::default()).as_ref().is_some_and(issued) {
-        return;
+    if ctx.stream.find(&TypeUrl::default()).as_ref().is_some_and(issued) {
+        return None;
     }
-    let (cause, text) = if let Some(other) = other {
-        (
-            "other-type",
-            format!("nonce {nonce} was issued for {}", super::support::type_label(&other.type_url)),
-        )
-    } else if ctx.store.engine().issued_before(ctx.stream, &request.track.type_url, &nonce).is_some() {
+    if ctx.store.engine().issued_before(ctx.stream, type_url, nonce).is_some() {
         // A failed poll ends the track, but not the session of the client.
-        if request.track.polled {
-            return;
-        }
-        ("old-stream", format!("nonce {nonce} was issued on an earlier stream"))
-    } else if request.sotw().is_some() && !ctx.has_full_history() {
-        ("never", format!("nonce {nonce} was never issued, or before a nonce that was used already"))
-    } else {
-        ("never", format!("nonce {nonce} was never issued"))
+        let origin = ("old-stream", "was issued on an earlier stream".to_owned());
+        return if request.track.polled { None } else { Some(origin) };
+    }
+    let text = match request.sotw().is_some() && !ctx.has_full_history() {
+        true => "was never issued, or before a nonce that was used already",
+        false => "was never issued",
     };
-    let text = super::support::with_stated_error(text, request);
-    let reason = super::support::stated_reason(request);
-    ctx.report(&RULE, FindingDraft { text, cause: Some(cause), reason, ..FindingDraft::default() });
+    Some(("never", text.to_owned()))
 }

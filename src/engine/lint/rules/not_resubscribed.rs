@@ -27,32 +27,27 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "not-resubscribed", "P", include_str!("not_resubscribed.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Open(opened),
-    Check::Alarm(Alarm::Opened, check_stream),
-    Check::Alarm(Alarm::Settled, check),
-    Check::Alarm(Alarm::Settled, check_types),
-    Check::Alarm(Alarm::Unsubscribed, check_in_use),
-];
-
 use std::collections::{BTreeMap, HashSet};
+use std::mem::replace;
 use std::sync::Arc;
 
-use super::support::{and_more, listed, listed_names, type_label, user_nouns};
+use super::support::{and_more, listed, listed_names, sort_unique, type_label, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use crate::session::{SETTLE_TIME, Stream, Track, Wildcard};
 use crate::store::{ClientNeeds, UnsubscribedNames, UnsubscribedNeed};
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl};
 use xdscope_wire::text::shown_name;
 use xdscope_wire::xdstp::is_structured;
+
+rule! {
+    not-resubscribed: Info, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks:
+        Open(opened), Alarm(Alarm::Opened, check_stream), Alarm(Alarm::Settled, check),
+        Alarm(Alarm::Settled, check_types), Alarm(Alarm::Unsubscribed, check_in_use)
+}
 
 /// Types that a text lists; the others are counted.
 const MAX_LISTED_TYPES: usize = 3;
@@ -88,16 +83,15 @@ fn check_stream(ctx: &mut RuleContext<'_>) {
         ..FindingDraft::new(Blame::Client, text, &[])
     };
     let state = LastingState::UnrequestedStream;
-    ctx.report_lasting(&RULE, draft, Lasting { state, since: stream.opened, past: None });
+    ctx.report_lasting(&RULE, draft, Lasting::new(state, stream.opened));
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };
+    let engine = ctx.store.engine();
+    let Some(before) = ctx.stream.reconnect_of.and_then(|id| engine.stream(id)) else { return };
     if before.is_ended_by_client() {
         return;
     }
-    let catalog = ctx.catalog();
-    let engine = ctx.store.engine();
     let streams = engine.open_in_session(ctx.stream).chain(engine.open_of_node(ctx.stream));
     let streams: Vec<&Stream> = streams.collect();
     let used = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed(&used_names(ctx));
@@ -111,18 +105,11 @@ fn check(ctx: &mut RuleContext<'_>) {
         if !track.completeness.names_known || now.iter().any(|now| !now.completeness.names_known) {
             continue;
         }
-        let is_requested = |name: &Sym| {
-            now.iter().any(|now| {
-                let is_covered = now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref());
-                // The client has requested the name on the new stream, and given it up there.
-                is_covered || now.subscription.released.has(*name)
-            })
-        };
-        // `delta-reconnect-irv-unsubscribed` covers names whose version the client states.
-        let is_stated = |name: &Sym| now.iter().any(|now| now.carried.claims.get(*name).is_some());
-        let names = track.subscribed.names.iter();
-        let mut names: Vec<_> = names.filter(|name| !is_requested(name) && !is_stated(name)).collect();
-        if let Some(kind) = track.kind.filter(|_| !names.is_empty()) {
+        let is_settled = |name: Sym| now.iter().any(|now| is_settled(ctx, now, name));
+        let mut names: Vec<Sym> = track.subscribed.names.iter().filter(|name| !is_settled(*name)).collect();
+        if let Some(kind) = track.kind
+            && !names.is_empty()
+        {
             // Those in use are a finding of their own.
             names.retain(|name| !used.contains(&(kind, *name)));
             if let Some(known) = ClientNeeds::of(ctx.store, ctx.stream).names_referred_to(kind) {
@@ -137,13 +124,18 @@ fn check(ctx: &mut RuleContext<'_>) {
                 before.id.0,
                 ctx.stream.id.0
             );
-            let part = track.type_url.as_str();
-            ctx.report(
-                &RULE,
-                FindingDraft { text, names: &names, part, guess: true, ..FindingDraft::default() },
-            );
+            let draft = FindingDraft::new(Blame::Client, text, &names).guessed();
+            ctx.report(&RULE, FindingDraft { part: track.type_url.as_str(), ..draft });
         }
     }
+}
+
+/// Whether the client has requested a name on a new stream, has given it up there, or states its
+/// version: `delta-reconnect-irv-unsubscribed` covers such a name.
+fn is_settled(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> bool {
+    track.covers(ctx.catalog(), name, track.sent.get(ctx.catalog(), name).as_ref())
+        || track.subscription.released.has(name)
+        || track.carried.claims.get(name).is_some()
 }
 
 /// Returns the names that the client has requested and requests no longer, without given up ones to
@@ -170,30 +162,37 @@ fn check_in_use(ctx: &mut RuleContext<'_>) {
     }
     let key = |need: &UnsubscribedNeed| (need.key.kind, need.key.name, need.since);
     let now = due.iter().map(key).collect();
-    let reported = std::mem::replace(&mut ctx.stream_state.reported_unsubscribed, now);
-    let mut groups: BTreeMap<(Kind, bool), Vec<UnsubscribedNeed>> = BTreeMap::new();
+    let reported = replace(&mut ctx.stream_state.reported_unsubscribed, now);
+    let mut groups: BTreeMap<OwedNames, Vec<UnsubscribedNeed>> = BTreeMap::new();
     for need in due.into_iter().filter(|need| !reported.contains(&key(need))) {
-        groups.entry((need.key.kind, need.given_up.is_some())).or_default().push(need);
+        let owed = OwedNames { kind: need.key.kind, is_given_up: need.given_up.is_some() };
+        groups.entry(owed).or_default().push(need);
     }
-    for ((kind, is_given_up), needs) in groups {
-        report_in_use(ctx, (kind, is_given_up), &needs);
+    for (owed, needs) in groups {
+        report_in_use(ctx, owed, &needs);
     }
 }
 
-/// Reports names of one type, which the client has given up on the stream, or not requested again.
-fn report_in_use(ctx: &mut RuleContext<'_>, (kind, is_given_up): (Kind, bool), needs: &[UnsubscribedNeed]) {
+/// Names of one type that the client should request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct OwedNames {
+    kind: Kind,
+    /// Whether the client has given them up on the stream, or not requested them again.
+    is_given_up: bool,
+}
+
+/// Reports names that resources in use refer to.
+fn report_in_use(ctx: &mut RuleContext<'_>, owed: OwedNames, needs: &[UnsubscribedNeed]) {
+    let OwedNames { kind, is_given_up } = owed;
     let mut names: Vec<Sym> = needs.iter().map(|need| need.key.name).collect();
     let mut users: Vec<Sym> = needs.iter().map(|need| need.user.name).collect();
     let mut evidence: Vec<Seq> = needs.iter().filter_map(|need| need.given_up).collect();
-    for list in [&mut names, &mut users] {
-        list.sort_unstable();
-        list.dedup();
-    }
-    evidence.sort_unstable();
-    evidence.dedup();
+    sort_unique(&mut names);
+    sort_unique(&mut users);
+    sort_unique(&mut evidence);
     let Some(since) = needs.iter().map(|need| need.since).min() else { return };
     let user = needs.first().map(|need| need.user.kind);
-    let (text, past) = in_use_texts(ctx, (kind, is_given_up), &names, (user, &users));
+    let (text, past) = in_use_texts(ctx, owed, &names, user, &users);
     // A request that xdscope has held back or changed is none of the client.
     let is_cause = |facts: &&Arc<InterventionFacts>| {
         let of_kind = Kind::of_type_url(facts.type_url.as_str()).map(|(kind, _)| kind);
@@ -214,12 +213,14 @@ fn report_in_use(ctx: &mut RuleContext<'_>, (kind, is_given_up): (Kind, bool), n
 /// Returns the sentence about names that resources in use refer to, and the one once that is over.
 fn in_use_texts(
     ctx: &RuleContext<'_>,
-    (kind, is_given_up): (Kind, bool),
+    OwedNames { kind, is_given_up }: OwedNames,
     names: &[Sym],
-    (user, users): (Option<Kind>, &[Sym]),
+    user_kind: Option<Kind>,
+    users: &[Sym],
 ) -> (String, String) {
     // Clusters and listeners refer to secrets and filters.
-    let (noun, nouns) = user_nouns(user.filter(|_| !matches!(kind, Kind::Sds | Kind::Ecds)));
+    let user_kind = if matches!(kind, Kind::Sds | Kind::Ecds) { None } else { user_kind };
+    let (noun, nouns) = user_nouns(user_kind);
     let verb = if users.len() == 1 { "uses" } else { "use" };
     let pronoun = if names.len() == 1 { "it" } else { "them" };
     let users = listed(ctx, noun, nouns, users);
@@ -273,8 +274,8 @@ fn report_type(ctx: &mut RuleContext<'_>, before: &Stream, track: &Track) {
         type_label(&track.type_url),
         before.id.0,
     );
-    let part = track.type_url.as_str();
-    let draft = FindingDraft { text, part, severity, guess: true, ..FindingDraft::default() };
+    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).guessed();
+    let draft = FindingDraft { part: track.type_url.as_str(), ..draft };
     let state = LastingState::NotResubscribed(track.type_url.clone());
-    ctx.report_lasting(&RULE, draft, Lasting { state, since: ctx.stream.opened, past: None });
+    ctx.report_lasting(&RULE, draft, Lasting::new(state, ctx.stream.opened));
 }

@@ -14,26 +14,18 @@
 //!
 //! Reference: xDS protocol, "NACK".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "old-server-misreads-nack",
-    "L-08, E-23",
-    include_str!("old_server_misreads_nack.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    old-server-misreads-nack: Info, rows "L-08, E-23";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if let Some(version) = super::nack_version_refused::claims_refused(request) {
         let text = format!(
             "NACK of version {version} that reports version {version}: a server that compares versions takes it for an ACK"
         );
-        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Both, text, evidence: &evidence, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Both, text, &[]).evidence(request.answered()));
     }
 }

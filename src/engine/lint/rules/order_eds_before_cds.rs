@@ -15,21 +15,22 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-eds-before-cds", "H-08", include_str!("order_eds_before_cds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::report_unreferenced;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Kind;
 
+rule! {
+    order-eds-before-cds: Info, rows "H-08";
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    super::support::report_unreferenced(
+    report_unreferenced(
         ctx,
         response,
         &RULE,
-        (Kind::Eds, &[Kind::Cds]),
+        Kind::Eds,
+        &[Kind::Cds],
         "endpoints of a cluster that the client does not have",
     );
 }

@@ -17,21 +17,20 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"))
-        .ends(Ending::State)
-        .about(Subject::MissingCluster)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::{names_to_use, report_unknown_clusters};
+use crate::lint::client::RouteUse;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Kind;
+
+rule! {
+    order-lds-before-cds: Warn, rows "H-09",
+    ends(Ending::State), about(Subject::MissingCluster), worded(Sentence::WithNames);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind == Some(Kind::Lds) {
-        let new = super::support::names_to_use(ctx, response);
-        super::support::report_unknown_clusters(ctx, response.track, (&new, false), &RULE);
+        let new = names_to_use(ctx, response);
+        report_unknown_clusters(ctx, &RULE, response.track, &new, RouteUse::Sent);
     }
 }

@@ -15,21 +15,22 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-rds-before-lds", "H-09", include_str!("order_rds_before_lds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::report_unreferenced;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Kind;
 
+rule! {
+    order-rds-before-lds: Info, rows "H-09";
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    super::support::report_unreferenced(
+    report_unreferenced(
         ctx,
         response,
         &RULE,
-        (Kind::Rds, &[Kind::Lds, Kind::Srds]),
+        Kind::Rds,
+        &[Kind::Lds, Kind::Srds],
         "route configuration that no listener of the client uses",
     );
 }

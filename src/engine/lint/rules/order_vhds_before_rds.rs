@@ -15,14 +15,13 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "order-vhds-before-rds", "H-09", include_str!("order_vhds_before_rds.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::{Kind, Sym};
+
+rule! {
+    order-vhds-before-rds: Info, rows "H-09";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind != Some(Kind::Vhds) || !ctx.knows_all_of(&[Kind::Rds]) {
@@ -32,15 +31,16 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let has_route = |text: &str| {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
-        route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
+        let Some(route) = route else { return false };
+        routes.iter().any(|(_, track)| track.sent.is_present(catalog, route))
     };
     let is_requested = |name: Sym| {
         !response.track.completeness.names_known || response.track.subscribed.names.contains(name)
     };
-    let unknown = |name: &&Sym| !is_requested(**name) && !has_route(catalog.text(**name));
-    let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
+    let is_unknown = |name: &Sym| !is_requested(*name) && !has_route(catalog.text(*name));
+    let names: Vec<Sym> = response.outcome.added.iter().copied().filter(is_unknown).collect();
     if !routes.is_empty() && !names.is_empty() {
-        let text = "virtual host of a route configuration that the client does not have".to_owned();
-        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+        let text = "virtual host of a route configuration that the client does not have";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

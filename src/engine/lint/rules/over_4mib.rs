@@ -14,35 +14,36 @@
 //!
 //! Reference: gRPC documentation, `GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "over-4mib", "P", include_str!("over_4mib.rs")).ends(Ending::Response);
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took), Check::Close(cut)];
-
-use crate::session::MessageKind;
-use xdscope_wire::DEFAULT_RECEIVE_LIMIT;
+use super::support::sender;
+use crate::lint::prelude::*;
+use crate::session::{MessageKind, key};
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Dir, Side};
+use xdscope_wire::{DEFAULT_RECEIVE_LIMIT, Message};
+
+rule! {
+    over-4mib: Warn, rows "P",
+    ends(Ending::Response);
+    checks: Message(check), Request(check_accepted), Close(check_cut)
+}
 
 /// Resources that a finding names.
 const MAX_NAMED: usize = 3;
 /// Receivers to remember.
 const MAX_RECEIVERS: usize = 4096;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     if message.size <= DEFAULT_RECEIVE_LIMIT {
         return;
     }
     let catalog = ctx.catalog();
     let blobs = message.resources().map_or(&[][..], |list| list.blobs());
-    let names: Vec<_> = heaviest(catalog, blobs).iter().map(|id| crate::session::key(catalog, *id)).collect();
+    let names: Vec<_> = heaviest(catalog, blobs).iter().map(|id| key(catalog, *id)).collect();
     let receiver = (ctx.stream.session.unwrap_or(usize::MAX), message.dir());
-    let took = ctx.source_state.large_receivers.contains(&receiver);
+    let has_accepted = ctx.source_state.large_receivers.contains(&receiver);
     let text = above_limit(message.size);
-    let severity = took.then_some(Severity::Info);
-    let draft = FindingDraft { severity, ..FindingDraft::new(super::support::sender(message), text, &names) };
+    let severity = has_accepted.then_some(Severity::Info);
+    let draft = FindingDraft::new(sender(message), text, &names).severity(severity);
     let finding = ctx.report(&RULE, draft);
     if message.dir() == Dir::Resp {
         ctx.state.large_push = ctx.seq.zip(finding);
@@ -54,13 +55,15 @@ fn above_limit(bytes: u64) -> String {
 }
 
 /// Reports a response in the middle of which the client ended the stream.
-fn cut(ctx: &mut RuleContext<'_>) {
+fn check_cut(ctx: &mut RuleContext<'_>) {
     let is_by_client = ctx.stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
-    let bytes = ctx.stream.not_kept.cut_response().filter(|_| is_by_client);
-    let Some(bytes) = bytes.filter(|bytes| *bytes > DEFAULT_RECEIVE_LIMIT) else { return };
-    let text = format!("{}; the client ended the stream in the middle of the response", above_limit(bytes));
-    let severity = Some(Severity::Info);
-    ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &[]) });
+    let Some(bytes) = ctx.stream.not_kept.cut_response() else { return };
+    if is_by_client && bytes > DEFAULT_RECEIVE_LIMIT {
+        let text =
+            format!("{}; the client ended the stream in the middle of the response", above_limit(bytes));
+        let draft = FindingDraft::new(Blame::Server, text, &[]);
+        ctx.report(&RULE, draft.severity(Some(Severity::Info)));
+    }
 }
 
 /// Returns the largest entries, largest first.
@@ -68,8 +71,8 @@ fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
     let size = |id: &BlobId| catalog.blob(*id).size;
     let mut found: Vec<BlobId> = Vec::with_capacity(MAX_NAMED + 1);
     for id in blobs {
-        let full = found.len() == MAX_NAMED;
-        if full && found.last().is_some_and(|last| size(last) >= size(id)) || found.contains(id) {
+        let is_full = found.len() == MAX_NAMED;
+        if is_full && found.last().is_some_and(|last| size(last) >= size(id)) || found.contains(id) {
             continue;
         }
         found.insert(found.partition_point(|other| size(other) >= size(id)), *id);
@@ -79,9 +82,11 @@ fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
 }
 
 /// Lowers the finding about a response that the client accepted, and remembers the client.
-fn took(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let is_ack = request.outcome.kind == MessageKind::Ack;
-    let answered = request.outcome.answers.filter(|_| is_ack);
+fn check_accepted(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.outcome.kind != MessageKind::Ack {
+        return;
+    }
+    let answered = request.outcome.answers;
     let Some((_, finding)) = ctx.state.large_push.take_if(|(seq, _)| Some(*seq) == answered) else { return };
     let receiver = (ctx.stream.session.unwrap_or(usize::MAX), Dir::Resp);
     let receivers = &mut ctx.source_state.large_receivers;

@@ -13,26 +13,22 @@
 //!
 //! Reference: protobuf, "Encoding".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "payload-undecodable", "A-18", include_str!("payload_undecodable.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::sort_unique;
+use crate::lint::prelude::*;
 use crate::session::key;
 use xdscope_wire::event::Sym;
+
+rule! {
+    payload-undecodable: Error, rows "A-18",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let unreadable = response.view.resources.blobs().iter().filter(|id| catalog.is_unreadable(**id));
     let mut names: Vec<Sym> =
         response.scan.unreadable.iter().chain(unreadable).map(|id| key(catalog, *id)).collect();
-    names.sort_unstable();
-    names.dedup();
-    if !names.is_empty() {
-        let text = "the payload cannot be decoded as its type".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    sort_unique(&mut names);
+    ctx.report_names(&RULE, Blame::Server, "the payload cannot be decoded as its type", &names);
 }

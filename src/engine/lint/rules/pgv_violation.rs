@@ -14,21 +14,20 @@
 //!
 //! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "pgv-violation", "J-01, J-02, J-05", include_str!("pgv_violation.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(refused)];
-
 use std::sync::Arc;
 
 use crate::lint::memory::state::{ConstraintFinding, MAX_RESPONSES};
+use crate::lint::prelude::*;
 use crate::{nack, session};
 use xdscope_schema::{Violation, list_violations};
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Sym, Variant};
+use xdscope_wire::event::Sym;
+
+rule! {
+    pgv-violation: Info, rows "J-01, J-02, J-05",
+    ends(Ending::Content);
+    checks: Response(check), Request(check_refused)
+}
 
 /// Fields with the name of a resource.
 const NAME_FIELDS: [&str; 2] = ["name", "cluster_name"];
@@ -37,7 +36,7 @@ const MAX_FINDINGS: usize = 16;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // `fs-update-rejected` covers a file that breaks a constraint after a valid one.
-    let is_update_of_file = ctx.stream.variant() == Some(Variant::File) && ctx.stream_state.has_valid_content;
+    let is_update_of_file = ctx.is_file() && ctx.stream_state.has_valid_content;
     if ctx.options.constraints.is_none() || is_update_of_file {
         return;
     }
@@ -49,16 +48,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if response.scan.collections.iter().any(|(list, _)| *list == name) {
             continue;
         }
-        let payload = catalog.entry(*id).payload;
-        let broken =
-            payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.clone());
-        let Some(broken) = broken.filter(|broken| !broken.is_empty()) else { continue };
+        let Some(violations) = ctx.violations(*id) else { continue };
         // `resource-name-empty` covers an empty name.
         let is_of_name = |violation: &Violation| NAME_FIELDS.contains(&violation.path.as_str());
-        if response.scan.nameless.contains(id) && broken.iter().all(is_of_name) {
+        let is_covered = response.scan.nameless.contains(id) && violations.iter().all(is_of_name);
+        if violations.is_empty() || is_covered {
             continue;
         }
-        found.push((name, broken));
+        found.push((name, violations.clone()));
         if found.len() == MAX_FINDINGS {
             break;
         }
@@ -82,28 +79,33 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Hardens the findings about resources that the client rejects for a field that breaks a
 /// constraint.
-fn refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(answered) = request.outcome.answers.filter(|_| request.is_nack()) else { return };
-    let Some(sent) = ctx.state.pending(answered) else { return };
-    let Some(error) = request.message.error_detail() else { return };
-    let catalog = ctx.catalog();
-    let names: Vec<Arc<str>> =
-        sent.list.blobs().iter().map(|id| Arc::from(catalog.text(session::key(catalog, *id)))).collect();
-    let is_refused = |known: &&ConstraintFinding| {
-        let name = catalog.text(known.name);
-        known.seq == answered
-            && known
-                .violations
-                .iter()
-                .any(|violation| nack::refuses_field(&error.message, &names, name, &violation.path))
+fn check_refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let (Some(answered), Some(error)) = (request.outcome.answers, request.message.error_detail()) else {
+        return;
     };
-    let contents = |name| sent.list.blobs().iter().copied().find(|id| session::key(catalog, *id) == name);
-    let refused = ctx.state.constraint_findings.iter().filter(is_refused);
-    let refused: Vec<(usize, Sym, Option<BlobId>)> =
-        refused.map(|known| (known.finding, known.name, contents(known.name))).collect();
-    for (finding, name, content) in refused {
+    let Some(sent) = ctx.state.pending(answered) else { return };
+    if !request.is_nack() {
+        return;
+    }
+    let catalog = ctx.catalog();
+    let blobs = sent.list.blobs();
+    let names: Vec<Arc<str>> =
+        blobs.iter().map(|id| Arc::from(catalog.text(session::key(catalog, *id)))).collect();
+    let is_refused = |known: &ConstraintFinding| {
+        let name = catalog.text(known.name);
+        let mut fields = known.violations.iter().map(|violation| &violation.path);
+        fields.any(|field| nack::refuses_field(&error.message, &names, name, field))
+    };
+    let mut refused: Vec<(usize, Option<(Sym, BlobId)>)> = Vec::new();
+    for known in ctx.state.constraint_findings.iter().filter(|known| known.seq == answered) {
+        if is_refused(known) {
+            let blob = blobs.iter().copied().find(|id| session::key(catalog, *id) == known.name);
+            let content = if known.name == Sym::EMPTY { None } else { blob };
+            refused.push((known.finding, content.map(|blob| (known.name, blob))));
+        }
+    }
+    for (finding, content) in refused {
         ctx.findings.harden(finding, "; the client rejected the resource");
-        let content = content.filter(|_| name != Sym::EMPTY).map(|content| (name, content));
         ctx.follow_refused(finding, answered, content);
     }
 }

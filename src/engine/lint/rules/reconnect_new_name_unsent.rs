@@ -16,32 +16,26 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "reconnect-new-name-unsent",
-    "E-19",
-    include_str!("reconnect_new_name_unsent.rs"),
-)
-.ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+rule! {
+    reconnect-new-name-unsent: Warn, rows "E-19",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let Some(track) = ctx
-        .current_track()
-        .filter(|track| !track.polled && ctx.state.stated_version.as_ref().is_some_and(|v| !v.is_empty()))
-    else {
+    let Some(track) = ctx.current_track() else { return };
+    let states_version = ctx.state.stated_version.as_ref().is_some_and(|version| !version.is_empty());
+    if track.polled || !states_version {
         return;
-    };
+    }
     let Some(prior) = ctx.previous_track(&track.type_url) else { return };
-    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
-    let first = ctx.stream.first_request;
-    let new = overdue.into_iter().filter(|overdue| {
+    let (first, limit) = (ctx.stream.first_request, ctx.options.timers.answer);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    overdue.retain(|overdue| {
         Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name)
     });
-    let text =
-        format!("new after the reconnect, but not sent within {}s", ctx.options.timers.answer.as_secs());
-    ctx.report_overdue(&RULE, (&text, None), new);
+    let text = format!("new after the reconnect, but not sent within {}s", limit.as_secs());
+    ctx.report_overdue(&RULE, &text, None, overdue);
 }

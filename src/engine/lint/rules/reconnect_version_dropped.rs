@@ -20,23 +20,18 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "reconnect-version-dropped",
-    "E-02, L-03",
-    include_str!("reconnect_version_dropped.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
 use crate::lint::memory::state::MAX_SOURCE_ENTRIES;
+use crate::lint::prelude::*;
 use crate::session::StreamKey;
 
+rule! {
+    reconnect-version-dropped: Info, rows "E-02, L-03";
+    checks: Request(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.sotw().filter(|_| request.outcome.first && ctx.is_grpc()) else { return };
-    if !body.version_info.is_empty() {
+    let Some(body) = request.sotw() else { return };
+    if !request.outcome.first || !ctx.is_grpc() || !body.version_info.is_empty() {
         return;
     }
     let Some(before) = ctx.previous_track(&request.track.type_url) else { return };
@@ -50,7 +45,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !known.version.is_empty() {
         let text = format!("reconnected without a version, but acknowledged {} before", known.version);
         let evidence = [known.n];
-        let draft = FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() };
+        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).guessed();
         let own = (ctx.stream.id, ctx.track_index);
         let key = (StreamKey::of(ctx.stream), request.track.type_url.clone());
         let known = &mut ctx.source_state.without_version;

@@ -23,19 +23,14 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "reconnect-version-surprise",
-    "E-02",
-    include_str!("reconnect_version_surprise.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
 use xdscope_wire::text::shown_name;
+
+rule! {
+    reconnect-version-surprise: Info, rows "E-02";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.outcome.first || !ctx.is_grpc() {
@@ -50,27 +45,23 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let sent = prior.responses.newest_with_version(stated).map(|response| response.seq);
     let known = prior.version_in_force().map_or("none", |version| version.as_str());
     let kind = if sent.is_some() { "an older version" } else { "a version that was not sent" };
-    let text = format!(
-        "reconnected with {}, {kind}, but acknowledged {} before",
-        shown_name(stated),
-        shown_name(known)
-    );
+    let (stated, known) = (shown_name(stated), shown_name(known));
+    let text = format!("reconnected with {stated}, {kind}, but acknowledged {known} before");
     let acked = prior.verdicts.in_force.as_ref().map(|known| known.n);
     let evidence: Vec<_> = sent.into_iter().chain(acked).collect();
-    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() });
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).guessed());
 }
 
 /// Reports a version that the client has refused on an earlier stream.
 fn check_refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, stated: Sym) {
-    let stated = ctx.catalog().text(stated);
+    let stated = shown_name(ctx.text(stated));
     let in_force = match request.track.version_in_force() {
         Some(version) => format!("{} is in force", shown_name(version.as_str())),
         None => "no version is in force".to_owned(),
     };
     let text = format!(
-        "reconnected with {}, which it has refused: {in_force}, and the server need not send {} again",
-        shown_name(stated),
-        shown_name(stated)
+        "reconnected with {stated}, which it has refused: {in_force}, and the server need not send {stated} \
+         again"
     );
-    ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
 }

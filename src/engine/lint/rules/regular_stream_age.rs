@@ -19,21 +19,20 @@
 //!
 //! Reference: gRFC A9, "Server-side Connection Management".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "regular-stream-age", "P", include_str!("regular_stream_age.rs"))
-        .worded(Sentence::WithCount);
-
-pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
-
 use std::time::Duration;
 
 use crate::lint::findings::finding::Restated;
+use crate::lint::prelude::*;
 use crate::session::{AGE_TOLERANCE, MIN_PLANNED_AGE, StreamKey};
 use crate::store::StreamFailure;
 use xdscope_wire::event::Side;
 use xdscope_wire::text::{count, period};
+
+rule! {
+    regular-stream-age: Info, rows "P",
+    worded(Sentence::WithCount);
+    checks: Close(check)
+}
 
 /// Newest ages that are compared.
 const MAX_AGES: usize = 16;
@@ -42,9 +41,9 @@ const MAX_AGES: usize = 16;
 const MIN_STREAMS: u64 = 3;
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let Some((at, end)) = ctx.stream.closed.as_ref().filter(|_| ctx.has_timestamps()) else { return };
-    let by_server = end.by != Some(Side::Client) && !ctx.stream.open.partial;
-    if !by_server || ctx.stream.open.server.is_none() {
+    let Some((at, end)) = &ctx.stream.closed else { return };
+    let is_by_server = end.by != Some(Side::Client) && !ctx.stream.open.partial;
+    if !ctx.has_timestamps() || !is_by_server || ctx.stream.open.server.is_none() {
         return;
     }
     let age = at.since(ctx.stream.opened);
@@ -62,8 +61,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let alike = known.ages.iter().filter(is_close).count() as u64;
     // The end may be a fault for another reason.
-    let is_fault =
-        ctx.store.ended().failure_at(ctx.stream).is_some_and(|of| of.failure != StreamFailure::Lost);
+    let failing = ctx.store.ended().failure_at(ctx.stream);
+    let is_fault = failing.is_some_and(|failing| failing.failure != StreamFailure::Lost);
     if alike < MIN_STREAMS || is_fault {
         return;
     }

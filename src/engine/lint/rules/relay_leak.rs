@@ -14,14 +14,14 @@
 //!
 //! Reference: xRFC TP1, "xDS relay proxy".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(Severity::Warn, "relay-leak", "K-30", include_str!("relay_leak.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use crate::session::{Stream, key};
 use xdscope_wire::event::Sym;
+
+rule! {
+    relay-leak: Warn, rows "K-30";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.structured.is_empty() {
@@ -29,7 +29,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let catalog = ctx.catalog();
     let unasked = super::unrequested_resource::unasked(ctx, response);
-    let wanted = |stream: &Stream, name: Sym| {
+    let wants = |stream: &Stream, name: Sym| {
         let tracks = stream.tracks.iter().filter(|track| track.type_url == response.track.type_url);
         tracks
             .into_iter()
@@ -39,14 +39,16 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     for id in &response.scan.structured {
         let entry = catalog.entry(*id);
         let name = key(catalog, *id);
-        let Some(payload) = entry.payload.filter(|_| unasked.contains(&name)) else { continue };
-        let relayed = !ctx.upstream_deliveries(name, payload).is_empty();
-        if relayed && ctx.sibling_streams().any(|stream| wanted(stream, name)) {
+        let Some(payload) = entry.payload else { continue };
+        if unasked.contains(&name)
+            && !ctx.upstream_deliveries(name, payload).is_empty()
+            && ctx.sibling_streams().any(|stream| wants(stream, name))
+        {
             names.push(name);
         }
     }
     if !names.is_empty() {
-        let text = "forwarded by the relay, but requested by another client".to_owned();
-        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+        let text = "forwarded by the relay, but requested by another client";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

@@ -13,35 +13,32 @@
 //!
 //! Reference: xRFC TP1, "xDS relay proxy".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "relay-version-rewritten", "K-30", include_str!("relay_version_rewritten.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use crate::session::key;
 use xdscope_wire::event::Sym;
+
+rule! {
+    relay-version-rewritten: Info, rows "K-30";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let (mut names, mut first) = (Vec::new(), None);
     for id in &response.scan.structured {
         let entry = catalog.entry(*id);
-        let Some(payload) = entry.payload.filter(|_| entry.version != Sym::EMPTY) else { continue };
-        let mut versions =
-            ctx.upstream_deliveries(key(catalog, *id), payload).into_iter().map(|brought| brought.version);
-        let Some(upstream) = versions.next() else { continue };
-        let same = |version: Sym| version == entry.version || version == Sym::EMPTY;
-        if !same(upstream) && !versions.any(same) {
+        let Some(payload) = entry.payload else { continue };
+        let received = ctx.upstream_deliveries(key(catalog, *id), payload);
+        let Some(upstream) = received.first().map(|delivery| delivery.version) else { continue };
+        let is_same = |version: Sym| version == entry.version || version == Sym::EMPTY;
+        if entry.version != Sym::EMPTY && !received.iter().any(|delivery| is_same(delivery.version)) {
             names.push(entry.name);
             first.get_or_insert((upstream, entry.version));
         }
     }
-    if let Some((upstream, here)) = first {
-        let (upstream, here) = (ctx.text(upstream), ctx.text(here));
-        let text = format!("the relay received version {upstream} and forwards version {here}");
-        let (blame, names) = (Blame::Server, names.as_slice());
-        ctx.report(&RULE, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
+    if let Some((upstream, forwarded)) = first {
+        let (upstream, forwarded) = (ctx.text(upstream), ctx.text(forwarded));
+        let text = format!("the relay received version {upstream} and forwards version {forwarded}");
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

@@ -20,31 +20,32 @@
 //!
 //! Reference: xDS protocol, "Deleting Resources".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "removed-in-use", "P", include_str!("removed_in_use.rs"))
-        .ends(Ending::State)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use super::support::{listed, listed_names, user_nouns};
+use super::support::{listed, listed_names, sort_unique, user_nouns};
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use crate::nack::ClientKind;
 use crate::session::SymSet;
 use crate::store::ClientNeeds;
 use xdscope_wire::event::{Kind, Sym};
 
+rule! {
+    removed-in-use: Info, rows "P",
+    ends(Ending::State), worded(Sentence::WithNames);
+    checks: Response(check)
+}
+
 /// Types of resources that go with those that refer to them.
 const OWNED_KINDS: [Kind; 4] = [Kind::Eds, Kind::Rds, Kind::Sds, Kind::Ecds];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let kind = response.track.kind.filter(|kind| OWNED_KINDS.contains(kind) && response.view.is_delta);
-    let Some(kind) = kind.filter(|_| !response.outcome.removed.is_empty()) else { return };
+    let Some(kind) = response.track.kind else { return };
+    if !OWNED_KINDS.contains(&kind) || !response.view.is_delta || response.outcome.removed.is_empty() {
+        return;
+    }
     let (catalog, client) = (ctx.catalog(), ctx.client());
     let is_used = |name: Sym| ctx.source_state.graphs.is_used(catalog, &client, (kind, name)) == Some(true);
-    let reported = ctx.names_in_state(|state| matches!(state, LastingState::RemovedInUse(of) if *of == kind));
+    let reported =
+        ctx.names_in_state(|state| matches!(state, LastingState::RemovedInUse(removed) if *removed == kind));
     let removed = response.outcome.removed.iter().copied().filter(|name| {
         !reported.contains(name) && response.track.is_removed_and_requested(catalog, *name) && is_used(*name)
     });
@@ -55,10 +56,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let referring = ClientNeeds::of(ctx.store, ctx.stream).referring(kind, &removed);
     let mut names: Vec<Sym> = referring.iter().map(|(name, _)| *name).collect();
     let mut users: Vec<(Kind, Sym)> = referring.iter().map(|(_, user)| (user.kind, user.name)).collect();
-    names.sort_unstable();
-    names.dedup();
-    users.sort_unstable();
-    users.dedup();
+    sort_unique(&mut names);
+    sort_unique(&mut users);
     let Some((user, _)) = users.first().copied() else { return };
     let users: Vec<Sym> = users.iter().filter(|(kind, _)| *kind == user).map(|(_, name)| *name).collect();
     let (noun, nouns) = user_nouns(Some(user));

@@ -15,22 +15,20 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "request-name-empty", "P", include_str!("request_name_empty.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
+
+rule! {
+    request-name-empty: Warn, rows "P",
+    ends(Ending::State);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.added.contains(&Sym::EMPTY) {
-        let text = "requested: no resource has an empty name".to_owned();
-        let found = FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]);
-        let state = LastingState::Requested;
-        ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
+        let text = "requested: no resource has an empty name";
+        let draft = FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]);
+        ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Requested, ctx.at));
     }
 }

@@ -18,17 +18,16 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "request-repeat", "E-50", include_str!("request_repeat.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_resent)];
-
 use std::time::Duration;
 
 use crate::lint::memory::state::EchoRun;
+use crate::lint::prelude::*;
 use crate::session::{MessageKind, RequestClass};
+
+rule! {
+    request-repeat: Info, rows "E-50";
+    checks: Request(check), Response(check_resent)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !ctx.has_timestamps()
@@ -52,12 +51,11 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let before = if is_unprompted { ctx.state.repeats } else { EchoRun::default() };
     ctx.state.repeats = before.next(at);
     if ctx.state.repeats.is_loop() {
-        let text = "identical request again and again, and server does not answer".to_owned();
-        let draft = FindingDraft { text, ..FindingDraft::default() };
+        let text = "identical request again and again, and server does not answer";
+        let draft = FindingDraft::new(Blame::Client, text, &[]);
         return ctx.report_loop(&RULE, ctx.state.repeats, draft);
     }
-    let text = "identical request three times in a second".to_owned();
-    ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, "identical request three times in a second", &[]));
 }
 
 /// Reports a client that subscribes again to what it has, and a server that sends it each time.
@@ -70,7 +68,7 @@ fn check_resent(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     ctx.state.resent = if is_resent { ctx.state.resent.next(ctx.at) } else { EchoRun::default() };
     if ctx.state.resent.is_loop() {
         let text = "client subscribes again with each ACK to what it has, and server sends it again";
-        let draft = FindingDraft { blame: Blame::Both, text: text.to_owned(), ..FindingDraft::default() };
+        let draft = FindingDraft::new(Blame::Both, text, &[]);
         ctx.report_loop(&RULE, ctx.state.resent, draft);
     }
 }

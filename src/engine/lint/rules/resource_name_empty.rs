@@ -13,21 +13,20 @@
 //!
 //! Reference: xDS protocol, "Resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::text::plural;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "resource-name-empty", "A-18, F-31", include_str!("resource_name_empty.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    resource-name-empty: Error, rows "A-18, F-31",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let count = response.scan.nameless.len();
     if count > 0 {
-        let text = format!(
-            "{count} of {} without a name",
-            xdscope_wire::text::plural(response.view.resources.len() as u64, "resource")
-        );
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        let text =
+            format!("{count} of {} without a name", plural(response.view.resources.len() as u64, "resource"));
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]));
     }
 }

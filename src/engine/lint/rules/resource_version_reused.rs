@@ -15,33 +15,28 @@
 //!
 //! Reference: API reference, `Resource.version`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "resource-version-reused",
-    "F-35, K-16",
-    include_str!("resource_version_reused.rs"),
-)
-.ends(Ending::Content)
-.about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use super::support::and_more;
-use crate::session::Track;
+use super::support::{and_more, sort_unique};
+use crate::lint::prelude::*;
+use crate::session::{ResourceEntry, Track};
 use xdscope_wire::event::Sym;
+
+rule! {
+    resource-version-reused: Error, rows "F-35, K-16",
+    ends(Ending::Content), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 /// Inline entries that a finding names.
 const MAX_ENTRIES: usize = 3;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let wrapped = |name: &&Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
+    let is_versioned = |name: &&Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
     // `delta-version-empty` covers resources without a version.
     let has_version = |name: &&Sym| {
-        response.track.sent.get(ctx.catalog(), **name).is_some_and(|slot| slot.version != Sym::EMPTY)
+        let entry = response.track.sent.get(ctx.catalog(), **name);
+        entry.is_some_and(|entry| entry.version != Sym::EMPTY)
     };
-    let rewritten = response.outcome.rewritten.iter().filter(wrapped).filter(has_version);
+    let rewritten = response.outcome.rewritten.iter().filter(is_versioned).filter(has_version);
     let mut names: Vec<_> = rewritten.copied().collect();
     let mut entries = Vec::new();
     if !response.scan.structured.is_empty() {
@@ -50,17 +45,15 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         entries = changed.own_entries;
     }
     names.extend(changed_since_last_stream(ctx, response));
-    names.sort_unstable();
-    names.dedup();
+    sort_unique(&mut names);
     // An entry cannot change without its list.
     entries.retain(|(list, _)| !names.contains(list));
     report_entries(ctx, &entries);
     let Some(first) = names.first() else { return };
-    let structured = ctx.text(*first).starts_with("xdstp:");
-    let severity = (!structured).then_some(Severity::Warn);
-    let text = "content changed, but the version of the resource did not".to_owned();
-    let (blame, names) = (Blame::Server, names.as_slice());
-    ctx.report(&RULE, FindingDraft { blame, text, names, severity, ..FindingDraft::default() });
+    let is_structured = ctx.text(*first).starts_with("xdstp:");
+    let severity = (!is_structured).then_some(Severity::Warn);
+    let text = "content changed, but the version of the resource did not";
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).severity(severity));
 }
 
 /// Reports inline entries of lists that have a version of their own.
@@ -70,13 +63,13 @@ fn report_entries(ctx: &mut RuleContext<'_>, entries: &[(Sym, String)]) {
     if lists.is_empty() {
         return;
     }
-    let shown: Vec<&str> = entries.iter().take(MAX_ENTRIES).map(|(_, name)| name.as_str()).collect();
-    let more = and_more(entries.len() - shown.len());
+    let first: Vec<&str> = entries.iter().take(MAX_ENTRIES).map(|(_, name)| name.as_str()).collect();
+    let more = and_more(entries.len() - first.len());
     let (noun, versions) = match entries.len() {
         1 => ("entry", "its version"),
         _ => ("entries", "their versions"),
     };
-    let text = format!("content of inline {noun} {}{more} changed, but {versions} did not", shown.join(", "));
+    let text = format!("content of inline {noun} {}{more} changed, but {versions} did not", first.join(", "));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &lists));
 }
 
@@ -85,23 +78,21 @@ fn report_entries(ctx: &mut RuleContext<'_>, entries: &[(Sym, String)]) {
 fn changed_since_last_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let catalog = ctx.catalog();
     let has_versions = response.view.is_delta || !response.scan.wrapped.is_empty();
-    // A client that has resumed with its versions has an older content of a changed resource.
-    let new = || response.outcome.added.iter().chain(&response.outcome.changed);
-    if !has_versions || new().next().is_none() {
+    if !has_versions || response.new_names().next().is_none() {
         return Vec::new();
     }
     let Some(before) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
+    // A client that has resumed with its versions has an older content of a changed resource.
     let content = |track: &Track, name: Sym| {
-        let blob = track.sent.get(catalog, name).filter(|slot| slot.is_present())?.blob?;
-        let entry = catalog.entry(blob);
+        let present = track.sent.get(catalog, name).filter(ResourceEntry::is_present)?;
+        let entry = catalog.entry(present.blob?);
         // Content under another spelling of the name may repeat the spelling.
         let is_versioned = entry.name == name && entry.version != Sym::EMPTY;
-        let payload = entry.payload.filter(|_| is_versioned)?;
-        Some((entry.version, payload))
+        is_versioned.then_some((entry.version, entry.payload?))
     };
-    let is_changed = |name: &Sym| {
-        let both = content(before, *name).zip(content(response.track, *name));
-        both.is_some_and(|(old, new)| old.0 == new.0 && old.1 != new.1)
+    let is_changed = |name: &Sym| match (content(before, *name), content(response.track, *name)) {
+        (Some((old_version, old)), Some((version, new))) => old_version == version && old != new,
+        _ => false,
     };
-    new().copied().filter(is_changed).collect()
+    response.new_names().filter(is_changed).collect()
 }

@@ -12,18 +12,17 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "response-before-request", "E-01", include_str!("response_before_request.rs"))
-        .ends(Ending::Response);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    response-before-request: Error, rows "E-01",
+    ends(Ending::Response);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let first = ctx.stream.requests == 0 && !ctx.is_aggregated();
-    if first && ctx.is_grpc() && !response.track.completeness.has_lost {
-        let text = "response before any request".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+    let is_first = ctx.stream.requests == 0 && !ctx.is_aggregated();
+    if is_first && ctx.is_grpc() && !response.track.completeness.has_lost {
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, "response before any request", &[]));
     }
 }

@@ -14,29 +14,31 @@
 //!
 //! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "response-unanswered", "E-04, F-36", include_str!("response_unanswered.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
-
+use super::support::version_or_none;
 use crate::lint::findings::lasting::{Lasting, LastingState};
+use crate::lint::prelude::*;
 use crate::store::PushedVersion;
+
+rule! {
+    response-unanswered: Info, rows "E-04, F-36",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Unanswered, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let limit = ctx.options.timers.ack;
-    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
     // SotW: the verdict on the newest response settles the older ones too.
-    let waited = match delta {
+    let waited = match ctx.is_delta() {
         true => track.responses.pending().next(),
         false => track.responses.pending().last(),
     };
+    let Some(waited) = waited else { return };
     // A client may ignore a type that it did not ask for.
     let is_requested = track.traffic.requests > 0 || track.completeness.has_lost;
-    let Some(waited) = waited.filter(|waited| is_requested && ctx.has_all_since(waited.seq)) else { return };
+    if !is_requested || !ctx.has_all_since(waited.seq) {
+        return;
+    }
     let verdict = track.verdict_on(waited);
     if ctx.at < verdict.due(limit) {
         return ctx.arm(Alarm::Unanswered, verdict.due(limit));
@@ -47,13 +49,12 @@ fn check(ctx: &mut RuleContext<'_>) {
         return ctx.arm(Alarm::Unanswered, ctx.at.after(step));
     }
     let what = match ctx.store.pushed_version(ctx.stream, waited) {
-        PushedVersion::Whole(version) => super::support::version_or_none(&version).to_owned(),
+        PushedVersion::Whole(version) => version_or_none(&version).to_owned(),
         version => format!("#{} ({version})", waited.seq.0),
     };
     let text = format!("no verdict on response {what} within {}s", limit.as_secs());
     let evidence = [waited.seq];
-    let draft =
-        FindingDraft { text, evidence: &evidence, part: waited.nonce.as_str(), ..FindingDraft::default() };
-    let state = LastingState::NoVerdict(waited.seq);
-    ctx.report_lasting(&RULE, draft, Lasting { state, since: waited.at, past: None });
+    let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence);
+    let draft = FindingDraft { part: waited.nonce.as_str(), ..draft };
+    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::NoVerdict(waited.seq), waited.at));
 }

@@ -12,14 +12,14 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(Severity::Error, "rest-ads", "D-05", include_str!("rest_ads.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
-
+use crate::lint::prelude::*;
 use crate::session::Track;
 use xdscope_wire::event::{Kind, TypeUrl};
+
+rule! {
+    rest-ads: Error, rows "D-05";
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     check(ctx, request.track, &request.message.type_url(), Blame::Client);
@@ -34,6 +34,6 @@ fn check(ctx: &mut RuleContext<'_>, track: &Track, stated: &TypeUrl, blame: Blam
     let kind = Kind::of_type_url(stated.as_str()).map(|(kind, _)| kind);
     if track.polled && !stated.is_empty() && kind != Some(path) {
         let text = format!("type {stated} on the REST path of {}", path.label());
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }

@@ -13,28 +13,26 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "rest-bad-json", "D-04", include_str!("rest_bad_json.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
 use serde_json::Value;
 
+use super::support::sender;
+use crate::lint::prelude::*;
 use xdscope_schema::read_json;
-use xdscope_wire::event::Variant;
+use xdscope_wire::Message;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    let unread =
-        super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
-    let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };
+rule! {
+    rest-bad-json: Error, rows "D-04";
+    checks: Message(check)
+}
+
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    let Some(bytes) = super::rest_delta::undecodable_body(ctx, message) else { return };
     let what = message.shape.message();
     let text = match read_json::<Value>(&bytes) {
         Ok(json) if super::rest_delta::is_delta_json(&json) => return,
         Ok(_) => format!("JSON, but not a {what}"),
         Err(error) => format!("not a {what}: {error}"),
     };
-    let blame = super::support::sender(message);
-    ctx.report(&RULE, FindingDraft { blame, text, part: blame.word(), ..FindingDraft::default() });
+    let blame = sender(message);
+    ctx.report(&RULE, FindingDraft { part: blame.word(), ..FindingDraft::new(blame, text, &[]) });
 }

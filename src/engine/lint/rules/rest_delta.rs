@@ -12,27 +12,30 @@
 //!
 //! Reference: xDS protocol, "Incremental xDS".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "rest-delta", "D-06", include_str!("rest_delta.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
-
+use super::support::sender;
+use crate::lint::exchange::undecodable;
+use crate::lint::prelude::*;
 use xdscope_schema::read_json;
+use xdscope_wire::Message;
 use xdscope_wire::event::Variant;
 
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
-    let unread =
-        super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
-    let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };
+rule! {
+    rest-delta: Error, rows "D-06";
+    checks: Message(check)
+}
+
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    let Some(bytes) = undecodable_body(ctx, message) else { return };
     if read_json(&bytes).is_ok_and(|json| is_delta_json(&json)) {
         let text = format!("Delta{} over REST", message.shape.message());
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: super::support::sender(message), text, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(sender(message), text, &[]));
     }
+}
+
+/// Returns the body of a poll or its response that is not a message.
+pub(super) fn undecodable_body(ctx: &RuleContext<'_>, message: &Message) -> Option<Vec<u8>> {
+    undecodable(message)?;
+    if ctx.stream.variant() == Some(Variant::Rest) { message.bytes(ctx.catalog()) } else { None }
 }
 
 /// Whether JSON has fields that only delta messages have.

@@ -13,20 +13,19 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "rest-noncanonical", "D-04", include_str!("rest_noncanonical.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::Open;
 use xdscope_wire::event::Variant;
 
+rule! {
+    rest-noncanonical: Info, rows "D-04";
+    checks: Open(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>) {
-    let polls = ctx.stream.variant() == Some(Variant::Rest);
-    if polls && ctx.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
-        let text = "writes proto field names instead of JSON names".to_owned();
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    let is_rest = ctx.stream.variant() == Some(Variant::Rest);
+    if is_rest && ctx.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
+        let text = "writes proto field names instead of JSON names";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

@@ -21,17 +21,17 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "rest-overlap", "D-03", include_str!("rest_overlap.rs"));
-
-pub(super) static CHECKS: &[Check] =
-    &[Check::Request(check_request), Check::Message(check_response), Check::Passed(passed)];
-
 use std::time::Duration;
 
-use xdscope_wire::event::{Dir, Seq, Time, Variant};
+use crate::lint::memory::state::OpenPoll;
+use crate::lint::prelude::*;
+use xdscope_wire::Message;
+use xdscope_wire::event::{Dir, Variant};
+
+rule! {
+    rest-overlap: Warn, rows "D-03";
+    checks: Request(check_request), Message(check_response), Passed(check_passed)
+}
 
 /// Wait after which a client may have given up on a poll: the default `request_timeout` of Envoy.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -53,27 +53,27 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let at = ctx.at;
     let open = &mut ctx.stream_state.open_polls;
-    let own = |poll: &&(Option<usize>, Seq, Time)| poll.0 == ctx.track_index;
-    let before = open.iter().rev().find(own).map(|(_, seq, at)| (*seq, *at));
-    if before.is_some_and(|(_, sent)| at.since(sent) >= RETRY_AFTER) {
+    let before = open.iter().rev().find(|poll| poll.track == ctx.track_index).copied();
+    if before.is_some_and(|before| at.since(before.at) >= RETRY_AFTER) {
         // A client that gave up on a poll does not read its response.
-        open.retain(|poll| poll.0 != ctx.track_index);
-    } else if let Some((before, sent)) = before
+        open.retain(|poll| poll.track != ctx.track_index);
+    } else if let Some(before) = before
         && has_version
         && is_single_process(ctx, request)
-        && ctx.has_all_since(before)
+        && ctx.has_all_since(before.seq)
     {
-        let text = "poll sent before the previous poll was answered".to_owned();
+        let text = "poll sent before the previous poll was answered";
         // A process that began before the recording has the first version too.
         let version = request.sotw().map_or("", |sotw| sotw.version_info.as_str());
-        let is_certain = at.since(sent) < SHORT_RETRY_AFTER && request.track.responses.is_sent_once(version);
+        let is_certain =
+            at.since(before.at) < SHORT_RETRY_AFTER && request.track.responses.is_sent_once(version);
         let severity = (!is_certain).then_some(Severity::Info);
-        let evidence = &[before][..];
-        let found = FindingDraft { text, evidence, severity, guess: !is_certain, ..FindingDraft::default() };
-        ctx.report(&RULE, found);
+        let evidence = [before.seq];
+        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence);
+        ctx.report(&RULE, FindingDraft { severity, guess: !is_certain, ..draft });
     }
     if ctx.stream_state.open_polls.len() < MAX_PENDING_POLLS {
-        ctx.stream_state.open_polls.push_back((ctx.track_index, seq, at));
+        ctx.stream_state.open_polls.push_back(OpenPoll { track: ctx.track_index, seq, at });
     }
 }
 
@@ -85,13 +85,13 @@ fn is_single_process(ctx: &RuleContext<'_>, request: &RequestContext<'_>) -> boo
         && ctx.previous_track(&request.track.type_url).is_none()
 }
 
-fn check_response(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
+fn check_response(ctx: &mut RuleContext<'_>, message: &Message) {
     if message.dir() == Dir::Resp {
         end_poll(ctx);
     }
 }
 
-fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
+fn check_passed(ctx: &mut RuleContext<'_>, _: Dir) {
     end_poll(ctx);
 }
 
@@ -99,7 +99,7 @@ fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
 fn end_poll(ctx: &mut RuleContext<'_>) {
     if ctx.stream.variant() == Some(Variant::Rest) {
         let open = &mut ctx.stream_state.open_polls;
-        let own = open.iter().position(|(track, ..)| ctx.track_index.is_some() && *track == ctx.track_index);
+        let own = open.iter().position(|poll| ctx.track_index.is_some() && poll.track == ctx.track_index);
         open.remove(own.unwrap_or(0));
     }
 }

@@ -16,19 +16,20 @@
 //!
 //! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "rest-unchanged-response", "D-07", include_str!("rest_unchanged_response.rs"))
-        .ends(Ending::Message(CorrectMessage::Response));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    rest-unchanged-response: Warn, rows "D-07",
+    ends(Ending::Message(CorrectMessage::Response));
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(before) = ctx.state.newest.as_ref().filter(|_| response.track.polled) else { return };
+    let Some(before) = &ctx.state.newest else { return };
     // A poll without the version, as the first one of a process is, asks for the content.
     let has_version = response.track.traffic.reported_version.as_ref() == Some(&before.version);
-    if has_version
+    if response.track.polled
+        && has_version
         && before.version == *response.view.version
         && response.is_unchanged()
         && !ctx.state.has_changed_names
@@ -36,8 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     {
         let text = format!("unchanged since the previous poll, version {}", response.view.version);
         let evidence = [before.seq];
-        let draft =
-            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() };
+        let draft = FindingDraft::new(Blame::Server, text, &[]).evidence(&evidence);
         ctx.report(&RULE, draft);
     }
 }

@@ -16,27 +16,28 @@
 //!
 //! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"))
-        .ends(Ending::State)
-        .about(Subject::MissingCluster)
-        .worded(Sentence::WithNames);
-
-pub(super) static CHECKS: &[Check] =
-    &[Check::Open(check_dump), Check::Response(check), Check::Request(verdict)];
-
-use crate::lint::memory::references::ROUTE_KINDS;
+use super::support::{
+    follow_unknown_clusters, listed_clusters, missing_in_dump, names_to_use, report_unknown_clusters,
+    sort_unique,
+};
+use crate::lint::client::RouteUse;
+use crate::lint::memory::references::is_of_routes;
+use crate::lint::prelude::*;
 use crate::session::MessageKind;
 use xdscope_wire::event::{Kind, Seq, Sym};
+
+rule! {
+    route-unknown-cluster: Warn, rows "H-11",
+    ends(Ending::State), about(Subject::MissingCluster), worded(Sentence::WithNames);
+    checks: Open(check_dump), Response(check), Request(check_verdict)
+}
 
 /// Routes that wait for a verdict.
 const MAX_UNACCEPTED: usize = 64;
 
 /// Reports clusters of static listeners that a dump lacks.
 fn check_dump(ctx: &mut RuleContext<'_>) {
-    let missing = super::support::missing_in_dump(&ctx.stream.open, Kind::Cds, ("points to", "cluster"));
+    let missing = missing_in_dump(&ctx.stream.open, Kind::Cds, "points to", "cluster");
     let Some(text) = missing else { return };
     let text = format!("{text}, which the client does not have");
     // Either the bootstrap or the server could have the cluster.
@@ -44,16 +45,17 @@ fn check_dump(ctx: &mut RuleContext<'_>) {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind)) {
+    if !is_of_routes(response.track.kind) {
         return;
     }
-    let new = super::support::names_to_use(ctx, response);
-    let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc() || ctx.stream.is_dump()) else {
-        return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE);
+    let new = names_to_use(ctx, response);
+    let has_verdicts = ctx.is_grpc() || ctx.stream.is_dump();
+    let (Some(seq), true) = (ctx.seq, has_verdicts) else {
+        return report_unknown_clusters(ctx, &RULE, response.track, &new, RouteUse::InUse);
     };
     if new.is_empty()
         || ctx.options.links.is_none()
-        || ctx.unknown_clusters(response.track, &new, true).names.is_empty()
+        || ctx.unknown_clusters(response.track, &new, RouteUse::InUse).names.is_empty()
     {
         return;
     }
@@ -65,14 +67,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 /// Reports routes that the client accepts, and clusters of its routes that the client refuses.
-fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+fn check_verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(answered) = request.outcome.answers else { return };
     let names = settled_routes(ctx, request, answered);
     if !names.is_empty() {
         if request.outcome.kind == MessageKind::Ack {
             // The finding is about the response.
             let ack = ctx.seq.replace(answered);
-            super::support::report_unknown_clusters(ctx, request.track, (&names, true), &RULE);
+            report_unknown_clusters(ctx, &RULE, request.track, &names, RouteUse::InUse);
             ctx.seq = ack;
         }
         return;
@@ -82,11 +84,11 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let names = ctx.refused_clusters_of_routes(request);
     if !names.is_empty() {
-        let clusters = super::support::listed_clusters(ctx, &names);
+        let clusters = listed_clusters(ctx, &names);
         let text = format!("accepted routes point to {clusters}, which the client refused and does not have");
         let draft = FindingDraft::new(Blame::Server, text, &names);
         let Some(finding) = ctx.report(&RULE, draft) else { return };
-        super::support::follow_unknown_clusters(ctx, finding, names);
+        follow_unknown_clusters(ctx, finding, names);
     }
 }
 
@@ -94,9 +96,9 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 /// that the accepted one has sent again.
 fn settled_routes(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, answered: Seq) -> Vec<Sym> {
     let (catalog, track) = (ctx.catalog(), request.track);
-    let is_in_use = |name: &Sym| {
-        let (sent, used) = (track.sent.get(catalog, *name), track.in_force(catalog, *name));
-        sent.zip(used).is_some_and(|(sent, used)| sent.blob == used.blob)
+    let is_in_use = |name: &Sym| match (track.sent.get(catalog, *name), track.in_force(catalog, *name)) {
+        (Some(sent), Some(used)) => sent.blob == used.blob,
+        _ => false,
     };
     let mut settled = Vec::new();
     ctx.state.unaccepted_routes.retain(|(seq, names)| {
@@ -106,7 +108,6 @@ fn settled_routes(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, answe
         settled.extend(names);
         !is_settled
     });
-    settled.sort_unstable();
-    settled.dedup();
+    sort_unique(&mut settled);
     settled
 }

@@ -14,22 +14,19 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "sotw-answer-to-stale", "E-12", include_str!("sotw_answer_to_stale.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-answer-to-stale: Warn, rows "E-12";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let stale = ctx.state.stale_requests_since_response > 0
+    let is_stale = ctx.state.stale_requests_since_response > 0
         && ctx.state.stale_requests_since_response == ctx.state.requests_since_response;
-    if stale && super::sotw_needless_update::repeats(ctx, response) {
-        let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
+    if is_stale && super::sotw_needless_update::repeats(ctx, response) {
+        let before = ctx.state.newest.as_ref().map(|before| before.seq);
         let text = format!("version {} sent again in response to a stale request", response.view.version);
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(before.as_slice()));
     }
 }

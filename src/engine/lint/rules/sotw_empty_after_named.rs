@@ -14,23 +14,19 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "sotw-empty-after-named",
-    "E-40, L-06",
-    include_str!("sotw_empty_after_named.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    sotw-empty-after-named: Info, rows "E-40, L-06";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw() else { return };
-    let empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
-    let emptied = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
-    if empty && emptied {
-        let text = "the list became empty: the client unsubscribes from everything".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &request.outcome.removed, ..FindingDraft::default() });
+    let is_empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
+    let was_named = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
+    if is_empty && was_named {
+        let text = "the list became empty: the client unsubscribes from everything";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &request.outcome.removed));
     }
 }

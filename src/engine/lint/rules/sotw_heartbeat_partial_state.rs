@@ -13,17 +13,15 @@
 //!
 //! Reference: xDS protocol, "SotW TTL".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::{ResourceEntry, SymSet};
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "sotw-heartbeat-partial-state",
-    "G-10",
-    include_str!("sotw_heartbeat_partial_state.rs"),
-)
-.ends(Ending::Response);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-heartbeat-partial-state: Warn, rows "G-10",
+    ends(Ending::Response);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (catalog, track) = (ctx.catalog(), response.track);
@@ -33,17 +31,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     {
         return;
     }
-    let sent: crate::session::SymSet =
-        response.view.resources.blobs().iter().map(|id| crate::session::key(catalog, *id)).collect();
-    let missing = track
-        .sent
-        .slots(catalog)
-        .into_iter()
-        .filter(|(name, slot)| slot.is_present() && !sent.contains(name));
-    let missing = missing.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
-    let names: Vec<_> = missing.map(|(name, _)| name).collect();
-    if !names.is_empty() {
-        let text = "missing from a response of heartbeats: some clients delete the resource".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let sent: SymSet = response.names(catalog).collect();
+    let is_missing = |(name, entry): &(Sym, ResourceEntry)| {
+        entry.is_present() && !sent.contains(name) && track.covers(catalog, *name, Some(entry))
+    };
+    let resources = track.sent.slots(catalog).into_iter();
+    let names: Vec<Sym> = resources.filter(is_missing).map(|(name, _)| name).collect();
+    let text = "missing from a response of heartbeats: some clients delete the resource";
+    ctx.report_names(&RULE, Blame::Server, text, &names);
 }

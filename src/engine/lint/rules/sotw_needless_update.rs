@@ -14,13 +14,15 @@
 //!
 //! Reference: xDS protocol, "When to send an update".
 
-use super::super::prelude::*;
+use super::support::version_text;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Time;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "sotw-needless-update", "E-29", include_str!("sotw_needless_update.rs"))
-        .ends(Ending::Message(CorrectMessage::Response));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-needless-update: Warn, rows "E-29",
+    ends(Ending::Message(CorrectMessage::Response));
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !repeats(ctx, response) || has_recent_request(ctx, response) {
@@ -39,13 +41,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.state.rejected.back().is_some_and(|refused| refused.seq == before) {
         return;
     }
-    let text = format!(
-        "version {} sent again without a change",
-        super::support::version_text(response.view.version)
-    );
-    let evidence = [before];
+    let text = format!("version {} sent again without a change", version_text(response.view.version));
     let cause = ctx.cause_in_parents();
-    let draft = FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() };
+    let evidence = [before];
+    let draft = FindingDraft::new(Blame::Server, text, &[]).evidence(&evidence);
     ctx.report(&RULE, draft.caused_by(cause.as_ref()));
 }
 
@@ -54,12 +53,12 @@ pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
     let Some(before) = &ctx.state.newest else { return false };
     // A response may restart TTLs, or end them: docs/protocol.md#g-04
     let sets_ttls = !(response.scan.ttl.is_empty() && ctx.state.ttl_versions.is_empty());
-    let same = !response.view.is_delta
-        && before.version == *response.view.version
-        && !(response.is_heartbeat() || sets_ttls);
-    same && ctx.is_grpc()
+    if response.view.is_delta || response.is_heartbeat() || sets_ttls || ctx.state.has_new_names {
+        return false;
+    }
+    before.version == *response.view.version
+        && ctx.is_grpc()
         && ctx.has_all_since(before.seq)
-        && !ctx.state.has_new_names
         && same_content(ctx, response)
 }
 
@@ -74,17 +73,16 @@ pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>
         return true;
     }
     let catalog = ctx.catalog();
-    let known = |id: &xdscope_wire::content::BlobId| {
-        before.list.find(catalog, crate::session::key(catalog, *id)).is_some()
-    };
-    let alike = response.is_unchanged() && before.list.len() == response.view.resources.len();
-    alike && response.outcome.duplicates.is_empty() && response.view.resources.blobs().iter().all(known)
+    response.is_unchanged()
+        && before.list.len() == response.view.resources.len()
+        && response.outcome.duplicates.is_empty()
+        && response.names(catalog).all(|name| before.list.find(catalog, name).is_some())
 }
 
 /// Whether a recently requested name is still missing.
 ///
 /// The response may answer that request, and may have crossed the previous response.
 fn has_recent_request(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let is_recent = |at: xdscope_wire::event::Time| ctx.at.since(at) < ctx.options.timers.answer;
+    let is_recent = |at: Time| ctx.at.since(at) < ctx.options.timers.answer;
     response.track.waiting.iter().any(|(_, asked)| is_recent(asked.since))
 }

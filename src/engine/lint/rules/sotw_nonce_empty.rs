@@ -16,16 +16,14 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack))
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
 use crate::session::RequestClass;
+
+rule! {
+    sotw-nonce-empty: Error, rows "E-08",
+    ends(Ending::Message(CorrectMessage::Ack)), about(Subject::AcceptedFault);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if !request.has_class(RequestClass::NonceDropped) || !ctx.is_grpc() {
@@ -39,8 +37,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.track.responses.last().is_some_and(|newest| newest.nonce.is_empty()) {
         return;
     }
-    let acked = request.track.verdicts.in_force.is_some() || request.track.verdicts.has_unseen;
-    let severity = (!acked).then_some(Severity::Info);
-    let text = "request without a nonce, after requests with one".to_owned();
-    ctx.report(&RULE, FindingDraft { text, severity, ..FindingDraft::default() });
+    let has_acked = request.track.verdicts.in_force.is_some() || request.track.verdicts.has_unseen;
+    let severity = (!has_acked).then_some(Severity::Info);
+    let text = "request without a nonce, after requests with one";
+    ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).severity(severity));
 }

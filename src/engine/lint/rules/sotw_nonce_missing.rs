@@ -13,19 +13,18 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
+use super::support::version_text;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-missing", "E-07", include_str!("sotw_nonce_missing.rs"))
-        .ends(Ending::Response)
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    sotw-nonce-missing: Error, rows "E-07",
+    ends(Ending::Response), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.view.is_delta && response.view.nonce.is_empty() && ctx.is_grpc() {
-        let text =
-            format!("response {} without a nonce", super::support::version_text(response.view.version));
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+        let text = format!("response {} without a nonce", version_text(response.view.version));
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]));
     }
 }

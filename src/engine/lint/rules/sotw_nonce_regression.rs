@@ -16,23 +16,22 @@
 //!
 //! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-regression", "E-10", include_str!("sotw_nonce_regression.rs"))
-        .ends(Ending::Message(CorrectMessage::Ack))
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use super::support::{stated_reason, with_stated_error};
+use crate::lint::prelude::*;
 use crate::session::RequestClass;
+
+rule! {
+    sotw-nonce-regression: Error, rows "E-10",
+    ends(Ending::Message(CorrectMessage::Ack)), about(Subject::AcceptedFault);
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::OlderNonce) {
         let text = format!("nonce {} is older than the nonce of an earlier request", request.nonce());
-        let text = super::support::with_stated_error(text, request);
-        let reason = super::support::stated_reason(request);
-        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
-        ctx.report(&RULE, FindingDraft { text, reason, evidence: &evidence, ..FindingDraft::default() });
+        let text = with_stated_error(text, request);
+        let response = request.outcome.referenced.map(|response| response.seq);
+        let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(response.as_slice());
+        ctx.report(&RULE, FindingDraft { reason: stated_reason(request), ..draft });
     }
 }

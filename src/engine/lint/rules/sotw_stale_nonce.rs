@@ -16,20 +16,20 @@
 //!
 //! Reference: xDS protocol, "Resource updates".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "sotw-stale-nonce", "E-09", include_str!("sotw_stale_nonce.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use super::support::with_stated_error;
+use crate::lint::prelude::*;
 use crate::session::RequestClass;
+
+rule! {
+    sotw-stale-nonce: Info, rows "E-09";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::StaleNonce) && request.outcome.answers.is_none() {
         let text = format!("nonce {} is not the newest: the request is stale", request.nonce());
-        let text = super::support::with_stated_error(text, request);
-        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        let text = with_stated_error(text, request);
+        let response = request.outcome.referenced.map(|response| response.seq);
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]).evidence(response.as_slice()));
     }
 }

@@ -15,27 +15,22 @@
 //!
 //! Reference: xDS protocol, "SotW TTL".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "sotw-wrapper-unsupported",
-    "G-09",
-    include_str!("sotw_wrapper_unsupported.rs"),
-)
-.ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::NodeInfo;
+
+rule! {
+    sotw-wrapper-unsupported: Error, rows "G-09",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 const FEATURE: &str = NodeInfo::WRAPPER_FEATURE;
 /// The name of the feature in gRPC clients.
 const GRPC_FEATURE: &str = "xds.config.resource-in-sotw";
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !response.scan.wrapped.is_empty() && lacks_wrappers(ctx) {
-        let names = &response.scan.wrapped;
+    let names = &response.scan.wrapped;
+    if !names.is_empty() && lacks_wrappers(ctx) {
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }

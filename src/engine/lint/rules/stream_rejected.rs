@@ -33,30 +33,21 @@
 //!
 //! Reference: gRPC documentation, "Status codes and their use in gRPC".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"))
-        .ends(Ending::State)
-        .about(Subject::FailedStream)
-        .worded(Sentence::WithCount);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Close(check),
-    Check::Request(of_request),
-    Check::Response(of_response),
-    Check::Alarm(Alarm::Outlived, outlived),
-];
-
-use super::super::alarm::Alarm;
 use crate::lint::findings::failed_series::{FailedClient, FailedSeries};
 use crate::lint::findings::finding::Restated;
+use crate::lint::prelude::*;
 use crate::session::StreamKey;
 use crate::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
 use xdscope_wire::Open;
 use xdscope_wire::event::{Code, Side};
 use xdscope_wire::h2::reset_words;
 use xdscope_wire::text::{count, period, type_label};
+
+rule! {
+    stream-rejected: Error, rows "P",
+    ends(Ending::State), about(Subject::FailedStream), worded(Sentence::WithCount);
+    checks: Close(check), Request(note_request), Response(note_response), Alarm(Alarm::Outlived, check_age)
+}
 
 const UNAVAILABLE: Code = Code(14);
 
@@ -68,7 +59,7 @@ const MIN_OUTAGES: u64 = 3;
 
 fn check(ctx: &mut RuleContext<'_>) {
     if ctx.stream.open.method == Open::NOTHING {
-        return unreachable(ctx);
+        return check_unreachable(ctx);
     }
     let Some(failing) = ctx.store.ended().failure_at(ctx.stream) else {
         return end_series(ctx, "a later stream ended in order");
@@ -82,10 +73,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let by = failing.at_fault();
     let is_warning = is_answered || failing.is_graceful || by == Some(Side::Client);
-    let evidence: Vec<_> = failing.last_request.iter().map(|(n, _)| *n).collect();
+    let last_request = failing.last_request.as_ref().map(|(seq, _)| *seq);
     let draft = FindingDraft {
         blame: Blame::of_side(by),
-        evidence: &evidence,
+        evidence: last_request.as_slice(),
         severity: is_warning.then_some(Severity::Warn),
         cause: Some(match failing.failure {
             StreamFailure::Cut => "cut",
@@ -107,21 +98,21 @@ fn check(ctx: &mut RuleContext<'_>) {
 }
 
 /// Sets the timer of a new stream, and ends the findings about streams before it.
-fn of_request(ctx: &mut RuleContext<'_>, _: &RequestContext<'_>) {
+fn note_request(ctx: &mut RuleContext<'_>, _: &RequestContext<'_>) {
     end_series(ctx, "a later stream worked");
     end_replaced(ctx);
     wait_for_age(ctx);
 }
 
-fn of_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn note_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.traffic.pushes == 1 {
         end_series(ctx, "a stream was answered");
         end_replaced(ctx);
     }
 }
 
-/// Checks the age of a stream.
-fn outlived(ctx: &mut RuleContext<'_>) {
+/// Ends the findings about streams that this one has outlived.
+fn check_age(ctx: &mut RuleContext<'_>) {
     end_series(ctx, "a later stream outlived them");
     wait_for_age(ctx);
 }
@@ -148,10 +139,9 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
             true => ctx.store.ended().still_fails((ctx.stream_index, ctx.stream), ctx.at),
             false => !ctx.stream.has_response,
         };
-        if still_fails {
-            continue;
+        if !still_fails {
+            finish(ctx, &client, reason);
         }
-        finish(ctx, &client, reason);
     }
 }
 
@@ -177,7 +167,7 @@ fn finish(ctx: &mut RuleContext<'_>, client: &FailedClient, reason: &str) {
 }
 
 /// Reports connections that never had a stream.
-fn unreachable(ctx: &mut RuleContext<'_>) {
+fn check_unreachable(ctx: &mut RuleContext<'_>) {
     let Some(attempts) = ctx.store.ended().failed_attempts_at(ctx.stream) else { return };
     let UnreachablePeer { is_client, attempts: times, first, first_stream, reason, .. } = attempts;
     if times < MIN_OUTAGES {
@@ -192,7 +182,7 @@ fn unreachable(ctx: &mut RuleContext<'_>) {
     let text = format!("{who}, {} attempts: {reason}", count(times));
     let finding = ctx.report_series(&RULE, first_stream, draft, Restated { text, first, count: times });
     if let (Some(finding), Some(server)) = (finding, ctx.stream.open.server.clone()) {
-        let host = ctx.stream.host().filter(|_| is_client).map(str::to_owned);
+        let host = if is_client { ctx.stream.host().map(str::to_owned) } else { None };
         let who = if is_client { "client could not connect" } else { "server could not be reached" };
         let text = format!("{who}, {} attempts: {reason}", count(times));
         let client = FailedClient::Connection { server, host };
@@ -272,7 +262,7 @@ fn text(failing: &FailingStream, tense: Tense) -> String {
 fn reason(end: &EndFact) -> String {
     let code = end.code.map(|code| code.to_string());
     let is_noted = end.note.as_deref().is_some_and(|note| note.starts_with("RST_STREAM"));
-    let reset = end.reset.filter(|_| !is_noted).map(reset_words);
+    let reset = if is_noted { None } else { end.reset.map(reset_words) };
     let words = [code, end.message.clone(), reset, end.note.clone()];
     let words: Vec<String> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
     words.join(" ")

@@ -14,19 +14,19 @@
 //!
 //! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Dir;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "stream-silent", "I-12", include_str!("stream_silent.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Passed(passed), Check::Alarm(Alarm::Silent, check)];
-
-use xdscope_wire::event::{Dir, Side};
+rule! {
+    stream-silent: Info, rows "I-12";
+    checks: Passed(arm), Alarm(Alarm::Silent, check)
+}
 
 /// Keepalive intervals without a frame.
 const SILENT_INTERVALS: u32 = 3;
 
-fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
+/// Sets the timer for a silence after the newest keepalive.
+fn arm(ctx: &mut RuleContext<'_>, _: Dir) {
     if let Some(keepalive) = ctx.stream.keepalive() {
         ctx.arm(Alarm::Silent, keepalive.last.after(keepalive.every * SILENT_INTERVALS));
     }
@@ -43,12 +43,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     if ctx.at < due {
         return ctx.arm(Alarm::Silent, due);
     }
-    let blame = match keepalive.by {
-        Side::Client => Blame::Client,
-        Side::Server => Blame::Server,
-    };
-    let (by, silent, every) =
-        (keepalive.by.word(), ctx.at.since(newest).as_secs(), keepalive.every.as_secs_f64());
-    let text = format!("no frames for {silent}s, although the {by} sent a PING every {every:.0}s");
-    ctx.report(&RULE, FindingDraft { blame, text, guess: true, ..FindingDraft::default() });
+    let (silent, every) = (ctx.at.since(newest).as_secs(), keepalive.every.as_secs_f64());
+    let sender = keepalive.by.word();
+    let text = format!("no frames for {silent}s, although the {sender} sent a PING every {every:.0}s");
+    ctx.report(&RULE, FindingDraft::new(Blame::of_side(Some(keepalive.by)), text, &[]).guessed());
 }

@@ -1,21 +1,19 @@
 //! Helpers that several rules share.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::client::UnknownClusters;
-use super::super::context::RuleContext;
-use super::super::exchange::{RequestContext, ResponseContext};
-use super::super::rule::{Rule, Severity};
-use super::super::structured::ListEntry;
 use crate::applied::{MissingReference, missing_references};
-use crate::lint::findings::finding::{Blame, FindingDraft};
+use crate::lint::client::{RouteUse, UnknownClusters};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::references::ReferenceGraphs;
-use crate::lint::memory::state::PendingTarget;
+use crate::lint::memory::state::{PendingTarget, TargetOrigin};
+use crate::lint::prelude::*;
+use crate::lint::structured::{ListEntry, Locator};
 use crate::nack::{StatedFaults, without_random_words};
 use crate::session::{Hollow, Track};
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
+use xdscope_wire::event::{DenseHash, Dir, Kind, Sym, TypeUrl, VersionInfo};
 use xdscope_wire::text::shown_name;
 use xdscope_wire::{Message, Open};
 
@@ -32,8 +30,10 @@ pub(super) fn version_or_none(version: &str) -> &str {
 /// Returns the label of a type, such as `CDS`, or the last part of its URL.
 pub(super) fn type_label(type_url: &TypeUrl) -> &str {
     let url = type_url.as_str();
-    Kind::of_type_url(url)
-        .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
+    match Kind::of_type_url(url) {
+        Some((kind, _)) => kind.label(),
+        None => url.rsplit(['/', '.']).next().unwrap_or(url),
+    }
 }
 
 /// Returns a text about a request, followed by the error that the request states, if any.
@@ -77,53 +77,41 @@ pub(super) fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(", and {more} more") }
 }
 
-/// An accepted resource whose target the client has not requested in time.
-pub(super) struct Unfollowed {
-    /// The redirect or the list.
-    of: Sym,
-    /// The response with that resource.
-    seq: Seq,
-    target: String,
+/// Sorts a list, and removes repeated items.
+pub(super) fn sort_unique<T: Ord>(items: &mut Vec<T>) {
+    items.sort_unstable();
+    items.dedup();
 }
 
 /// Names in the sentence of a finding; the others are counted.
 const MAX_SHOWN_NAMES: usize = 3;
 
-/// Returns the accepted resources whose target the client has not requested in time.
-///
-/// With `listed`, targets are the members of lists, otherwise those of redirects.
-pub(super) fn unfollowed(ctx: &RuleContext<'_>, listed: bool) -> Vec<Unfollowed> {
-    let limit = ctx.options.timers.answer;
-    let overdue = ctx.state.targets.iter().filter(|target| {
-        let since = target.accepted.filter(|_| target.listed == listed);
-        since.is_some_and(|since| ctx.at.since(since) >= limit)
-    });
-    let unfollowed = overdue.filter(|target| !ctx.is_requested(&target.name) && ctx.is_current(target));
-    let fact =
-        |target: &PendingTarget| Unfollowed { of: target.of, seq: target.seq, target: target.name.clone() };
-    unfollowed.map(fact).collect()
-}
-
-/// Reports resources whose target the client has not requested.
+/// Reports accepted resources whose target the client has not requested in time.
 pub(super) fn report_unfollowed(
     ctx: &mut RuleContext<'_>,
     rule: &'static Rule,
+    origin: TargetOrigin,
     text: &str,
-    unfollowed: &[Unfollowed],
 ) {
-    let mut names: Vec<_> = unfollowed.iter().map(|of| of.of).collect();
-    let mut evidence: Vec<_> = unfollowed.iter().map(|of| of.seq).collect();
+    let limit = ctx.options.timers.answer;
+    let is_unfollowed = |target: &&PendingTarget| {
+        let is_overdue = target.accepted.is_some_and(|since| ctx.at.since(since) >= limit);
+        let is_due = target.origin == origin && is_overdue;
+        is_due && !ctx.is_requested(&target.name) && ctx.is_current(target)
+    };
+    let unfollowed: Vec<&PendingTarget> = ctx.state.targets.iter().filter(is_unfollowed).collect();
+    let mut names: Vec<_> = unfollowed.iter().map(|target| target.resource).collect();
+    let mut evidence: Vec<_> = unfollowed.iter().map(|target| target.seq).collect();
     names.dedup();
     evidence.dedup();
     if names.is_empty() {
         return;
     }
-    let shown = unfollowed.iter().take(MAX_SHOWN_NAMES);
-    let shown: Vec<_> = shown.map(|of| shown_name(&of.target)).collect();
+    let first = unfollowed.iter().take(MAX_SHOWN_NAMES);
+    let first: Vec<_> = first.map(|target| shown_name(&target.name)).collect();
     let more = and_more(unfollowed.len().saturating_sub(MAX_SHOWN_NAMES));
-    let text = format!("{text}: {}{more}", shown.join(", "));
-    let (names, evidence) = (names.as_slice(), evidence.as_slice());
-    ctx.report(rule, FindingDraft { text, names, evidence, ..FindingDraft::default() });
+    let text = format!("{text}: {}{more}", first.join(", "));
+    ctx.report(rule, FindingDraft::new(Blame::Client, text, &names).evidence(&evidence));
 }
 
 /// Reports new names of the type that no resource of the client refers to, unless the client
@@ -132,7 +120,8 @@ pub(super) fn report_unreferenced(
     ctx: &mut RuleContext<'_>,
     response: &ResponseContext<'_>,
     rule: &'static Rule,
-    (kind, parents): (Kind, &[Kind]),
+    kind: Kind,
+    parents: &[Kind],
     text: &str,
 ) {
     let is_known =
@@ -146,49 +135,69 @@ pub(super) fn report_unreferenced(
     let is_unreferenced = |name: &&Sym| {
         // Endpoints usually have the name of their cluster, whose references may be unknown.
         let has_namesake = parents.iter().any(|(_, track)| track.sent.is_present(catalog, **name));
-        let slot = response.track.sent.get(catalog, **name);
-        !response.track.names(catalog, **name, slot.as_ref())
+        let entry = response.track.sent.get(catalog, **name);
+        !response.track.names(catalog, **name, entry.as_ref())
             && !has_namesake
             && ctx.is_referenced(response.track, **name) == Some(false)
     };
     let names: Vec<Sym> = response.outcome.added.iter().filter(is_unreferenced).copied().collect();
     if !names.is_empty() {
-        let (blame, text, names) = (Blame::Server, text.to_owned(), names.as_slice());
-        ctx.report(rule, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
+        ctx.report(rule, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
-}
-
-/// Returns the names of the new and changed resources of a response.
-pub(super) fn new_names(response: &ResponseContext<'_>) -> Vec<Sym> {
-    response.outcome.added.iter().chain(&response.outcome.changed).copied().collect()
 }
 
 /// Returns the names of the resources of a response that the client may begin to use: new and
 /// changed ones, and those with a content that the client has refused before.
 pub(super) fn names_to_use(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
-    let again = ctx.refused_names_sent_again(response);
-    new_names(response).into_iter().chain(again).collect()
+    response.new_names().chain(ctx.refused_names_sent_again(response)).collect()
 }
 
-/// Returns the new and changed resources of a response with their payloads.
-pub(super) fn new_payloads(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<(Sym, BlobId)> {
+/// Returns the names of the new and changed resources of a response whose payload is in a set.
+pub(super) fn new_names_with_payload(
+    ctx: &RuleContext<'_>,
+    response: &ResponseContext<'_>,
+    payloads: &HashSet<BlobId, DenseHash>,
+) -> Vec<Sym> {
+    if payloads.is_empty() {
+        return Vec::new();
+    }
     let catalog = ctx.catalog();
     let payload = |name: Sym| catalog.entry(response.track.sent.get(catalog, name)?.blob?).payload;
-    new_names(response).into_iter().filter_map(|name| Some((name, payload(name)?))).collect()
+    let has_payload = |name: &Sym| payload(*name).is_some_and(|payload| payloads.contains(&payload));
+    response.new_names().filter(has_payload).collect()
 }
 
-/// Reports clusters that new or changed resources refer to and that the client does not have, or
-/// with `is_in_use` does not use.
+/// Returns the redirects and the lists of a response that have such a locator.
+pub(super) fn names_with_locator(
+    response: &ResponseContext<'_>,
+    is_wanted: impl Fn(&Locator) -> bool,
+) -> Vec<Sym> {
+    let has_locator = |entries: &[ListEntry]| locators(entries).any(&is_wanted);
+    let redirects = response.scan.redirects.iter().filter(|(_, locator)| is_wanted(locator));
+    let lists = response.scan.collections.iter().filter(|(_, entries)| has_locator(entries));
+    redirects.map(|(name, _)| *name).chain(lists.map(|(name, _)| *name)).collect()
+}
+
+/// Returns the locators among the entries of a list.
+pub(super) fn locators(entries: &[ListEntry]) -> impl Iterator<Item = &Locator> {
+    entries.iter().filter_map(|entry| match entry {
+        ListEntry::Locator(locator) => Some(locator),
+        _ => None,
+    })
+}
+
+/// Reports clusters that new or changed routes refer to and that the client does not have.
 pub(super) fn report_unknown_clusters(
     ctx: &mut RuleContext<'_>,
-    track: &Track,
-    (new, is_in_use): (&[Sym], bool),
     rule: &'static Rule,
+    track: &Track,
+    routes: &[Sym],
+    route_use: RouteUse,
 ) {
-    if new.is_empty() || ctx.options.links.is_none() {
+    if routes.is_empty() || ctx.options.links.is_none() {
         return;
     }
-    let UnknownClusters { names, users, streams } = ctx.unknown_clusters(track, new, is_in_use);
+    let UnknownClusters { names, users, streams } = ctx.unknown_clusters(track, routes, route_use);
     if names.is_empty() {
         return;
     }
@@ -207,7 +216,7 @@ pub(super) fn report_unknown_clusters(
 
 /// Returns a sentence about the first references of a dump to missing resources of a type. `None`
 /// without any. `verb` stands between the two, and `noun` before the missing resource.
-pub(super) fn missing_in_dump(open: &Open, kind: Kind, (verb, noun): (&str, &str)) -> Option<String> {
+pub(super) fn missing_in_dump(open: &Open, kind: Kind, verb: &str, noun: &str) -> Option<String> {
     let missing = missing_references(open).into_iter().filter(|missing| missing.kind == kind);
     let clause = |missing: MissingReference| {
         let origin = if missing.is_static { "static " } else { "" };
@@ -217,8 +226,8 @@ pub(super) fn missing_in_dump(open: &Open, kind: Kind, (verb, noun): (&str, &str
     };
     let clauses: Vec<String> = missing.map(clause).collect();
     let more = and_more(clauses.len().saturating_sub(MAX_SHOWN_NAMES));
-    let shown = clauses.iter().take(MAX_SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join("; ");
-    (!clauses.is_empty()).then(|| format!("{shown}{more}"))
+    let first = clauses.iter().take(MAX_SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if clauses.is_empty() { None } else { Some(format!("{first}{more}")) }
 }
 
 /// Returns the noun for resources of a type that refer to others, and its plural.
@@ -245,22 +254,20 @@ pub(super) fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sy
 
 /// Returns `a`, or `a, b, c and 2 more`.
 pub(super) fn listed_names(ctx: &RuleContext<'_>, names: &[Sym]) -> String {
-    let shown: Vec<_> = names.iter().take(MAX_SHOWN_NAMES).map(|name| shown_name(ctx.text(*name))).collect();
+    let first: Vec<_> = names.iter().take(MAX_SHOWN_NAMES).map(|name| shown_name(ctx.text(*name))).collect();
     let more = match names.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{}{more}", shown.join(", "))
+    format!("{}{more}", first.join(", "))
 }
 
 /// Creates the report of clusters that routes point to and that the client does not have. A finding
 /// about separate streams is a note.
 pub(super) fn gap_draft<'a>(text: &str, names: &'a [Sym], is_same_stream: bool) -> FindingDraft<'a> {
     let order = if is_same_stream { "" } else { ORDER_UNCERTAIN };
-    FindingDraft {
-        severity: (!is_same_stream).then_some(Severity::Info),
-        ..FindingDraft::new(Blame::Server, format!("{text}{order}"), names)
-    }
+    FindingDraft::new(Blame::Server, format!("{text}{order}"), names)
+        .severity((!is_same_stream).then_some(Severity::Info))
 }
 
 /// Follows a finding until the client has the clusters.

@@ -11,17 +11,18 @@
 //!
 //! Reference: xDS protocol, "Transport API version".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::ApiVersion;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "transport-v2", "I-13, L-01", include_str!("transport_v2.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
+rule! {
+    transport-v2: Info, rows "I-13, L-01";
+    checks: Open(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let method = ctx.stream.method.as_ref();
-    if method.is_some_and(|method| method.transport == xdscope_wire::event::ApiVersion::V2) {
+    if method.is_some_and(|method| method.transport == ApiVersion::V2) {
         let text = format!("v2 transport: {}", ctx.stream.open.method);
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

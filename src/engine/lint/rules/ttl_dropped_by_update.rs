@@ -13,14 +13,13 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "ttl-dropped-by-update", "G-05", include_str!("ttl_dropped_by_update.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
+
+rule! {
+    ttl-dropped-by-update: Info, rows "G-05";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.state.ttl_versions.is_empty() {
@@ -29,17 +28,15 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let entries = response.view.resources.blobs().iter().map(|id| catalog.entry(*id));
     let dropped = entries.filter(|entry| {
-        let before = ctx.state.ttl_versions.get(&entry.name);
+        let Some(before) = ctx.state.ttl_versions.get(&entry.name) else { return false };
         // A bare resource in SotW has the version of the response.
         let is_bare = entry.version == Sym::EMPTY && !response.view.is_delta;
         let version = if is_bare { response.view.version.as_str() } else { catalog.text(entry.version) };
-        entry.payload.is_some()
-            && entry.ttl.is_none()
-            && before.is_some_and(|before| catalog.text(*before) != version)
+        entry.payload.is_some() && entry.ttl.is_none() && catalog.text(*before) != version
     });
     let names: Vec<_> = dropped.map(|entry| entry.name).collect();
     if !names.is_empty() {
-        let text = "new version without TTL; the previous version had one".to_owned();
-        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+        let text = "new version without TTL; the previous version had one";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

@@ -15,43 +15,43 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-expired", "G-02", include_str!("ttl_expired.rs")).ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
-
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::overdue::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
+use crate::lint::prelude::*;
+use crate::session::Track;
+use xdscope_wire::event::Sym;
+
+rule! {
+    ttl-expired: Warn, rows "G-02",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Ttl, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let at = ctx.at;
     ctx.state.reported_deadlines.retain(|name, deadline| track.ttl.deadlines.get(*name) == Some(deadline));
-    let expired = &ctx.state.reported_deadlines;
-    let over =
-        track.ttl.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(name));
-    let over: Vec<_> = over.map(|(name, deadline)| (name, *deadline)).collect();
-    let later = track.ttl.deadlines.values().copied().filter(|deadline| *deadline > at).min();
-    ctx.state.reported_deadlines.extend(over.iter().copied());
-    if let Some(next) = later {
+    let deadlines = track.ttl.deadlines.iter().map(|(name, deadline)| (name, *deadline));
+    let (mut expired, later): (Vec<_>, Vec<_>) = deadlines.partition(|(_, deadline)| *deadline <= at);
+    expired.retain(|(name, _)| !ctx.state.reported_deadlines.contains_key(name));
+    ctx.state.reported_deadlines.extend(expired.iter().copied());
+    if let Some(next) = later.into_iter().map(|(_, deadline)| deadline).min() {
         // Batches many deadlines, because each check visits all of them.
         let soon = at.after(MIN_TIMER_INTERVAL);
         ctx.arm(Alarm::Ttl, if track.ttl.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
     }
     // No server can refresh a resource between two streams.
     let opened = ctx.stream.opened;
-    let over: Vec<_> = over.into_iter().filter(|(_, deadline)| *deadline >= opened).collect();
-    // A lost response may have refreshed the resource, and nobody refreshes one without a
-    // subscription.
-    let is_expired = |name: &xdscope_wire::event::Sym| {
-        let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());
-        slot.is_some_and(|slot| track.is_current(&slot) && track.covers(ctx.catalog(), *name, Some(&slot)))
-    };
-    let over: Vec<_> = over.into_iter().filter(|(name, _)| is_expired(name)).collect();
-    let Some(since) = over.iter().map(|(_, deadline)| *deadline).min() else { return };
-    let names: Vec<_> = over.into_iter().map(|(name, _)| name).collect();
-    let found = FindingDraft::new(Blame::Server, "TTL expired without a refresh".to_owned(), &names);
-    ctx.report_lasting(&RULE, found, Lasting { state: LastingState::Expired, since, past: None });
+    expired.retain(|(name, deadline)| *deadline >= opened && is_in_use(ctx, track, *name));
+    let Some(since) = expired.iter().map(|(_, deadline)| *deadline).min() else { return };
+    let names: Vec<_> = expired.into_iter().map(|(name, _)| name).collect();
+    let draft = FindingDraft::new(Blame::Server, "TTL expired without a refresh", &names);
+    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Expired, since));
+}
+
+/// Whether the client has a resource, and no lost response may have refreshed it. Nobody refreshes
+/// a resource without a subscription.
+fn is_in_use(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> bool {
+    let Some(entry) = track.sent.get(ctx.catalog(), name) else { return false };
+    entry.is_present() && track.is_current(&entry) && track.covers(ctx.catalog(), name, Some(&entry))
 }

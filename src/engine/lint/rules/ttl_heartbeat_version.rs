@@ -13,24 +13,17 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "ttl-heartbeat-version",
-    "G-11, G-06",
-    include_str!("ttl_heartbeat_version.rs"),
-)
-.ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use super::support::names_without_payload;
+use crate::lint::prelude::*;
 use crate::session::Hollow;
 
+rule! {
+    ttl-heartbeat-version: Warn, rows "G-11, G-06",
+    ends(Ending::Content);
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::names_without_payload(response, Hollow::OtherVersion);
-    if !names.is_empty() {
-        let text = "heartbeat with a version other than the last one sent".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let names = names_without_payload(response, Hollow::OtherVersion);
+    ctx.report_names(&RULE, Blame::Server, "heartbeat with a version other than the last one sent", &names);
 }

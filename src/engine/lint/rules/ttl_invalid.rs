@@ -12,23 +12,26 @@
 //!
 //! Reference: API reference, `Resource.ttl`.
 
-use super::super::prelude::*;
+use std::time::Duration;
+
 use super::support::and_more;
+use crate::lint::prelude::*;
+use crate::session::key;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs")).ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    ttl-invalid: Warn, rows "G-02",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
-    let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
-    let bad_entries = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
-    let bad_entries: Vec<_> = bad_entries.collect();
-    let names: Vec<_> = bad_entries.iter().map(|id| crate::session::key(catalog, **id)).collect();
-    let Some(ttl) = bad_entries.first().and_then(|id| catalog.entry(**id).ttl) else { return };
-    let more = and_more(bad_entries.len() - 1);
-    let text = format!("TTL is zero, negative or out of range: {}{more}", length(ttl));
+    let is_invalid = |ttl: &i64| *ttl <= 0 || *ttl == i64::MAX;
+    let ttls = response.scan.ttl.iter().filter_map(|id| Some((key(catalog, *id), catalog.entry(*id).ttl?)));
+    let (names, ttls): (Vec<_>, Vec<_>) = ttls.filter(|(_, ttl)| is_invalid(ttl)).unzip();
+    let Some(first) = ttls.first() else { return };
+    let more = and_more(ttls.len() - 1);
+    let text = format!("TTL is zero, negative or out of range: {}{more}", length(*first));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }
 
@@ -38,5 +41,5 @@ fn length(nanos: i64) -> String {
         return "more than 292 years".to_owned();
     }
     let sign = if nanos < 0 { "-" } else { "" };
-    format!("{sign}{}s", std::time::Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64())
+    format!("{sign}{}s", Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64())
 }

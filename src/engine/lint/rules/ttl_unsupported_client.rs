@@ -13,16 +13,15 @@
 //!
 //! Reference: xDS protocol, "TTL".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-unsupported-client", "G-03", include_str!("ttl_unsupported_client.rs"))
-        .ends(Ending::Content)
-        .about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
+use crate::session::key;
 use xdscope_wire::NodeInfo;
+
+rule! {
+    ttl-unsupported-client: Warn, rows "G-03",
+    ends(Ending::Content), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 const FEATURE: &str = NodeInfo::TTL_FEATURE;
 
@@ -33,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // `sotw-wrapper-unsupported` covers TTLs in wrappers that the client does not read at all.
     if lacks_ttl(ctx) && (response.view.is_delta || !super::sotw_wrapper_unsupported::lacks_wrappers(ctx)) {
         let catalog = ctx.catalog();
-        let names: Vec<_> = response.scan.ttl.iter().map(|id| crate::session::key(catalog, *id)).collect();
+        let names: Vec<_> = response.scan.ttl.iter().map(|id| key(catalog, *id)).collect();
         let text = format!("TTL for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

@@ -13,44 +13,43 @@
 //!
 //! Reference: API reference, `DiscoveryResponse.control_plane`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(Severity::Warn, "two-planes", "P", include_str!("two_planes.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
 use std::sync::Arc;
 
 use crate::lint::memory::state::{MAX_SOURCE_ENTRIES, SessionResource};
+use crate::lint::prelude::*;
+
+rule! {
+    two-planes: Warn, rows "P";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(plane) = response.view.control_plane.filter(|plane| !plane.is_empty()) else { return };
+    let Some(plane) = response.view.control_plane else { return };
+    if plane.is_empty() {
+        return;
+    }
     let (catalog, session) = (ctx.catalog(), ctx.stream.session.unwrap_or(usize::MAX));
     let Some(type_url) = catalog.strings().find(response.track.type_url.as_str()) else { return };
     let mut names = Vec::new();
-    for name in response.outcome.added.iter().chain(&response.outcome.changed) {
-        let slot = response.track.sent.get(catalog, *name);
-        let Some(content) = slot.and_then(|slot| slot.blob).and_then(|blob| catalog.entry(blob).payload)
-        else {
-            continue;
-        };
+    for name in response.new_names() {
+        let blob = response.track.sent.get(catalog, name).and_then(|entry| entry.blob);
+        let Some(content) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
         if ctx.source_state.plane_contents.len() >= MAX_SOURCE_ENTRIES {
             ctx.source_state.plane_contents.clear();
         }
-        let resource = SessionResource { session, type_url, name: *name };
+        let resource = SessionResource { session, type_url, name };
         let known = ctx.source_state.plane_contents.entry(resource).or_default();
-        let last = known.last().map(|(plane, content)| (plane.clone(), *content));
-        if last == Some((Arc::clone(plane), content)) {
+        let sent = (Arc::clone(plane), content);
+        if known.last() == Some(&sent) {
             continue;
         }
-        known.push((plane.clone(), content));
-        if let [.., (a, x), (b, y), (c, z)] = known.as_slice()
-            && a == c
-            && x == z
-            && a != b
-            && x != y
+        known.push(sent);
+        if let [.., first, second, third] = known.as_slice()
+            && first == third
+            && first.0 != second.0
+            && first.1 != second.1
         {
-            names.push(*name);
+            names.push(name);
         }
         if known.len() > 4 {
             known.remove(0);

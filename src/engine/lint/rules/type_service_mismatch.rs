@@ -13,15 +13,14 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-service-mismatch", "A-14", include_str!("type_service_mismatch.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::{Kind, TypeUrl};
+
+rule! {
+    type-service-mismatch: Error, rows "A-14",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     check(ctx, &request.message.type_url(), Blame::Client);
@@ -39,6 +38,6 @@ fn check(ctx: &mut RuleContext<'_>, stated: &TypeUrl, blame: Blame) {
     let kind = Kind::of_type_url(base).map(|(kind, _)| kind);
     if ctx.is_grpc() && kind != Some(method) && !url.is_empty() {
         let text = format!("type {url} on the method of {}", method.label());
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }

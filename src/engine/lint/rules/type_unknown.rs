@@ -13,12 +13,14 @@
 //!
 //! Reference: xDS protocol, "Resource Types".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::session::Track;
+use xdscope_wire::event::TYPE_PREFIX;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "type-unknown", "A-01", include_str!("type_unknown.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    type-unknown: Info, rows "A-01";
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.first {
@@ -32,14 +34,14 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, track: &crate::session::Track) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, track: &Track) {
     let url = track.type_url.as_str();
     if track.kind.is_some() || url.is_empty() || super::type_url_malformed::is_malformed(ctx, url) {
         return;
     }
-    let name = url.strip_prefix(xdscope_wire::event::TYPE_PREFIX).unwrap_or(url);
+    let name = url.strip_prefix(TYPE_PREFIX).unwrap_or(url);
     if !ctx.options.types.as_ref().is_some_and(|known| known(name)) {
         let text = format!("{name} is missing from the descriptors: resources are shown as bytes");
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }

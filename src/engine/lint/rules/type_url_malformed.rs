@@ -15,15 +15,14 @@
 //!
 //! Reference: xDS protocol, "Resource Types".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-malformed", "A-01", include_str!("type_url_malformed.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
-
+use crate::lint::prelude::*;
 use xdscope_wire::event::{Kind, TYPE_PREFIX};
+
+rule! {
+    type-url-malformed: Error, rows "A-01",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     check(ctx, Blame::Client, request.message.type_url().as_str());
@@ -36,7 +35,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, url: &str) {
     if Kind::of_type_url(url).is_none() && is_malformed(ctx, url) {
         let text = format!("not a type URL: `{url}`; use type.googleapis.com/ and a full message name");
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }
 

@@ -13,16 +13,15 @@
 //!
 //! Reference: API reference, `DiscoveryResponse.type_url`.
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-mismatch", "E-28, F-31, G-08", include_str!("type_url_mismatch.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use crate::session::type_of_name;
+use crate::lint::prelude::*;
+use crate::session::{key, type_of_name};
 use xdscope_wire::content::BlobId;
+
+rule! {
+    type-url-mismatch: Error, rows "E-28, F-31, G-08",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // `ads-type-url-missing` covers a response without a type.
@@ -37,7 +36,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     };
     let other: Vec<BlobId> = response.scan.other_type.iter().copied().filter(|id| !is_of_name(id)).collect();
     let Some(first) = other.first() else { return };
-    let names: Vec<_> = other.iter().map(|id| crate::session::key(catalog, *id)).collect();
+    let names: Vec<_> = other.iter().map(|id| key(catalog, *id)).collect();
     let inner = catalog.text(catalog.entry(*first).type_url);
     let stated = Some(response.view.type_url).filter(|url| !url.is_empty());
     let text = format!("{inner} in a response of {}", stated.unwrap_or(&response.track.type_url));

@@ -15,63 +15,55 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use super::support::{names_with_locator, sender};
+use crate::lint::prelude::*;
+use crate::session::key;
+use xdscope_wire::Message;
+use xdscope_wire::text::plural;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"))
-        .ends(Ending::Content);
+rule! {
+    unexpected-fields: Warn, rows "B-05, L-19, L-24",
+    ends(Ending::Content);
+    checks: Message(check), Response(check_form), Response(check_ttl), Response(check_locators)
+}
 
-pub(super) static CHECKS: &[Check] =
-    &[Check::Message(check), Check::Response(of_delta), Check::Response(ttl), Check::Response(text_locators)];
-
-use super::super::structured::ListEntry;
-use xdscope_wire::event::Sym;
-
-fn check(ctx: &mut RuleContext<'_>, message: &xdscope_wire::Message) {
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     let unknown = message.unknown_fields();
     if unknown.is_empty() {
         return;
     }
     let numbers: Vec<String> = unknown.iter().take(8).map(u32::to_string).collect();
     let text = format!("unknown field {} in {}", numbers.join(", "), message.shape.message());
-    ctx.report(
-        &RULE,
-        FindingDraft { blame: super::support::sender(message), text, guess: true, ..FindingDraft::default() },
-    );
+    ctx.report(&RULE, FindingDraft::new(sender(message), text, &[]).guessed());
 }
 
 /// Reports resources of a `DeltaDiscoveryResponse` on a SotW stream.
-fn of_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn check_form(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let entries = &response.scan.of_delta;
     if entries.is_empty() {
         return;
     }
-    let count = xdscope_wire::text::plural(entries.len() as u64, "resource");
+    let count = plural(entries.len() as u64, "resource");
     let text = format!("a delta response on a SotW stream: {count} in a `Resource` instead of an `Any`");
-    let severity = Some(Severity::Error);
-    let draft = FindingDraft { blame: Blame::Server, severity, text, ..FindingDraft::default() };
-    ctx.report(&RULE, draft);
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).severity(Some(Severity::Error)));
 }
 
 /// Reports TTLs on the v2 transport: docs/protocol.md#l-19
-fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn check_ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.unread_ttl.is_empty() {
         return;
     }
     let catalog = ctx.catalog();
-    let names: Vec<_> = response.scan.unread_ttl.iter().map(|id| crate::session::key(catalog, *id)).collect();
-    let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
-    ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+    let names: Vec<_> = response.scan.unread_ttl.iter().map(|id| key(catalog, *id)).collect();
+    let text = "unknown field 6 (ttl) in Resource of v2";
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
 }
 
 /// Reports locators in the form of the proposal: docs/protocol.md#l-24
-fn text_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let redirects = response.scan.redirects.iter().filter(|(_, locator)| locator.is_text);
-    let is_text = |entry: &ListEntry| matches!(entry, ListEntry::Locator(locator) if locator.is_text);
-    let lists = response.scan.collections.iter().filter(|(_, entries)| entries.iter().any(is_text));
-    let names: Vec<Sym> = redirects.map(|(name, _)| *name).chain(lists.map(|(name, _)| *name)).collect();
+fn check_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = names_with_locator(response, |locator| locator.is_text);
     if !names.is_empty() {
-        let text = "a locator that is a string, as in the proposal (xRFC TP1)".to_owned();
-        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+        let text = "a locator that is a string, as in the proposal (xRFC TP1)";
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).guessed());
     }
 }

@@ -14,18 +14,18 @@
 //!
 //! Reference: xDS protocol, "API flow".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "unreferenced", "P", include_str!("unreferenced.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alarm::Unreferenced, due)];
-
 use std::time::Duration;
 
 use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::prelude::*;
+use crate::session::{ResourceEntry, Track};
 use xdscope_wire::event::{Kind, Sym, Time};
 use xdscope_wire::xdstp::{canonical_name, is_structured, resource_type};
+
+rule! {
+    unreferenced: Info, rows "P";
+    checks: Response(check), Alarm(Alarm::Unreferenced, check_due)
+}
 
 /// How long a resource may be unreferenced.
 const UNREFERENCED_LIMIT: Duration = Duration::from_secs(60);
@@ -40,8 +40,8 @@ fn parents(kind: Kind) -> &'static [Kind] {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let known = ctx.options.links.is_some() && ctx.has_timestamps();
-    if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
+    let is_known = ctx.options.links.is_some() && ctx.has_timestamps();
+    if !is_known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
     let catalog = ctx.catalog();
@@ -51,8 +51,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         is_structured(text) && resource_type(text).is_some_and(|kind| kind.ends_with("Collection"))
     };
     let is_named = |name: &&Sym| response.track.subscribed.names.contains(**name) && !is_list(name);
-    let named = response.outcome.added.iter().filter(is_named);
-    for name in named {
+    for name in response.outcome.added.iter().filter(is_named) {
         if ctx.state.unreferenced.len() < MAX_NAMES {
             ctx.state.unreferenced.insert(*name, ctx.at);
         }
@@ -62,7 +61,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-fn due(ctx: &mut RuleContext<'_>) {
+fn check_due(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
     let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
@@ -70,7 +69,8 @@ fn due(ctx: &mut RuleContext<'_>) {
         |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
     ctx.state.unreferenced.retain(|name, _| is_present(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
-    let mut watched: Vec<(Sym, Time)> = ctx.state.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
+    let watched = ctx.state.unreferenced.iter().map(|(name, since)| (*name, *since));
+    let mut watched: Vec<(Sym, Time)> = watched.collect();
     watched.sort_unstable();
     for (name, since) in watched {
         let child = (kind, name);
@@ -96,23 +96,25 @@ fn due(ctx: &mut RuleContext<'_>) {
     if let Some(next) = next {
         ctx.arm(Alarm::Unreferenced, next);
     }
-    names.retain(|name| !is_referred_to(ctx, (kind, *name)));
+    names.retain(|name| !is_referred_to(ctx, kind, *name));
     if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {
-        let text = "no resource of the client has referred to it for 60 s".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
+        let text = "no resource of the client has referred to it for 60 s";
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &names).guessed());
     }
 }
 
 /// Whether a resource on a stream of the client refers to the child. Other clients with the node id
 /// may have removed a resource of the same name.
-fn is_referred_to(ctx: &RuleContext<'_>, (kind, name): (Kind, Sym)) -> bool {
+fn is_referred_to(ctx: &RuleContext<'_>, kind: Kind, name: Sym) -> bool {
     let (catalog, graphs) = (ctx.catalog(), &ctx.source_state.graphs);
     let name = canonical_name(catalog, name);
     let mut tracks = parents(kind).iter().flat_map(|parent| ctx.tracks_of(*parent));
     tracks.any(|(_, track)| {
-        let slots = track.sent.slots(catalog).into_iter();
-        let used = slots.filter(|(name, slot)| slot.is_present() && track.covers(catalog, *name, Some(slot)));
-        let mut refs = used.filter_map(|(_, slot)| graphs.refs(catalog, slot.blob?));
+        let is_used = |(name, entry): &(Sym, ResourceEntry)| {
+            entry.is_present() && track.covers(catalog, *name, Some(entry))
+        };
+        let used = track.sent.slots(catalog).into_iter().filter(is_used);
+        let mut refs = used.filter_map(|(_, entry)| graphs.refs(catalog, entry.blob?));
         refs.any(|refs| refs.iter().any(|to| to.child() == (kind, name)))
     })
 }
@@ -123,10 +125,11 @@ fn is_referred_to(ctx: &RuleContext<'_>, (kind, name): (Kind, Sym)) -> bool {
 fn sees_parents(ctx: &RuleContext<'_>, kind: Kind, names: &[Sym]) -> bool {
     let catalog = ctx.catalog();
     let tracks: Vec<_> = parents(kind).iter().flat_map(|kind| ctx.tracks_of(*kind)).collect();
-    let sent = tracks.iter().any(|(_, track)| track.traffic.pushes > 0);
-    // Endpoints usually have the name of their cluster. Filters from ECDS may refer to clusters.
-    let namesake =
-        tracks.iter().any(|(_, track)| names.iter().any(|name| track.sent.is_present(catalog, *name)));
-    let filters = kind == Kind::Cds && !ctx.tracks_of(Kind::Ecds).is_empty();
-    sent && !filters && !(kind == Kind::Eds && namesake)
+    let has_parents = tracks.iter().any(|(_, track)| track.traffic.pushes > 0);
+    // Filters from ECDS may refer to clusters.
+    let has_filters = kind == Kind::Cds && !ctx.tracks_of(Kind::Ecds).is_empty();
+    // Endpoints usually have the name of their cluster.
+    let has_name = |track: &Track| names.iter().any(|name| track.sent.is_present(catalog, *name));
+    let has_namesakes = kind == Kind::Eds && tracks.iter().any(|(_, track)| has_name(track));
+    has_parents && !has_filters && !has_namesakes
 }

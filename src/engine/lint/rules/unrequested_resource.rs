@@ -14,22 +14,18 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "unrequested-resource", "E-35, F-13", include_str!("unrequested_resource.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use crate::session::SymSet;
+use crate::lint::prelude::*;
+use crate::session::{SymSet, nameless};
 use xdscope_wire::event::Sym;
+
+rule! {
+    unrequested-resource: Info, rows "E-35, F-13";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = unasked(ctx, response);
-    if !names.is_empty() {
-        let text = "sent without a request".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "sent without a request", &names);
 }
 
 /// Returns the names in the response that no request covers, as far as known.
@@ -40,13 +36,12 @@ pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
     }
     let catalog = ctx.catalog();
     let mut names = Vec::new();
-    for id in response.view.resources.blobs() {
-        let name = crate::session::key(catalog, *id);
-        if crate::session::nameless(name).is_some() || track.subscribed.names.contains(name) {
+    for name in response.names(catalog) {
+        if nameless(name).is_some() || track.subscribed.names.contains(name) {
             continue;
         }
-        let slot = track.sent.get(catalog, name);
-        if !track.covers(catalog, name, slot.as_ref()) && !ctx.was_just_unsubscribed(name) {
+        let entry = track.sent.get(catalog, name);
+        if !track.covers(catalog, name, entry.as_ref()) && !ctx.was_just_unsubscribed(name) {
             names.push(name);
         }
     }

@@ -17,40 +17,35 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "version-churn", "E-16", include_str!("version_churn.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use crate::session::key;
 use xdscope_wire::content::BlobId;
 
+rule! {
+    version-churn: Info, rows "E-16";
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(before) = &ctx.state.newest else { return };
-    let (was, seq) = (before.version.clone(), before.seq);
-    let muted = response.is_heartbeat() || ctx.state.has_new_names || !ctx.has_all_since(seq);
+    let (old_version, seq) = (before.version.clone(), before.seq);
+    let has_other_cause = response.is_heartbeat() || ctx.state.has_new_names;
     let run = ctx.exchange_loop(response);
     // `request-repeat` covers a client that subscribes again.
     let is_pushed_once = response.view.is_delta && (run.is_none() || ctx.state.has_resubscribed);
-    if muted || is_pushed_once || !has_other_version(ctx, response) {
+    if has_other_cause || is_pushed_once || !ctx.has_all_since(seq) || !has_other_version(ctx, response) {
         return;
     }
     if super::sotw_needless_update::same_content(ctx, response) && !response.view.resources.is_empty() {
         if let Some(run) = run {
-            let text =
-                "each ACK is followed by another version without a change of contents or names".to_owned();
-            let draft = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
-            return ctx.report_loop(&RULE, run, draft);
+            let text = "each ACK is followed by another version without a change of contents or names";
+            return ctx.report_loop(&RULE, run, FindingDraft::new(Blame::Server, text, &[]));
         }
-        let text =
-            format!("version {was} became {} without a change of contents or names", response.view.version);
-        let evidence = [seq];
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
+        let text = format!(
+            "version {old_version} became {} without a change of contents or names",
+            response.view.version
         );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(&[seq]));
     }
 }
 

@@ -16,78 +16,81 @@
 //!
 //! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "version-static-content-changed",
-    "E-15, L-04",
-    include_str!("version_static_content_changed.rs"),
-)
-.ends(Ending::Message(CorrectMessage::Response))
-.about(Subject::AcceptedFault);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
+use crate::lint::prelude::*;
 use crate::session::{Presence, ResourceEntry};
 use xdscope_wire::Profile;
-use xdscope_wire::event::{Sym, Variant};
+use xdscope_wire::event::Sym;
 use xdscope_wire::text::shown_name;
+
+rule! {
+    version-static-content-changed: Error, rows "E-15, L-04",
+    ends(Ending::Message(CorrectMessage::Response)), about(Subject::AcceptedFault);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // A file has a version only if its author writes one (docs/protocol.md#c-06).
-    if response.view.is_delta || ctx.stream.variant() == Some(Variant::File) {
+    if response.view.is_delta || ctx.is_file() {
         return;
     }
-    let bare = |name: &&Sym| !response.scan.wrapped.contains(*name);
-    let mut names: Vec<Sym> = response.outcome.rewritten.iter().filter(bare).copied().collect();
+    let is_bare = |name: &&Sym| !response.scan.wrapped.contains(*name);
+    let mut names: Vec<Sym> = response.outcome.rewritten.iter().filter(is_bare).copied().collect();
     let what = if names.is_empty() { "the set of resources" } else { "content" };
-    let before = ctx
-        .state
-        .newest
-        .as_ref()
-        .filter(|_| response.is_full_state() && !response.is_heartbeat() && ctx.has_all_since_response());
-    if before.is_some_and(|before| before.version == *response.view.version) && !ctx.state.has_changed_names {
+    if repeats_version(ctx, response) {
         // A recently requested name answers that request, even if a response to an earlier request
         // came first.
         let is_recent = |at| ctx.at.since(at) < ctx.options.timers.answer;
         let was_requested = ctx.state.names_added_at.is_some_and(is_recent);
-        let late = |name: &&Sym| !(was_requested && response.track.subscribed.names.contains(**name));
-        names.extend(response.outcome.added.iter().filter(late).chain(&response.outcome.removed));
+        let is_unasked = |name: &&Sym| !(was_requested && response.track.subscribed.names.contains(**name));
+        names.extend(response.outcome.added.iter().filter(is_unasked).chain(&response.outcome.removed));
     }
-    raise(ctx, response, &names, Some(what));
+    report_on_stream(ctx, response, &names, what);
     if ctx.profile() != Profile::P002 {
-        let names: Vec<_> = changed_since_previous_stream(ctx, response)
-            .into_iter()
-            .filter(|name| !names.contains(name))
-            .collect();
-        raise(ctx, response, &names, None);
+        let mut earlier = changed_since_previous_stream(ctx, response);
+        earlier.retain(|name| !names.contains(name));
+        report_since_previous_stream(ctx, response, &earlier);
     }
 }
 
-/// Reports names whose content, or whose set, changed on a stream; `None`: since the stream before.
-fn raise(
+/// Whether a response that states the full set has the version of the one before, and the client
+/// has not changed its subscription in between.
+fn repeats_version(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
+    let Some(before) = &ctx.state.newest else { return false };
+    before.version == *response.view.version
+        && response.is_full_state()
+        && !response.is_heartbeat()
+        && ctx.has_all_since_response()
+        && !ctx.state.has_changed_names
+}
+
+/// Reports names whose content, or whose set, changed on a stream.
+fn report_on_stream(
     ctx: &mut RuleContext<'_>,
     response: &ResponseContext<'_>,
     names: &[Sym],
-    changed: Option<&'static str>,
+    what: &'static str,
 ) {
+    if !names.is_empty() {
+        let version = shown_name(response.view.version.as_str());
+        let text = format!("{what} changed, but version {version} did not");
+        let before = ctx.state.newest.as_ref().map(|before| before.seq);
+        let draft = FindingDraft::new(Blame::Server, text, names).evidence(before.as_slice());
+        ctx.report(&RULE, FindingDraft { cause: Some(what), ..draft });
+    }
+}
+
+/// Reports names whose content changed since the stream before.
+fn report_since_previous_stream(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>, names: &[Sym]) {
     if names.is_empty() {
         return;
     }
     let version = shown_name(response.view.version.as_str());
-    let severity = changed.is_none().then_some(Severity::Warn);
-    let text = match changed {
-        Some(what) => format!("{what} changed, but version {version} did not"),
-        None => format!("version {version} had other content on the previous stream"),
-    };
-    let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
-    let blame = Blame::Server;
-    let cause = changed;
-    let draft =
-        FindingDraft { blame, text, names, evidence: &evidence, severity, cause, ..FindingDraft::default() };
-    let previous = severity.and_then(|_| ctx.previous_track(&response.track.type_url));
+    let text = format!("version {version} had other content on the previous stream");
+    let before = ctx.state.newest.as_ref().map(|before| before.seq);
+    let draft = FindingDraft::new(Blame::Server, text, names).evidence(before.as_slice());
+    let draft = draft.severity(Some(Severity::Warn));
     // xdscope has changed what the client received on the previous stream.
+    let previous = ctx.previous_track(&response.track.type_url);
     let cause = previous.and_then(|track| ctx.cause(track, &draft)).cloned();
     ctx.report(&RULE, draft.caused_by(cause.as_ref()));
 }
@@ -96,16 +99,18 @@ fn raise(
 fn changed_since_previous_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let Some(prior) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
     let catalog = ctx.catalog();
-    let slot = |track: &crate::session::Track, name| track.sent.get(catalog, name);
-    let other = |name: &&Sym| {
-        let was: Option<ResourceEntry> = slot(prior, **name).filter(|was| was.state == Presence::Present);
-        let is = slot(response.track, **name);
-        was.zip(is).is_some_and(|(was, is)| {
-            let content = |slot: &ResourceEntry| slot.blob.map(|blob| catalog.entry(blob));
-            let (a, b) = (content(&was), content(&is));
-            let differ = a.and_then(|a| a.payload) != b.and_then(|b| b.payload);
-            was.version == is.version && differ && !b.is_some_and(|b| b.wrapped)
-        })
+    let is_changed = |name: &Sym| {
+        let (Some(old), Some(new)) =
+            (prior.sent.get(catalog, *name), response.track.sent.get(catalog, *name))
+        else {
+            return false;
+        };
+        let payload = |entry: &ResourceEntry| entry.blob.and_then(|blob| catalog.entry(blob).payload);
+        let is_wrapped = new.blob.is_some_and(|blob| catalog.entry(blob).wrapped);
+        old.state == Presence::Present
+            && old.version == new.version
+            && payload(&old) != payload(&new)
+            && !is_wrapped
     };
-    response.outcome.added.iter().chain(&response.outcome.changed).filter(other).copied().collect()
+    response.new_names().filter(is_changed).collect()
 }

@@ -13,24 +13,22 @@
 //!
 //! Reference: Envoy documentation, "Virtual Host Discovery Service (VHDS)".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::{Kind, Sym};
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "vhds-name-form", "A-05", include_str!("vhds_name_form.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    vhds-name-form: Info, rows "A-05";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    if request.track.kind != Some(xdscope_wire::event::Kind::Vhds) {
+    if request.track.kind != Some(Kind::Vhds) {
         return;
     }
-    let plain = |name: &xdscope_wire::event::Sym| {
+    let lacks_route = |name: &Sym| {
         let text = ctx.text(*name);
         text != "*" && !text.starts_with("xdstp:") && !text.contains('/')
     };
-    let names: Vec<_> = request.outcome.added.iter().copied().filter(plain).collect();
-    if !names.is_empty() {
-        let text = "name of a virtual host lacks ROUTE_CONFIGURATION/".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
-    }
+    let names: Vec<_> = request.outcome.added.iter().copied().filter(lacks_route).collect();
+    ctx.report_names(&RULE, Blame::Client, "name of a virtual host lacks ROUTE_CONFIGURATION/", &names);
 }

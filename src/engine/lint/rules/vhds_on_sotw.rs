@@ -12,13 +12,14 @@
 //!
 //! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Kind;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "vhds-on-sotw", "A-05", include_str!("vhds_on_sotw.rs"))
-        .about(Subject::UnanswerableRequest);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+rule! {
+    vhds-on-sotw: Error, rows "A-05",
+    about(Subject::UnanswerableRequest);
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.sotw().is_some() && request.outcome.first {
@@ -32,9 +33,9 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-fn check(ctx: &mut RuleContext<'_>, kind: Option<xdscope_wire::event::Kind>, blame: Blame, what: &str) {
-    if kind == Some(xdscope_wire::event::Kind::Vhds) {
+fn check(ctx: &mut RuleContext<'_>, kind: Option<Kind>, blame: Blame, what: &str) {
+    if kind == Some(Kind::Vhds) {
         let text = format!("virtual hosts {what} on a SotW method: VHDS is delta only");
-        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, &[]));
     }
 }

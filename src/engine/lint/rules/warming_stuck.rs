@@ -31,30 +31,26 @@
 //!
 //! Reference: xDS protocol, "Resource warming".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
-        .ends(Ending::State)
-        .about(Subject::Warming);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Open(check_dump),
-    Check::Alarm(Alarm::Warming, check),
-    Check::Alarm(Alarm::Listeners, check_listeners),
-];
-
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::time::Duration;
 
+use super::support::{and_more, missing_in_dump, sort_unique};
 use crate::lint::findings::finding::NO_LISTENERS;
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::prelude::*;
 use crate::session::OtherNeed;
 use crate::store::{ClientNeeds, NeededResource, WarmingFact};
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 use xdscope_wire::text::shown_name;
+
+rule! {
+    warming-stuck: Warn, rows "H-04, H-05",
+    ends(Ending::State), about(Subject::Warming);
+    checks: Open(check_dump), Alarm(Alarm::Warming, check), Alarm(Alarm::Listeners, check_listeners)
+}
 
 /// Time from the first clusters from which on a client without listeners is worth a note, although
 /// nothing shows what the client waits for: all of its listeners may be in its bootstrap.
@@ -64,7 +60,7 @@ const MAX_LISTED_NEEDS: usize = 3;
 
 /// Reports what a dump shows in use without its routes: the wait for these has ended.
 fn check_dump(ctx: &mut RuleContext<'_>) {
-    let missing = super::support::missing_in_dump(&ctx.stream.open, Kind::Rds, ("is in use without", "RDS"));
+    let missing = missing_in_dump(&ctx.stream.open, Kind::Rds, "is in use without", "RDS");
     let Some(text) = missing else { return };
     let text = format!("{text}: its requests get 404");
     ctx.report(&RULE, FindingDraft { cause: Some("dump"), ..FindingDraft::new(Blame::Server, text, &[]) });
@@ -76,8 +72,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     ctx.settle_lasting(track, &[Sym::EMPTY]);
     let mut due = Vec::new();
     let mut next = None;
-    let reported = std::mem::take(&mut ctx.state.reported_warming);
-    let reported_unrequested = std::mem::take(&mut ctx.state.reported_unrequested);
+    let reported = take(&mut ctx.state.reported_warming);
+    let reported_unrequested = take(&mut ctx.state.reported_unrequested);
     let warming = ctx.store.warming_of_track_at(ctx.stream, track, at).into_iter();
     // `xdstp-malformed` covers names that no resource can have.
     let warming = warming.filter(|fact| !fact.is_owed_by_client() && !fact.is_in_vain());
@@ -92,8 +88,8 @@ fn check(ctx: &mut RuleContext<'_>) {
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
-        let over = cached_from(&fact).filter(|over| *over > at);
-        next = next.into_iter().chain(over).min();
+        let cached_from = cached_from(&fact).filter(|from| *from > at);
+        next = next.into_iter().chain(cached_from).min();
         let (before, now) = match fact.is_owed_by_client() {
             true => (&reported_unrequested, &mut ctx.state.reported_unrequested),
             false => (&reported, &mut ctx.state.reported_warming),
@@ -117,16 +113,21 @@ fn check(ctx: &mut RuleContext<'_>) {
         let key = (interrupted, fact.is_update, fact.is_used_without, fact.is_order_uncertain(), by);
         batches.entry(key).or_default().push(fact);
     }
-    batches.values().for_each(|batch| report(ctx, batch, Blame::Server));
+    for batch in batches.values() {
+        report(ctx, batch, Blame::Server);
+    }
 }
 
 /// Returns the time from which an Envoy goes on with the endpoints that it has, after it has
 /// accepted an update that needs them again (docs/protocol.md#h-05).
 fn cached_from(fact: &WarmingFact) -> Option<Time> {
     let is_cached = !fact.is_used_without && fact.needs.iter().all(|need| need.is_cached);
+    if !is_cached || fact.withheld.is_some() {
+        return None;
+    }
     let over = |need: &NeededResource| Some(need.since.after(need.timeout?).after(Duration::from_millis(1)));
     let over = fact.needs.iter().map(over).collect::<Option<Vec<_>>>()?;
-    over.into_iter().max().filter(|_| is_cached && fact.withheld.is_none())
+    over.into_iter().max()
 }
 
 /// Reports resources that wait for what one side owes.
@@ -139,7 +140,7 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
         _ => fact.since,
     };
     let Some(since) = batch.iter().map(since).min() else { return };
-    let needs = batch.iter().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
+    let needs = batch.iter().flat_map(|fact| &fact.needs).map(|need| ctx.sym(&need.name));
     let needs = needs.take(MAX_NAMES).collect();
     let what = needed(batch);
     let is_one = names.len() == 1;
@@ -173,10 +174,10 @@ fn report(ctx: &mut RuleContext<'_>, batch: &[WarmingFact], blame: Blame) {
         (LastingState::Warming(needs), None, format!("{wait} {what}{note}{order}"), past)
     };
     let severity = is_uncertain.then_some(Severity::Info);
-    let found =
-        FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
-    let found = found.caused_by(batch.first().and_then(|fact| fact.caused_by.as_ref()));
-    ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
+    let draft = FindingDraft::new(blame, text, &names).evidence(&evidence).severity(severity);
+    let caused_by = batch.first().and_then(|fact| fact.caused_by.as_ref());
+    let draft = FindingDraft { cause, ..draft }.caused_by(caused_by);
+    ctx.report_lasting(&RULE, draft, Lasting { state, since, past: Some(past) });
 }
 
 /// Returns why Envoy waits for endpoints that it has.
@@ -194,28 +195,29 @@ fn note(facts: &[WarmingFact]) -> &'static str {
 
 /// Describes the resources that are waited for: `endpoints and secrets`.
 fn needed(facts: &[WarmingFact]) -> String {
-    let mut kinds: Vec<Kind> =
-        facts.iter().flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let words: Vec<&str> = kinds
-        .iter()
-        .map(|kind| match kind {
-            Kind::Eds => "endpoints",
-            Kind::Rds => "routes",
-            Kind::Srds => "scoped routes",
-            Kind::Vhds => "virtual hosts",
-            Kind::Sds => "secrets",
-            _ => "filter configurations",
-        })
-        .collect();
+    let mut kinds: Vec<Kind> = facts.iter().flat_map(|fact| &fact.needs).map(|need| need.kind).collect();
+    sort_unique(&mut kinds);
+    let words: Vec<&str> = kinds.into_iter().map(resources_of).collect();
     words.join(" and ")
+}
+
+fn resources_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Eds => "endpoints",
+        Kind::Rds => "routes",
+        Kind::Srds => "scoped routes",
+        Kind::Vhds => "virtual hosts",
+        Kind::Sds => "secrets",
+        _ => "filter configurations",
+    }
 }
 
 /// Reports an Envoy that has had clusters for long, and has never requested listeners.
 fn check_listeners(ctx: &mut RuleContext<'_>) {
-    let Some(track) = ctx.current_track().filter(|_| owes_listeners(ctx)) else { return };
-    let Some(since) = ctx.state.clusters_since.filter(|_| track.sent.count() > 0) else { return };
+    let (Some(track), Some(since)) = (ctx.current_track(), ctx.state.clusters_since) else { return };
+    if track.sent.count() == 0 || !owes_listeners(ctx) {
+        return;
+    }
     let mut unseen = ClientNeeds::of(ctx.store, ctx.stream).unseen(track);
     unseen.retain(|need| need.key.kind == Kind::Sds && need.timeout.is_none());
     let is_blocked = !unseen.is_empty();
@@ -234,12 +236,8 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
     let text = format!("client has clusters and requests no listeners: {reason}");
     let past = Some(format!("client had clusters and requested no listeners for {{}}: {reason}"));
     let severity = (!is_blocked).then_some(Severity::Info);
-    let draft = FindingDraft {
-        severity,
-        cause: Some(NO_LISTENERS),
-        guess: true,
-        ..FindingDraft::new(Blame::Client, text, &[])
-    };
+    let draft = FindingDraft::new(Blame::Client, text, &[]).severity(severity).guessed();
+    let draft = FindingDraft { cause: Some(NO_LISTENERS), ..draft };
     ctx.report_lasting(&RULE, draft, Lasting { state: LastingState::UnrequestedListeners, since, past });
 }
 
@@ -248,13 +246,12 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
 fn owes_listeners(ctx: &RuleContext<'_>) -> bool {
     let is_wildcard = ctx.current_track().is_some_and(|track| track.subscribed.is_wildcard());
     let is_known = ctx.has_full_history() && !ctx.stream.open.partial;
-    let of_listeners = [Kind::Lds, Kind::Rds, Kind::Srds];
-    let has_requested = || {
-        let mut earlier = ctx.store.engine().ended_before(ctx.stream).flat_map(|stream| &stream.tracks);
-        of_listeners.iter().any(|kind| !ctx.tracks_of(*kind).is_empty())
-            || earlier.any(|track| track.kind == Some(Kind::Lds) && track.traffic.requests > 0)
-    };
-    ctx.is_envoy() && is_wildcard && is_known && ctx.is_grpc() && !has_requested()
+    if !ctx.is_envoy() || !is_wildcard || !is_known || !ctx.is_grpc() {
+        return false;
+    }
+    let mut earlier = ctx.store.engine().ended_before(ctx.stream).flat_map(|stream| &stream.tracks);
+    [Kind::Lds, Kind::Rds, Kind::Srds].iter().all(|kind| ctx.tracks_of(*kind).is_empty())
+        && !earlier.any(|track| track.kind == Some(Kind::Lds) && track.traffic.requests > 0)
 }
 
 /// Returns `SDS default, SDS ROOTCA from cluster sds-grpc, not behind this tap`.
@@ -262,7 +259,7 @@ fn unseen_needs(ctx: &RuleContext<'_>, needs: &[OtherNeed]) -> String {
     let name =
         |need: &OtherNeed| format!("{} {}", need.key.kind.label(), shown_name(ctx.text(need.key.name)));
     let listed: Vec<String> = needs.iter().take(MAX_LISTED_NEEDS).map(name).collect();
-    let more = super::support::and_more(needs.len().saturating_sub(MAX_LISTED_NEEDS));
+    let more = and_more(needs.len().saturating_sub(MAX_LISTED_NEEDS));
     let server = match needs.first().filter(|need| need.cluster != Sym::EMPTY) {
         Some(need) => format!("cluster {}", shown_name(ctx.text(need.cluster))),
         None => "another server".to_owned(),

@@ -16,28 +16,24 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "wildcard-dropped-by-names",
-    "E-41, L-06",
-    include_str!("wildcard_dropped_by_names.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
-
+use crate::lint::prelude::*;
 use crate::session::{Wildcard, WildcardReading};
 
+rule! {
+    wildcard-dropped-by-names: Info, rows "E-41, L-06";
+    checks: Request(check), Response(check_reading)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };
+    let Some(body) = request.sotw() else { return };
+    if body.resource_names.is_empty() || request.outcome.first {
+        return;
+    }
     let was_wildcard = !matches!(request.outcome.was, Wildcard::None | Wildcard::Unknown);
-    let was = was_wildcard && !request.outcome.first;
-    if was && !request.track.subscribed.is_wildcard() {
+    if was_wildcard && !request.track.subscribed.is_wildcard() {
         let text =
-            "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it"
-                .to_owned();
-        let draft = FindingDraft { text, names: &body.resource_names, ..FindingDraft::default() };
+            "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it";
+        let draft = FindingDraft::new(Blame::Client, text, &body.resource_names);
         ctx.state.wildcard_finding = ctx.report(&RULE, draft);
     }
 }

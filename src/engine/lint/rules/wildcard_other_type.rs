@@ -12,23 +12,23 @@
 //!
 //! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "wildcard-other-type", "E-42, L-07", include_str!("wildcard_other_type.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use super::support::type_label;
+use crate::lint::prelude::*;
 use crate::session::Wildcard;
 use xdscope_wire::event::Kind;
 
+rule! {
+    wildcard-other-type: Info, rows "E-42, L-07";
+    checks: Request(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // Wildcards are common for scoped routes, virtual hosts and endpoints of localities.
-    let named =
+    let has_names =
         matches!(request.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));
     let begins = request.outcome.was == Wildcard::None && request.track.subscribed.is_wildcard();
-    if named && begins {
-        let text = format!("wildcard for {}", super::support::type_label(&request.track.type_url));
-        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
+    if has_names && begins {
+        let text = format!("wildcard for {}", type_label(&request.track.type_url));
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));
     }
 }

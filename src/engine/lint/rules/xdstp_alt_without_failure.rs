@@ -14,42 +14,35 @@
 //!
 //! Reference: xRFC TP1, "Alternatives".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "xdstp-alt-without-failure",
-    "K-29",
-    include_str!("xdstp_alt_without_failure.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
-
+use crate::lint::prelude::*;
+use crate::lint::structured_names::structured_names;
 use xdscope_wire::event::Sym;
+
+rule! {
+    xdstp-alt-without-failure: Info, rows "K-29";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.source_state.alternatives.is_empty() || request.outcome.added.is_empty() {
         return;
     }
-    let names = super::super::structured_names::structured_names(ctx, &request.outcome.added);
+    let names = structured_names(ctx, &request.outcome.added);
     let (client, needs) = (ctx.client(), ctx.store.engine().needs());
-    let early = names.iter().filter(|(name, _)| {
-        let primary = needs.primary_of(&client, ctx.catalog().text(*name));
+    let is_early = |(name, _): &&ParsedName<'_>| {
+        let primary = needs.primary_of(&client, ctx.text(*name));
         primary.is_some_and(|primary| is_healthy(ctx, &primary))
-    });
-    let names: Vec<Sym> = early.map(|(name, _)| *name).collect();
-    if !names.is_empty() {
-        let text = "alternative requested while the stream of the first name is healthy".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
-    }
+    };
+    let names: Vec<Sym> = names.iter().filter(is_early).map(|(name, _)| *name).collect();
+    let text = "alternative requested while the stream of the first name is healthy";
+    ctx.report_names(&RULE, Blame::Client, text, &names);
 }
 
 /// Whether the client requests the name on an open stream that has had responses.
 fn is_healthy(ctx: &RuleContext<'_>, canonical: &str) -> bool {
     let catalog = ctx.catalog();
-    let Some(name) = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name)) else {
-        return false;
-    };
+    let Some(name) = catalog.strings().find(canonical) else { return false };
+    let name = catalog.first_spelling(name);
     let Some(mut open) = ctx.store.engine().open_of_client(ctx.stream) else { return false };
     open.any(|(_, stream)| {
         stream.has_response && stream.known_tracks().any(|track| track.subscribed.names.contains(name))

@@ -14,59 +14,51 @@
 //!
 //! Reference: xRFC TP1, "Transport network addressing".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Warn,
-    "xdstp-authority-unmapped",
-    "K-24",
-    include_str!("xdstp_authority_unmapped.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
 use std::collections::BTreeMap;
 
-use super::super::structured::{ListEntry, Locator};
+use super::support::locators;
+use crate::lint::prelude::*;
 use xdscope_wire::Open;
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp::Name;
 
+rule! {
+    xdstp-authority-unmapped: Warn, rows "K-24";
+    checks: Response(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let stream = ctx.stream;
-    let Some(mapped) = stream.open.fact(Open::AUTHORITIES) else { return };
+    let Some(mapped) = ctx.stream.open.fact(Open::AUTHORITIES) else { return };
     let mut unmapped = BTreeMap::<String, Vec<Sym>>::new();
-    let mut lead = |of: Sym, uri: &str| {
-        let Some(name) = Name::parse(uri) else { return };
+    let mut note = |resource: Sym, uri: &str| {
+        let Some(target) = Name::parse(uri) else { return };
         // An alternative is requested only when the first source fails.
-        let alternative = ctx.source_state.alternatives.contains_key(&name.canonical());
-        if !alternative && !mapped.split(',').any(|one| one == name.authority) {
-            unmapped.entry(name.authority.to_owned()).or_default().push(of);
+        let is_alternative = ctx.source_state.alternatives.contains_key(&target.canonical());
+        if !is_alternative && !mapped.split(',').any(|authority| authority == target.authority) {
+            unmapped.entry(target.authority.to_owned()).or_default().push(resource);
         }
     };
-    for (of, locator) in &response.scan.redirects {
-        lead(*of, &locator.uri);
+    for (redirect, locator) in &response.scan.redirects {
+        note(*redirect, &locator.uri);
     }
-    for (of, entries) in &response.scan.collections {
-        entries.iter().filter_map(locator).for_each(|locator| lead(*of, &locator.uri));
+    for (list, entries) in &response.scan.collections {
+        for locator in locators(entries) {
+            note(*list, &locator.uri);
+        }
     }
-    if stream.open.fact(Open::FOLLOWS).is_some() {
-        let new: Vec<Sym> = response.outcome.added.iter().chain(&response.outcome.changed).copied().collect();
-        for (of, refs) in ctx.references_of(response.track, &new) {
-            refs.iter().for_each(|to| lead(of, ctx.text(to.name)));
+    if ctx.stream.open.fact(Open::FOLLOWS).is_some() {
+        let new: Vec<Sym> = response.new_names().collect();
+        for (resource, refs) in ctx.references_of(response.track, &new) {
+            for target in refs.iter() {
+                note(resource, ctx.text(target.name));
+            }
         }
     }
     for (authority, mut names) in unmapped {
         names.dedup();
         let text =
             format!("refers to the authority `{authority}`, for which a server is missing: not followed");
-        ctx.report(&RULE, FindingDraft { text, names: &names, part: &authority, ..FindingDraft::default() });
-    }
-}
-
-fn locator(entry: &ListEntry) -> Option<&Locator> {
-    match entry {
-        ListEntry::Locator(locator) => Some(locator),
-        _ => None,
+        let draft = FindingDraft::new(Blame::Client, text, &names);
+        ctx.report(&RULE, FindingDraft { part: &authority, ..draft });
     }
 }

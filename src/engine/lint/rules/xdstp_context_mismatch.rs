@@ -13,24 +13,18 @@
 //!
 //! Reference: xRFC TP1, "Collections".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Error,
-    "xdstp-context-mismatch",
-    "K-17, K-21",
-    include_str!("xdstp_context_mismatch.rs"),
-)
-.ends(Ending::Response)
-.about(Subject::ContextParameters);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
-
 use crate::lint::findings::finding::Finding;
+use crate::lint::prelude::*;
 use crate::session::{Track, key};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp::{Name, named};
+
+rule! {
+    xdstp-context-mismatch: Error, rows "K-17, K-21",
+    ends(Ending::Response), about(Subject::ContextParameters);
+    checks: Response(check), Fault(has_fault)
+}
 
 /// Subscribed names to compare with the names of a response.
 const MAX_COMPARED_NAMES: usize = 4096;
@@ -42,25 +36,21 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (catalog, track) = (ctx.catalog(), response.track);
     let names = response.scan.structured.iter().map(|id| key(catalog, *id));
     let is_unasked = |name: &Sym| {
-        let slot = track.sent.get(catalog, *name);
-        !track.covers(catalog, *name, slot.as_ref()) && !ctx.was_just_unsubscribed(*name)
+        let entry = track.sent.get(catalog, *name);
+        !track.covers(catalog, *name, entry.as_ref()) && !ctx.was_just_unsubscribed(*name)
     };
     let unasked: Vec<Sym> = names.filter(is_unasked).collect();
     let names = with_other_context(ctx, track, &unasked);
-    if !names.is_empty() {
-        let text = "requested with other context parameters".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "requested with other context parameters", &names);
 }
 
 /// Whether the client still waits for a name that the server sent with other parameters, or the
 /// server has neither removed nor replaced such a member of a glob.
 fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
     let catalog = ctx.catalog();
-    let names = finding.names.iter().take(MAX_COMPARED_NAMES).filter_map(|name| named(catalog, name));
-    let names: Vec<Sym> = names.collect();
-    let waiting = track.waiting.owed();
-    let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
+    let names = finding.names.iter().take(MAX_COMPARED_NAMES);
+    let names: Vec<Sym> = names.filter_map(|name| named(catalog, name)).collect();
+    let waiting = track.waiting.owed().map(|(name, _)| name).take(MAX_COMPARED_NAMES);
     !xdscope_wire::xdstp::with_other_context(catalog, waiting, &names).is_empty()
         || names.iter().any(|name| ctx.is_left(track, *name) && lacks_member(catalog, track, *name))
 }
@@ -71,9 +61,11 @@ fn lacks_member(catalog: &Catalog, track: &Track, name: Sym) -> bool {
     let Some(own) = Name::parse(catalog.text(name)) else { return false };
     let member = |glob: Sym| {
         let glob = Name::parse(catalog.text(glob))?;
-        let is_above = glob.id.strip_suffix('*').is_some_and(|dir| own.id.starts_with(dir));
-        let is_of_glob = is_above && (glob.authority, glob.kind) == (own.authority, own.kind);
-        is_of_glob.then(|| Name { context: glob.context, directives: None, ..own.clone() }.canonical())
+        let folder = glob.id.strip_suffix('*')?;
+        if !own.id.starts_with(folder) || (glob.authority, glob.kind) != (own.authority, own.kind) {
+            return None;
+        }
+        Some(Name { context: glob.context, directives: None, ..own.clone() }.canonical())
     };
     let mut members = track.subscription.globs.names().filter_map(member).peekable();
     let is_sent =

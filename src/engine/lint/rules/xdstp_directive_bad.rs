@@ -11,29 +11,17 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use super::support::{names_with_locator, new_names_with_payload};
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-directive-bad", "K-11", include_str!("xdstp_directive_bad.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use super::super::structured::ListEntry;
+rule! {
+    xdstp-directive-bad: Error, rows "K-11",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let redirects = response.scan.redirects.iter().filter(|(_, locator)| locator.bad_directive);
-    let listed = response.scan.collections.iter().filter(|(_, entries)| {
-        entries.iter().any(|entry| matches!(entry, ListEntry::Locator(locator) if locator.bad_directive))
-    });
-    let mut names: Vec<_> = redirects.map(|(name, _)| *name).chain(listed.map(|(name, _)| *name)).collect();
-    let bad = &ctx.source_state.graphs.bad_directives;
-    if !bad.is_empty() {
-        let new = super::support::new_payloads(ctx, response);
-        names.extend(new.into_iter().filter(|(_, payload)| bad.contains(payload)).map(|(name, _)| name));
-    }
-    if !names.is_empty() {
-        let text = "locator with an unknown or repeated directive".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let mut names = names_with_locator(response, |locator| locator.bad_directive);
+    names.extend(new_names_with_payload(ctx, response, &ctx.source_state.graphs.bad_directives));
+    ctx.report_names(&RULE, Blame::Server, "locator with an unknown or repeated directive", &names);
 }

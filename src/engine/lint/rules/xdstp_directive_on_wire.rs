@@ -12,19 +12,16 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-directive-on-wire", "K-06", include_str!("xdstp_directive_on_wire.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-directive-on-wire: Warn, rows "K-06",
+    ends(Ending::Content);
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let names: Vec<_> =
         names.iter().filter(|(_, name)| name.directives.is_some()).map(|(sym, _)| *sym).collect();
-    if !names.is_empty() {
-        let text = "names on the wire must not have directives".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
-    }
+    ctx.report_names(&RULE, blame, "names on the wire must not have directives", &names);
 }

@@ -15,28 +15,28 @@
 //!
 //! Reference: xRFC TP1, "Glob".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-empty-glob-silent", "K-20", include_str!("xdstp_empty_glob_silent.rs"))
-        .ends(Ending::State);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
-
+use crate::lint::prelude::*;
+use crate::session::Track;
 use xdscope_wire::event::Sym;
+use xdscope_wire::xdstp::is_glob;
+
+rule! {
+    xdstp-empty-glob-silent: Warn, rows "K-20",
+    ends(Ending::State);
+    checks: Alarm(Alarm::Waiting, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
         ctx,
         &RULE,
         "glob without members, and not reported as removed",
-        |ctx, overdue| {
-            xdscope_wire::xdstp::is_glob(ctx.text(overdue.name)) && !has_members(ctx, overdue.name)
-        },
+        |ctx, overdue| is_empty_glob(ctx, overdue.name),
     );
 }
 
-/// Whether the client has a member of a glob.
-pub(super) fn has_members(ctx: &RuleContext<'_>, glob: Sym) -> bool {
-    ctx.current_track().is_some_and(|track| track.globs_with_members(ctx.catalog()).contains(&glob))
+/// Whether a name is a glob, and the client has no member of it.
+pub(super) fn is_empty_glob(ctx: &RuleContext<'_>, name: Sym) -> bool {
+    let has_members = |track: &Track| track.globs_with_members(ctx.catalog()).contains(&name);
+    is_glob(ctx.text(name)) && !ctx.current_track().is_some_and(has_members)
 }

@@ -11,19 +11,19 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use super::support::inline_names;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-duplicate", "K-14", include_str!("xdstp_entry_duplicate.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-entry-duplicate: Error, rows "K-14",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = Vec::new();
     for (list, entries) in &response.scan.collections {
-        let mut inline: Vec<_> =
-            super::support::inline_names(entries).filter(|name| !name.is_empty()).collect();
+        let mut inline: Vec<_> = inline_names(entries).filter(|name| !name.is_empty()).collect();
         let count = inline.len();
         inline.sort_unstable();
         inline.dedup();
@@ -31,8 +31,5 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             names.push(*list);
         }
     }
-    if !names.is_empty() {
-        let text = "two inline entries have the same name".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "two inline entries have the same name", &names);
 }

@@ -11,29 +11,28 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use super::support::and_more;
+use crate::lint::prelude::*;
+use crate::lint::structured::ListEntry;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"))
-        .ends(Ending::Content)
-        .about(Subject::NamelessPart);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
-
-use super::super::structured::ListEntry;
+rule! {
+    xdstp-entry-empty: Error, rows "K-12",
+    ends(Ending::Content), about(Subject::NamelessPart);
+    checks: Response(check)
+}
 
 /// Entries in the sentence of a finding; the others are counted.
 const MAX_SHOWN_ENTRIES: usize = 3;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     for (list, entries) in &response.scan.collections {
-        let empty = || entries.iter().enumerate().filter(|(_, entry)| **entry == ListEntry::Empty);
-        let more = empty().count().saturating_sub(MAX_SHOWN_ENTRIES);
-        let shown: Vec<String> =
-            empty().take(MAX_SHOWN_ENTRIES).map(|(at, _)| format!("entries[{at}]")).collect();
-        if !shown.is_empty() {
-            let (shown, more) = (shown.join(", "), super::support::and_more(more));
-            let text = format!("{shown}{more}: entry without a locator and without a resource");
+        let empty = entries.iter().enumerate().filter(|(_, entry)| **entry == ListEntry::Empty);
+        let mut places: Vec<String> = empty.map(|(index, _)| format!("entries[{index}]")).collect();
+        if !places.is_empty() {
+            let more = and_more(places.len().saturating_sub(MAX_SHOWN_ENTRIES));
+            places.truncate(MAX_SHOWN_ENTRIES);
+            let places = places.join(", ");
+            let text = format!("{places}{more}: entry without a locator and without a resource");
             ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[*list]));
         }
     }

@@ -13,30 +13,31 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use super::support::inline_names;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-entry-name", "K-14", include_str!("xdstp_entry_name.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-entry-name: Info, rows "K-14";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let allowed_by_both = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let allowed_by_one = |c: char| allowed_by_both(c) || "/~:".contains(c);
-    let odd = |allowed: &dyn Fn(char) -> bool| -> Vec<_> {
-        let lists = response.scan.collections.iter();
-        let odd = lists.filter(|(_, entries)| {
-            super::support::inline_names(entries).any(|name| !name.chars().all(allowed))
-        });
-        odd.map(|(list, _)| *list).collect()
-    };
-    let (bad, doubtful) = (odd(&allowed_by_one), odd(&allowed_by_both));
-    for (names, severity) in [(&bad, Some(Severity::Warn)), (&doubtful, None)] {
-        let names: Vec<_> =
-            names.iter().copied().filter(|name| severity.is_some() || !bad.contains(name)).collect();
+    let is_allowed_by_both = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_allowed_by_one = |c: char| is_allowed_by_both(c) || "/~:".contains(c);
+    let (mut bad, mut doubtful) = (Vec::new(), Vec::new());
+    for (list, entries) in &response.scan.collections {
+        if inline_names(entries).any(|name| !name.chars().all(is_allowed_by_one)) {
+            bad.push(*list);
+        } else if inline_names(entries).any(|name| !name.chars().all(is_allowed_by_both)) {
+            doubtful.push(*list);
+        }
+    }
+    // A list may occur twice in one response.
+    doubtful.retain(|list| !bad.contains(list));
+    for (names, severity) in [(bad, Some(Severity::Warn)), (doubtful, None)] {
         if !names.is_empty() {
-            let text = "name of an inline entry has characters that may not be allowed".to_owned();
-            ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
+            let text = "name of an inline entry has characters that may not be allowed";
+            ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names).severity(severity));
         }
     }
 }

@@ -12,29 +12,25 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[
-    Check::Response(check),
-    Check::Request(forget_unsubscribed),
-    Check::Close(forget_stream),
-    Check::ClientFault(has_fault),
-];
-
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::iter::once;
 
-use super::super::structured::{self, ListEntry};
+use super::support::{and_more, inline_names, locators, new_names_with_payload, sort_unique, type_label};
 use crate::lint::findings::finding::Finding;
 use crate::lint::memory::entry_references::{EntryReference, SentResource};
 use crate::lint::memory::structured_contents::hash;
-use crate::session::{SymSet, Track, key};
+use crate::lint::prelude::*;
+use crate::lint::structured::{self, ListEntry};
+use crate::session::{ResourceEntry, SymSet, Track, key};
 use xdscope_wire::event::Sym;
 use xdscope_wire::text::shown_name;
 use xdscope_wire::xdstp::Name;
+
+rule! {
+    xdstp-entry-unresolved: Warn, rows "K-15",
+    ends(Ending::Content);
+    checks: Response(check), Request(forget_unsubscribed), Close(forget_stream), ClientFault(has_fault)
+}
 
 /// Hashes of the names of the entries in lists, by the hash of the list; `None` for a list that
 /// the client does not have.
@@ -57,22 +53,22 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             continue;
         }
         *is_unresolved = lacks(&lists, reference);
-        match *is_unresolved {
-            true if reference.of.place == place => own.push(reference.clone()),
-            true => of_others.push(reference.clone()),
-            false => {}
+        if *is_unresolved {
+            let list = if reference.resource.place == place { &mut own } else { &mut of_others };
+            list.push(reference.clone());
         }
     }
     for (reference, list) in new_references(ctx, response, place) {
         lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response.track, &list));
         let is_unresolved = lacks(&lists, &reference);
-        own.extend(is_unresolved.then(|| reference.clone()));
+        if is_unresolved {
+            own.push(reference.clone());
+        }
         ctx.source_state.entry_references.insert(&client, reference, is_unresolved);
     }
     if !own.is_empty() {
-        let mut names: Vec<Sym> = own.iter().map(|reference| reference.of.name).collect();
-        names.sort_unstable();
-        names.dedup();
+        let mut names: Vec<Sym> = own.iter().map(|reference| reference.resource.name).collect();
+        sort_unique(&mut names);
         let text = refers_to(&own);
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
@@ -83,21 +79,22 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 fn refers_to(references: &[EntryReference]) -> String {
     let entries: BTreeSet<&str> = references.iter().map(|reference| &*reference.entry).collect();
     let first = entries.first().map_or("", |entry| *entry);
-    let more = super::support::and_more(entries.len() - 1);
+    let more = and_more(entries.len() - 1);
     format!("refers to an entry that the list does not have: {}{more}", shown_name(first))
 }
 
 /// Reports lists without an entry to which resources of other types refer.
 fn report_lists(ctx: &mut RuleContext<'_>, delivered: &HashMap<u64, Sym>, references: &[EntryReference]) {
     let Some(first) = references.first() else { return };
-    let mut names: Vec<Sym> = references.iter().filter_map(|of| delivered.get(&of.list).copied()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let (stream, track) = first.of.place;
+    let lists = references.iter().filter_map(|reference| delivered.get(&reference.list).copied());
+    let mut names: Vec<Sym> = lists.collect();
+    sort_unique(&mut names);
+    let (stream, track) = first.resource.place;
     let track = ctx.store.engine().streams().get(stream).and_then(|stream| stream.tracks.get(track));
-    let label = track.map_or("", |track| super::support::type_label(&track.type_url));
-    let more = super::support::and_more(references.len() - 1);
-    let text = format!("{label} {}{more}: {}", shown_name(ctx.text(first.of.name)), refers_to(references));
+    let label = track.map_or("", |track| type_label(&track.type_url));
+    let more = and_more(references.len() - 1);
+    let text =
+        format!("{label} {}{more}: {}", shown_name(ctx.text(first.resource.name)), refers_to(references));
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }
 
@@ -109,8 +106,8 @@ fn forget_unsubscribed(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) 
     }
     let catalog = ctx.catalog();
     let is_wanted = |name: Sym| {
-        let slot = request.track.sent.get(catalog, name);
-        request.track.covers(catalog, name, slot.as_ref())
+        let entry = request.track.sent.get(catalog, name);
+        request.track.covers(catalog, name, entry.as_ref())
     };
     let names: SymSet = request.outcome.removed.iter().copied().filter(|name| !is_wanted(*name)).collect();
     let lists: HashSet<u64> = names.iter().filter_map(|name| list_hash(ctx.text(*name))).collect();
@@ -131,9 +128,9 @@ fn forget_stream(ctx: &mut RuleContext<'_>) {
 fn has_fault(ctx: &RuleContext<'_>, finding: &Finding) -> bool {
     let client = ctx.client();
     let lists: HashSet<u64> = finding.names.iter().filter_map(|name| list_hash(name)).collect();
-    let is_of_finding = |of: Sym| finding.names.iter().any(|name| **name == *ctx.text(of));
+    let is_of_finding = |resource: Sym| finding.names.iter().any(|name| **name == *ctx.text(resource));
     let mut unresolved = ctx.source_state.entry_references.unresolved(&client);
-    unresolved.any(|reference| lists.contains(&reference.list) || is_of_finding(reference.of.name))
+    unresolved.any(|reference| lists.contains(&reference.list) || is_of_finding(reference.resource.name))
 }
 
 /// Whether the client has the list of a reference, and the list lacks the entry.
@@ -181,34 +178,28 @@ fn new_references(
 ) -> Vec<NewReference> {
     let mut found: Vec<NewReference> = Vec::new();
     let mut add = |name: Sym, list: String, entry: &str| {
-        let of = SentResource { place, name };
-        found.push((EntryReference { of, list: hash(list.as_str()), entry: entry.into() }, list));
+        let resource = SentResource { place, name };
+        found.push((EntryReference { resource, list: hash(list.as_str()), entry: entry.into() }, list));
     };
-    for (name, locator) in &response.scan.redirects {
-        locator.entry().into_iter().for_each(|entry| add(*name, locator.target(), &entry));
-    }
-    for (name, entries) in &response.scan.collections {
-        for entry in entries {
-            let ListEntry::Locator(locator) = entry else { continue };
-            locator.entry().into_iter().for_each(|entry| add(*name, locator.target(), &entry));
+    let redirects = response.scan.redirects.iter().map(|(name, locator)| (*name, locator));
+    let lists = response.scan.collections.iter();
+    let members = lists.flat_map(|(name, entries)| locators(entries).map(move |locator| (*name, locator)));
+    for (name, locator) in redirects.chain(members) {
+        if let Some(entry) = locator.entry() {
+            add(name, locator.target(), &entry);
         }
     }
-    let with_entries = &ctx.source_state.graphs.with_entries;
-    if !with_entries.is_empty() {
-        let new = super::support::new_payloads(ctx, response).into_iter();
-        let names: Vec<Sym> =
-            new.filter(|(_, payload)| with_entries.contains(payload)).map(|(name, _)| name).collect();
-        for (name, refs) in ctx.references_of(response.track, &names) {
-            for to in refs.iter().filter(|to| to.entry != Sym::EMPTY) {
-                add(name, ctx.text(to.name).to_owned(), ctx.text(to.entry));
-            }
+    let names = new_names_with_payload(ctx, response, &ctx.source_state.graphs.with_entries);
+    for (name, refs) in ctx.references_of(response.track, &names) {
+        for to in refs.iter().filter(|to| to.entry != Sym::EMPTY) {
+            add(name, ctx.text(to.name).to_owned(), ctx.text(to.entry));
         }
     }
     found
 }
 
 fn names_of(entries: &[ListEntry]) -> HashSet<u64> {
-    super::support::inline_names(entries).map(hash).collect()
+    inline_names(entries).map(hash).collect()
 }
 
 /// Returns the entries of a list that the client was sent before, on any of its streams.
@@ -216,8 +207,8 @@ fn sent_list(ctx: &RuleContext<'_>, own: &Track, list: &str) -> Option<HashSet<u
     let catalog = ctx.catalog();
     let list = catalog.first_spelling(catalog.strings().find(list)?);
     let open = ctx.store.engine().open_of_client(ctx.stream)?;
-    let tracks = std::iter::once(own).chain(open.flat_map(|(_, stream)| stream.known_tracks()));
-    let sent = |track: &Track| track.sent.get(catalog, list).filter(|slot| slot.is_present())?.blob;
+    let tracks = once(own).chain(open.flat_map(|(_, stream)| stream.known_tracks()));
+    let sent = |track: &Track| track.sent.get(catalog, list).filter(ResourceEntry::is_present)?.blob;
     let payload = tracks.filter_map(sent).find_map(|blob| catalog.entry(blob).payload)?;
     let bytes = catalog.bytes(payload)?;
     Some(names_of(&structured::entries(structured::value(&bytes))))

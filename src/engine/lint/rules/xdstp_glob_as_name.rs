@@ -12,24 +12,23 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::lint::structured::LOCATOR;
+use xdscope_wire::xdstp::is_glob;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-as-name", "K-06", include_str!("xdstp_glob_as_name.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-glob-as-name: Error, rows "K-06",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let globs = response.scan.structured.iter().filter(|id| {
         let entry = catalog.entry(**id);
-        let locator = catalog.text(entry.type_url) == super::super::structured::LOCATOR;
-        xdscope_wire::xdstp::is_glob(catalog.text(entry.name)) && entry.payload.is_some() && !locator
+        let is_locator = catalog.text(entry.type_url) == LOCATOR;
+        is_glob(catalog.text(entry.name)) && entry.payload.is_some() && !is_locator
     });
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
-    if !names.is_empty() {
-        let text = "a glob is not the name of a resource".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "a glob is not the name of a resource", &names);
 }

@@ -12,19 +12,16 @@
 //!
 //! Reference: xRFC TP1, "Glob".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-glob-bad", "K-18", include_str!("xdstp_glob_bad.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-glob-bad: Warn, rows "K-18",
+    ends(Ending::Content);
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');
-    let names: Vec<_> = names.iter().filter(|(_, name)| bad(name.id)).map(|(sym, _)| *sym).collect();
-    if !names.is_empty() {
-        let text = "asterisk elsewhere than in the last segment".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
-    }
+    let is_bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');
+    let names: Vec<_> = names.iter().filter(|(_, name)| is_bad(name.id)).map(|(sym, _)| *sym).collect();
+    ctx.report_names(&RULE, blame, "asterisk elsewhere than in the last segment", &names);
 }

@@ -12,24 +12,23 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use crate::lint::structured::LOCATOR;
+use xdscope_wire::xdstp::is_glob;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-redirected", "K-28", include_str!("xdstp_glob_redirected.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-glob-redirected: Error, rows "K-28",
+    ends(Ending::Content);
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let globs = response.scan.structured.iter().filter(|id| {
         let entry = catalog.entry(**id);
-        let locator = catalog.text(entry.type_url) == super::super::structured::LOCATOR;
-        locator && xdscope_wire::xdstp::is_glob(catalog.text(entry.name))
+        let is_locator = catalog.text(entry.type_url) == LOCATOR;
+        is_locator && is_glob(catalog.text(entry.name))
     });
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
-    if !names.is_empty() {
-        let text = "a glob cannot be redirected".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "a glob cannot be redirected", &names);
 }

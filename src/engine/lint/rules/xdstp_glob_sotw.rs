@@ -13,22 +13,22 @@
 //!
 //! Reference: xRFC TP1, "Discovery request and responses".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
+use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-glob-sotw", "K-26", include_str!("xdstp_glob_sotw.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+rule! {
+    xdstp-glob-sotw: Info, rows "K-26";
+    checks: Request(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.sotw().filter(|_| !request.track.subscription.globs.is_empty()) else { return };
-    let glob = |name: &xdscope_wire::event::Sym| {
-        request.track.subscription.globs.contains(ctx.catalog(), *name)
-            && request.outcome.added.contains(name)
-    };
-    let names: Vec<_> = body.resource_names.iter().copied().filter(glob).collect();
-    if !names.is_empty() {
-        let text = "glob in a SotW request".to_owned();
-        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
+    let Some(body) = request.sotw() else { return };
+    let globs = &request.track.subscription.globs;
+    if globs.is_empty() {
+        return;
     }
+    let is_new_glob =
+        |name: &Sym| globs.contains(ctx.catalog(), *name) && request.outcome.added.contains(name);
+    let names: Vec<_> = body.resource_names.iter().copied().filter(is_new_glob).collect();
+    ctx.report_names(&RULE, Blame::Client, "glob in a SotW request", &names);
 }

@@ -14,18 +14,15 @@
 //!
 //! Reference: xRFC TP1, "List".
 
-use super::super::prelude::*;
+use super::support::report_unfollowed;
+use crate::lint::memory::state::TargetOrigin;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "xdstp-locator-not-followed",
-    "K-13",
-    include_str!("xdstp_locator_not_followed.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
+rule! {
+    xdstp-locator-not-followed: Info, rows "K-13";
+    checks: Alarm(Alarm::Targets, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let unfollowed = super::support::unfollowed(ctx, true);
-    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", &unfollowed);
+    report_unfollowed(ctx, &RULE, TargetOrigin::List, "member of the list is not requested");
 }

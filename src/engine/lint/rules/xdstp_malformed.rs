@@ -13,18 +13,16 @@
 //!
 //! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-malformed", "K-02", include_str!("xdstp_malformed.rs"))
-        .ends(Ending::Content)
-        .about(Subject::MalformedName);
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
-
-use super::super::structured_names::{is_given, is_repeated};
+use crate::lint::prelude::*;
+use crate::lint::structured_names::{is_given, is_repeated};
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp::is_malformed;
+
+rule! {
+    xdstp-malformed: Error, rows "K-02",
+    ends(Ending::Content), about(Subject::MalformedName);
+    checks: Request(check_request), Response(check_response)
+}
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let names = bad_names(ctx, request.outcome.added.iter().copied());
@@ -37,8 +35,8 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let sent = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
-    let names = bad_names(ctx, sent.chain(response.view.removed.iter().copied()));
-    let names: Vec<Sym> = names.into_iter().filter(|name| !is_repeated(ctx, response, *name)).collect();
+    let mut names = bad_names(ctx, sent.chain(response.view.removed.iter().copied()));
+    names.retain(|name| !is_repeated(ctx, response, *name));
     report(ctx, Blame::Server, "", &names);
 }
 
@@ -49,6 +47,6 @@ fn bad_names(ctx: &RuleContext<'_>, names: impl Iterator<Item = Sym>) -> Vec<Sym
 fn report(ctx: &mut RuleContext<'_>, blame: Blame, remark: &str, names: &[Sym]) {
     if !names.is_empty() {
         let text = format!("not in the form xdstp://AUTHORITY/TYPE/ID{remark}");
-        ctx.report(&RULE, FindingDraft { blame, text, names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(blame, text, names));
     }
 }

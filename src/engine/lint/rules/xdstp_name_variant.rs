@@ -12,27 +12,22 @@
 //!
 //! Reference: xRFC TP1, "Normalization".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 use xdscope_wire::event::Sym;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-name-variant", "K-08", include_str!("xdstp_name_variant.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
+rule! {
+    xdstp-name-variant: Info, rows "K-08";
+    checks: StructuredNames(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let catalog = ctx.catalog();
     let without_directives = |name| catalog.text(name).split('#').next();
     let is_variant = |name: &Sym| {
         let first = catalog.first_spelling(*name);
-        first != *name
-            && without_directives(first) != without_directives(*name)
-            && !ctx.state.spellings.contains(name)
+        without_directives(first) != without_directives(*name) && !ctx.state.spellings.contains(name)
     };
     let mut variants: Vec<Sym> = names.iter().map(|(name, _)| *name).filter(is_variant).collect();
     variants.dedup();
-    if !variants.is_empty() {
-        let text = "another spelling of the same resource".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &variants, ..FindingDraft::default() });
-    }
+    ctx.report_names(&RULE, blame, "another spelling of the same resource", &variants);
 }

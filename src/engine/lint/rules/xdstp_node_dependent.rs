@@ -13,20 +13,18 @@
 //!
 //! Reference: xRFC TP1, "Caching & Scalability".
 
-use super::super::prelude::*;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-node-dependent", "K-32", include_str!("xdstp_node_dependent.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+rule! {
+    xdstp-node-dependent: Warn, rows "K-32";
+    checks: Response(check)
+}
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.structured.is_empty() {
         return;
     }
     let names = ctx.changed_contents(response).others;
-    if !names.is_empty() {
-        let text = "different content for another node at the same name and version".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let text = "different content for another node at the same name and version";
+    ctx.report_names(&RULE, Blame::Server, text, &names);
 }

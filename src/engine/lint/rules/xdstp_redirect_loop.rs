@@ -12,20 +12,20 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
-
+use std::iter::successors;
 use std::sync::Arc;
 
 use crate::lint::findings::finding::Finding;
 use crate::lint::memory::structured_contents::{StructuredContents, hash};
+use crate::lint::prelude::*;
 use crate::session::Track;
 use xdscope_wire::xdstp::Name;
+
+rule! {
+    xdstp-redirect-loop: Warn, rows "K-27",
+    ends(Ending::Content);
+    checks: Response(check), Fault(has_fault)
+}
 
 /// Redirects that a client follows in a row.
 const MAX_HOPS: usize = 8;
@@ -48,18 +48,17 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     for (name, locator) in &response.scan.redirects {
         let Some(from) = canonical(*name) else { continue };
         known.redirect(&client, from, hash(locator.target()));
-        names.extend(is_loop(known, &client, from).then_some(*name));
+        if is_loop(known, &client, from) {
+            names.push(*name);
+        }
     }
-    if !names.is_empty() {
-        let text = "redirect loop".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    ctx.report_names(&RULE, Blame::Server, "redirect loop", &names);
 }
 
 /// Whether the redirects of a client lead back to the name, which is given by its hash.
 fn is_loop(known: &StructuredContents, client: &Arc<str>, name: u64) -> bool {
     let next = |at: &u64| known.target(client, *at);
-    std::iter::successors(next(&name), next).take(MAX_HOPS).any(|at| at == name)
+    successors(next(&name), next).take(MAX_HOPS).any(|target| target == name)
 }
 
 /// Whether a redirect of the finding still leads back to itself.

@@ -15,18 +15,15 @@
 //!
 //! Reference: xRFC TP1, "Server redirects".
 
-use super::super::prelude::*;
+use super::support::report_unfollowed;
+use crate::lint::memory::state::TargetOrigin;
+use crate::lint::prelude::*;
 
-pub(super) static RULE: Rule = Rule::new(
-    Severity::Info,
-    "xdstp-redirect-not-followed",
-    "K-27",
-    include_str!("xdstp_redirect_not_followed.rs"),
-);
-
-pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
+rule! {
+    xdstp-redirect-not-followed: Info, rows "K-27";
+    checks: Alarm(Alarm::Targets, check)
+}
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let unfollowed = super::support::unfollowed(ctx, false);
-    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", &unfollowed);
+    report_unfollowed(ctx, &RULE, TargetOrigin::Redirect, "target of the redirect is not requested");
 }

@@ -12,44 +12,28 @@
 //!
 //! Reference: xRFC TP1, "Context parameters".
 
-use super::super::prelude::*;
+use super::support::{names_with_locator, new_names_with_payload};
+use crate::lint::prelude::*;
+use crate::lint::structured::Locator;
 
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-reserved-param", "K-09", include_str!("xdstp_reserved_param.rs"))
-        .ends(Ending::Content);
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check), Check::Response(check_locators)];
-
-use super::super::structured::ListEntry;
-use xdscope_wire::event::Sym;
+rule! {
+    xdstp-reserved-param: Warn, rows "K-09",
+    ends(Ending::Content);
+    checks: StructuredNames(check), Response(check_locators)
+}
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     // A client that follows a locator of the server did not choose the name.
-    let is_given =
-        |name: &ParsedName<'_>| ctx.state.targets.iter().any(|target| target.name == name.1.canonical());
-    let bad = names.iter().filter(|(_, name)| name.has_reserved_key());
-    let names: Vec<_> = bad.filter(|name| !is_given(name)).map(|(sym, _)| *sym).collect();
-    report(ctx, blame, "context parameter with the reserved prefix xds.", &names);
+    let is_given = |canonical: String| ctx.state.targets.iter().any(|target| target.name == canonical);
+    let bad = names.iter().filter(|(_, name)| name.has_reserved_key() && !is_given(name.canonical()));
+    let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
+    ctx.report_names(&RULE, blame, "context parameter with the reserved prefix xds.", &names);
 }
 
 /// Checks the locators of a response, and the names to which its resources refer.
 fn check_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let redirects = response.scan.redirects.iter().filter(|(_, locator)| locator.has_reserved_key());
-    let is_reserved =
-        |entry: &ListEntry| matches!(entry, ListEntry::Locator(locator) if locator.has_reserved_key());
-    let lists = response.scan.collections.iter().filter(|(_, entries)| entries.iter().any(is_reserved));
-    let mut names: Vec<Sym> = redirects.map(|(name, _)| *name).chain(lists.map(|(name, _)| *name)).collect();
-    let reserved = &ctx.source_state.graphs.reserved_keys;
-    if !reserved.is_empty() {
-        let new = super::support::new_payloads(ctx, response);
-        names.extend(new.into_iter().filter(|(_, payload)| reserved.contains(payload)).map(|(name, _)| name));
-    }
-    report(ctx, Blame::Server, "refers to a name with the reserved prefix xds. in a parameter", &names);
-}
-
-fn report(ctx: &mut RuleContext<'_>, blame: Blame, text: &str, names: &[Sym]) {
-    if !names.is_empty() {
-        let text = text.to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names, ..FindingDraft::default() });
-    }
+    let mut names = names_with_locator(response, Locator::has_reserved_key);
+    names.extend(new_names_with_payload(ctx, response, &ctx.source_state.graphs.reserved_keys));
+    let text = "refers to a name with the reserved prefix xds. in a parameter";
+    ctx.report_names(&RULE, Blame::Server, text, &names);
 }

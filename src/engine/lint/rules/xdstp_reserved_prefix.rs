@@ -12,27 +12,25 @@
 //!
 //! Reference: xRFC TP1, "Context parameters".
 
-use super::super::prelude::*;
-
-pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "xdstp-reserved-prefix", "K-10", include_str!("xdstp_reserved_prefix.rs"));
-
-pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
-
 use std::borrow::Cow;
 
+use crate::lint::prelude::*;
+
+rule! {
+    xdstp-reserved-prefix: Info, rows "K-10";
+    checks: StructuredNames(check)
+}
+
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let sign = |text: &str| text.chars().next().is_some_and(|c| !c.is_alphanumeric());
-    let number = |text: &str| text.parse::<f64>().is_ok();
-    let is_reserved =
-        |(key, value): (Cow<'_, str>, Cow<'_, str>)| sign(&key) || (sign(&value) && !number(&value));
+    let has_sign = |text: &str| text.chars().next().is_some_and(|c| !c.is_alphanumeric());
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    let is_reserved = |(key, value): (Cow<'_, str>, Cow<'_, str>)| {
+        has_sign(&key) || (has_sign(&value) && !is_number(&value))
+    };
     let bad = names.iter().filter(|(_, name)| name.parameters().any(is_reserved));
     let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
     if !names.is_empty() {
-        let text = "context parameter begins with a reserved sign".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame, text, names: &names, guess: true, ..FindingDraft::default() },
-        );
+        let text = "context parameter begins with a reserved sign";
+        ctx.report(&RULE, FindingDraft::new(blame, text, &names).guessed());
     }
 }

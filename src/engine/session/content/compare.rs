@@ -95,9 +95,9 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
         catalog.note_same(a, b);
         return true;
     }
-    let Some(compare) = compare.filter(|_| !is_replay) else { return false };
+    let Some(Compare { semantics, is_replay: false }) = compare else { return false };
     let same = match (catalog.compared_before(a), catalog.compared(b)) {
-        (Some(a), Some(b)) => compare.semantics.same(&a, &b),
+        (Some(a), Some(b)) => semantics.same(&a, &b),
         _ => false,
     };
     if same {

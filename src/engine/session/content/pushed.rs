@@ -73,7 +73,7 @@ impl PushedVersion {
 impl fmt::Display for PushedVersion {
     /// Writes `42`, `b 2 and 1 other` or `removal of b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |version: &str| match version {
+        let quoted = |version: &str| match version {
             "" => "(no version)".to_owned(),
             // A version can look like a word of the sentence.
             "none" | "removal" => format!("\"{version}\""),
@@ -81,12 +81,12 @@ impl fmt::Display for PushedVersion {
             version => version.to_owned(),
         };
         let more = match self {
-            PushedVersion::Whole(version) => return f.write_str(&shown(version)),
+            PushedVersion::Whole(version) => return f.write_str(&quoted(version)),
             PushedVersion::Empty => return f.write_str("(no resources)"),
             PushedVersion::Unknown => return f.write_str("(unknown version)"),
             PushedVersion::Several => return f.write_str("in several versions"),
             PushedVersion::Resource { name, version, more } => {
-                write!(f, "{} {}", shown_name(name), shown(version))?;
+                write!(f, "{} {}", shown_name(name), quoted(version))?;
                 more
             }
             PushedVersion::Removal { name, more } => {

@@ -96,9 +96,10 @@ impl Refusals {
     /// Marks the contents and names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
         for refused in [&self.by_name, &self.removals] {
-            refused.keys().for_each(|name| mark_key(used, *name));
-            refused.values().filter_map(|refusal| refusal.blob).for_each(|blob| used.blob(blob));
-            refused.values().for_each(|refusal| used.name(refusal.version));
+            refused.iter().for_each(|(name, refusal)| {
+                mark_key(used, *name);
+                refusal.mark(used);
+            });
         }
         let removed = self.newest.iter().flat_map(|known| &known.removed);
         self.applied.keys().chain(removed).for_each(|name| mark_key(used, *name));
@@ -107,6 +108,14 @@ impl Refusals {
 }
 
 impl Refusal {
+    /// Marks the content and the version as used.
+    pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
+        if let Some(blob) = self.blob {
+            used.blob(blob);
+        }
+        used.name(self.version);
+    }
+
     /// Whether the NACK does not name the resource, and the client is not known to use it.
     fn is_unused_rest(&self) -> bool {
         !self.is_named && self.rest != RestUse::Used
@@ -136,7 +145,6 @@ struct KnownScope {
     scope: Arc<NackScope>,
 }
 
-/// A NACK and the response that it refuses.
 pub(crate) struct RefusedResponse<'a> {
     pub(crate) body: &'a Body,
     pub(crate) order: Order,
@@ -373,7 +381,10 @@ impl Refusals {
     /// Returns what the NACK says about the resources of the response.
     fn scope(&mut self, catalog: &Catalog, refused: &RefusedResponse<'_>) -> Arc<NackScope> {
         let Body { list, removed, .. } = refused.body;
-        let Some(error) = refused.error.filter(|_| !list.is_empty()) else { return Arc::default() };
+        let Some(error) = refused.error else { return Arc::default() };
+        if list.is_empty() {
+            return Arc::default();
+        }
         let is_known = |known: &&KnownScope| {
             known.list == list.fingerprint()
                 && known.removed == *removed

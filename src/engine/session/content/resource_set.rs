@@ -80,19 +80,19 @@ impl ResourceSet {
 
     pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         match self.patch.get(&name) {
-            Some(slot) => Some(*slot),
+            Some(entry) => Some(*entry),
             None => self.base.as_ref()?.get(catalog, name),
         }
     }
 
     pub(crate) fn is_present(&self, catalog: &Catalog, name: Sym) -> bool {
-        self.get(catalog, name).is_some_and(|slot| slot.is_present())
+        self.get(catalog, name).is_some_and(|entry| entry.is_present())
     }
 
     /// Sets the entry of one name.
-    pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
+    pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, entry: ResourceEntry) {
         let was = self.get(catalog, name);
-        self.replace_slot(name, was, slot);
+        self.replace_entry(name, was, entry);
         self.settle(catalog);
     }
 
@@ -102,28 +102,28 @@ impl ResourceSet {
             *self = other;
             return;
         }
-        for (name, slot) in other.slots(catalog) {
+        for (name, entry) in other.slots(catalog) {
             if self.get(catalog, name).is_none() {
-                self.put(catalog, name, slot);
+                self.put(catalog, name, entry);
             }
         }
     }
 
     /// Removes the entry of a name without a resource, so that nothing is known of the name.
     pub(crate) fn drop_ended(&mut self, catalog: &Catalog, name: Sym) {
-        let ended = self.patch.get(&name).is_some_and(|slot| !slot.is_present());
+        let ended = self.patch.get(&name).is_some_and(|entry| !entry.is_present());
         if ended && self.base.as_ref().is_none_or(|base| base.get(catalog, name).is_none()) {
             self.patch.shift_remove(&name);
         }
     }
 
-    fn replace_slot(&mut self, name: Sym, was: Option<ResourceEntry>, slot: ResourceEntry) {
+    fn replace_entry(&mut self, name: Sym, was: Option<ResourceEntry>, entry: ResourceEntry) {
         self.count -= usize::from(was.is_some_and(|was| was.is_present()));
-        self.count += usize::from(slot.is_present());
+        self.count += usize::from(entry.is_present());
         // Counting an entry twice only brings the next fold forward.
-        self.dirty += usize::from(match self.patch.insert(name, slot) {
-            Some(old) => slot.is_present() && !old.is_present(),
-            None => slot.is_present() || was.is_some(),
+        self.dirty += usize::from(match self.patch.insert(name, entry) {
+            Some(old) => entry.is_present() && !old.is_present(),
+            None => entry.is_present() || was.is_some(),
         });
     }
 
@@ -131,26 +131,28 @@ impl ResourceSet {
     pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
         visits::count_many(out.capacity());
-        let mut shown = SymSet::default();
+        let mut listed = SymSet::default();
         if let Some(base) = &self.base {
             for (at, id) in base.list.blobs().iter().enumerate() {
                 let name = key(catalog, *id);
                 match self.patch.get(&name) {
-                    Some(slot) => {
-                        shown.insert(name);
-                        out.push((name, *slot));
+                    Some(entry) => {
+                        listed.insert(name);
+                        out.push((name, *entry));
                     }
-                    None => out.push((name, base.slot(catalog, *id, at))),
+                    None => out.push((name, base.entry(catalog, *id, at))),
                 }
             }
         }
-        out.extend(self.patch.iter().filter(|(name, _)| !shown.contains(*name)).map(|(n, s)| (*n, *s)));
+        out.extend(self.patch.iter().filter(|(name, _)| !listed.contains(*name)).map(|(n, s)| (*n, *s)));
         out
     }
 
     /// Marks the contents and names as used.
     pub(crate) fn mark(&self, used: &mut UsedContent) {
-        self.base.iter().for_each(|base| base.mark(used));
+        if let Some(base) = &self.base {
+            base.mark(used);
+        }
         for (name, entry) in &self.patch {
             mark_key(used, *name);
             entry.mark(used);
@@ -159,7 +161,7 @@ impl ResourceSet {
 
     /// The entries of the patch.
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = (Sym, &ResourceEntry)> {
-        self.patch.iter().map(|(name, slot)| (*name, slot))
+        self.patch.iter().map(|(name, entry)| (*name, entry))
     }
 
     /// The contents of present entries, in order. Entries known by version only have no content.
@@ -168,12 +170,12 @@ impl ResourceSet {
         if self.dirty == 0 {
             return Cow::Borrowed(blobs);
         }
-        let slots = self.slots(catalog);
+        let entries = self.slots(catalog);
         Cow::Owned(
-            slots
+            entries
                 .into_iter()
-                .filter(|(_, slot)| slot.is_present())
-                .filter_map(|(_, slot)| slot.blob)
+                .filter(|(_, entry)| entry.is_present())
+                .filter_map(|(_, entry)| entry.blob)
                 .collect(),
         )
     }
@@ -193,7 +195,7 @@ impl ResourceSet {
             Some(base) if self.dirty == 0 && base.versions.is_none() => {
                 own_version(catalog, id, base.version)
             }
-            _ => self.get(catalog, name).map_or(Sym::EMPTY, |slot| slot.version),
+            _ => self.get(catalog, name).map_or(Sym::EMPTY, |entry| entry.version),
         }
     }
 
@@ -208,9 +210,9 @@ impl ResourceSet {
             visits::count_many(self.patch.len());
             let mut over = MAX_ENDED_NAMES / 2;
             let base = &self.base;
-            self.patch.retain(|name, slot| {
+            self.patch.retain(|name, entry| {
                 let goes = over > 0
-                    && !slot.is_present()
+                    && !entry.is_present()
                     && base.as_ref().is_none_or(|base| base.get(catalog, *name).is_none());
                 over -= usize::from(goes);
                 !goes
@@ -227,37 +229,37 @@ impl ResourceSet {
         let (mut blobs, mut versions) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let mut order = 0;
         let mut take =
-            |name: Sym, slot: ResourceEntry, rest: &mut IndexMap<Sym, ResourceEntry, DenseHash>| match slot
+            |name: Sym, entry: ResourceEntry, rest: &mut IndexMap<Sym, ResourceEntry, DenseHash>| match entry
                 .blob
             {
-                Some(blob) if slot.state == Presence::Present => {
+                Some(blob) if entry.state == Presence::Present => {
                     blobs.push(blob);
-                    versions.push(slot.version);
-                    order = slot.order.max(order);
+                    versions.push(entry.version);
+                    order = entry.order.max(order);
                 }
                 _ => {
-                    rest.insert(name, slot);
+                    rest.insert(name, entry);
                 }
             };
         let mut in_base = vec![false; patch.len()];
         if let Some(base) = &self.base {
             for (at, id) in base.list.blobs().iter().enumerate() {
                 let name = key(catalog, *id);
-                let slot = match patch.get_full(&name) {
-                    Some((index, _, slot)) => {
+                let entry = match patch.get_full(&name) {
+                    Some((index, _, entry)) => {
                         in_base[index] = true;
-                        *slot
+                        *entry
                     }
-                    None => base.slot(catalog, *id, at),
+                    None => base.entry(catalog, *id, at),
                 };
-                take(name, slot, &mut self.patch);
+                take(name, entry, &mut self.patch);
             }
         }
-        for ((name, slot), _) in patch.iter().zip(in_base).filter(|(_, in_base)| !in_base) {
-            take(*name, *slot, &mut self.patch);
+        for ((name, entry), _) in patch.iter().zip(in_base).filter(|(_, in_base)| !in_base) {
+            take(*name, *entry, &mut self.patch);
         }
         self.base = Some(Base::new(catalog, blobs, versions, order, Presence::Present));
-        self.dirty = self.patch.values().filter(|slot| slot.is_present()).count();
+        self.dirty = self.patch.values().filter(|entry| entry.is_present()).count();
     }
 }
 

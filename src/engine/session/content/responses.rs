@@ -196,7 +196,7 @@ impl Responses {
 
     /// The newest response with that nonce, unless the nonce is empty.
     pub(crate) fn find(&self, nonce: &Nonce) -> Option<Order> {
-        self.with_nonce(nonce).next_back().filter(|_| !nonce.is_empty())
+        if nonce.is_empty() { None } else { self.with_nonce(nonce).next_back() }
     }
 
     /// The responses with that nonce, oldest first, also if the nonce is empty.
@@ -228,11 +228,29 @@ impl Responses {
         self.items.get(at).filter(|response| response.seq == seq)
     }
 
+    /// Returns the request with which the client has accepted a response.
+    pub(crate) fn accepted_in(&self, response: Seq) -> Option<Seq> {
+        match self.of_seq(response) {
+            Some(response) if response.status == Status::Acked => response.settled_by,
+            Some(_) => None,
+            // Forgotten, so it was settled before the oldest one that is remembered.
+            None => self.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
+        }
+    }
+
+    /// Returns the names that responses without a verdict remove.
+    pub(crate) fn removals_without_verdict(&self) -> impl Iterator<Item = Sym> {
+        let bodies = self.pending().filter_map(|response| response.body.as_ref());
+        bodies.flat_map(|body| body.removed.iter().copied())
+    }
+
     /// Returns the response before the one with a message number, if both are kept.
     pub(crate) fn before(&self, seq: Seq) -> Option<&Response> {
         let at = self.items.partition_point(|response| response.seq < seq);
-        let is_kept = self.items.get(at).is_some_and(|response| response.seq == seq);
-        self.items.get(at.checked_sub(1)?).filter(|_| is_kept)
+        match self.items.get(at) {
+            Some(response) if response.seq == seq => self.items.get(at.checked_sub(1)?),
+            _ => None,
+        }
     }
 
     pub(crate) fn newest(&self) -> Option<Order> {
@@ -292,7 +310,7 @@ impl Responses {
     pub(crate) fn skip_sent_before(&mut self, request: Seq, by: Seq) -> Vec<Seq> {
         let later = self.pending().find(|response| response.seq > request).map(|response| response.seq);
         let first = later.and_then(|seq| {
-            let of_seq = |order: &&Order| self.get(**order).is_some_and(|of| of.seq == seq);
+            let of_seq = |order: &&Order| self.get(**order).is_some_and(|response| response.seq == seq);
             self.pending.iter().find(of_seq).copied()
         });
         self.skip_before(first.unwrap_or_else(|| self.next()), by)
@@ -301,14 +319,17 @@ impl Responses {
     /// The refused responses after `order` that are remembered.
     pub(crate) fn refused_after(&self, order: Option<Order>) -> impl Iterator<Item = &Response> {
         let skipped = order.map_or(0, |order| (order + 1).saturating_sub(self.first));
-        self.items.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).filter(|of| of.is_refused())
+        self.items
+            .iter()
+            .skip(usize::try_from(skipped).unwrap_or(usize::MAX))
+            .filter(|response| response.is_refused())
     }
 
     /// Whether the client has skipped a response after `after` and before `before`.
     pub(crate) fn has_skipped(&self, after: Option<Order>, before: Order) -> bool {
         let first = after.map_or(0, |order| order + 1).max(self.first);
         let between = first..before.max(first);
-        between.filter_map(|order| self.get(order)).any(|of| of.status == Status::Skipped)
+        between.filter_map(|order| self.get(order)).any(|response| response.status == Status::Skipped)
     }
 
     /// The pending responses, oldest first.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::Sym;
 
-use crate::session::engine::Engine;
-use crate::session::stream::Stream;
-use crate::session::{DynSemantics, ResponseOutcome};
+use crate::session::ResponseOutcome;
+use crate::session::engine::{Engine, TrackPlace};
 use xdscope_wire::xdstp::lists;
 use xdscope_wire::xdstp::lists::{LOCATOR, ListEntry, Locator};
 use xdscope_wire::xdstp::{is_structured, named};
@@ -21,17 +20,17 @@ impl Engine {
     pub(crate) fn note_alternatives(
         &mut self,
         catalog: &Catalog,
-        (index, track): (usize, usize),
+        place: TrackPlace,
         response: &ResponseOutcome,
     ) {
         if !self.has_structured_names() {
             return;
         }
-        let Some(stream) = self.streams().get(index) else { return };
-        let Some(sent) = stream.tracks.get(track).map(|of| &of.sent) else { return };
+        let Some(stream) = self.streams().get(place.stream) else { return };
+        let Some(sent) = stream.track_at(place.track).map(|track| &track.sent) else { return };
         let client = stream.client();
         for name in response.added.iter().chain(&response.changed) {
-            let blob = sent.get(catalog, *name).and_then(|slot| slot.blob);
+            let blob = sent.get(catalog, *name).and_then(|entry| entry.blob);
             if let Some(content) = blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob))) {
                 self.read_alternatives(catalog, &client, content);
             }
@@ -40,28 +39,31 @@ impl Engine {
             for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
                 let primary = self.needs().primary_of(&client, catalog.text(*name));
                 if let Some(primary) = primary.and_then(|primary| named(catalog, &primary)) {
-                    self.serve((index, track), primary, is_served);
+                    self.serve(place, primary, is_served);
                 }
             }
         }
     }
 
     /// Records which requested names an alternative serves that the client has.
-    pub(crate) fn note_served(&mut self, catalog: &Catalog, (index, track): (usize, usize), names: &[Sym]) {
-        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
-        let Some(client) = stream.map(Stream::client) else { return };
+    pub(crate) fn note_served(&mut self, catalog: &Catalog, place: TrackPlace, names: &[Sym]) {
+        let Some(stream) = self.streams().get(place.stream) else { return };
+        if !self.has_structured_names() {
+            return;
+        }
+        let client = stream.client();
         for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
             let alternatives = self.needs().alternatives_of(&client, catalog.text(*name));
             let mut known = alternatives.iter().filter_map(|name| named(catalog, name));
-            let streams = self.client_of(index);
-            let kind = self.streams().get(index).and_then(|stream| stream.tracks.get(track)?.kind);
+            let streams = self.client_of(place.stream);
+            let kind = self.track(place).and_then(|track| track.kind);
             let has = |alternative: Sym| {
                 let streams = streams.iter().filter_map(|index| self.streams().get(*index));
                 let mut tracks = streams.flat_map(|stream| stream.known_tracks());
-                tracks.any(|of| of.kind == kind && of.sent.is_present(catalog, alternative))
+                tracks.any(|track| track.kind == kind && track.sent.is_present(catalog, alternative))
             };
             if known.any(has) {
-                self.serve((index, track), *name, true);
+                self.serve(place, *name, true);
             }
         }
     }
@@ -73,25 +75,28 @@ impl Engine {
         let type_url = catalog.text(catalog.entry(content).type_url);
         let Some(any) = catalog.bytes(content) else { return };
         if type_url == LOCATOR {
-            let locator = Locator::read(lists::value(&any));
-            locator.into_iter().for_each(|locator| self.needs().note_alternative(client, &locator.uri));
+            if let Some(locator) = Locator::read(lists::value(&any)) {
+                self.needs().note_alternative(client, &locator.uri);
+            }
         } else if type_url.ends_with("Collection") {
             for entry in lists::entries(lists::value(&any)) {
                 if let ListEntry::Locator(locator) = entry {
                     self.needs().note_alternative(client, &locator.uri);
                 }
             }
-        } else if memchr::memmem::find(&any, b"alt=").is_some() {
-            let references = self.semantics().map(|of: &DynSemantics| of.references(&any));
-            let names = references.into_iter().flatten().map(|found| found.name);
-            names.for_each(|name| self.needs().note_alternative(client, &name));
+        } else if let Some(semantics) = self.semantics()
+            && memchr::memmem::find(&any, b"alt=").is_some()
+        {
+            for reference in semantics.references(&any) {
+                self.needs().note_alternative(client, &reference.name);
+            }
         }
     }
 
     /// Records for the streams of a client whether an alternative serves a name.
-    fn serve(&mut self, (index, track): (usize, usize), name: Sym, is_served: bool) {
-        let Some(stream) = self.streams().get(index) else { return };
-        let kind = stream.tracks.get(track).and_then(|track| track.kind);
+    fn serve(&mut self, place: TrackPlace, name: Sym, is_served: bool) {
+        let Some(stream) = self.streams().get(place.stream) else { return };
+        let kind = stream.track_at(place.track).and_then(|track| track.kind);
         // The stream of the first name may have ended.
         let ended = self.failures().clients().filter_map(|(_, ends)| ends.unreplaced);
         let is_own = |index: &usize| {
@@ -99,11 +104,12 @@ impl Engine {
             stream.node_id.is_some() && other.is_some_and(|other| other.node_id == stream.node_id)
         };
         let mut streams: Vec<usize> = ended.filter(is_own).collect();
-        streams.extend(self.client_of(index));
+        streams.extend(self.client_of(place.stream));
         for index in streams {
-            let tracks = self.stream_at(index).map(|stream| stream.tracks.iter_mut());
-            let of_kind = tracks.into_iter().flatten().filter(|track| track.kind == kind);
-            of_kind.for_each(|track| track.waiting.serve(name, is_served));
+            let Some(stream) = self.stream_at(index) else { continue };
+            for track in stream.tracks.iter_mut().filter(|track| track.kind == kind) {
+                track.waiting.serve(name, is_served);
+            }
         }
     }
 }

@@ -105,8 +105,9 @@ impl Engine {
         self.metadata_bytes = self.streams().iter().map(|stream| stream.open.memory()).sum();
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
         let mut responses = KeptResponses::default();
-        let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);
-        tracks.for_each(|track| responses.add(&track.responses));
+        for track in self.streams().iter().flat_map(|stream| &stream.tracks) {
+            responses.add(&track.responses);
+        }
         self.responses = responses;
         let nodes = self.streams().iter().filter_map(|stream| stream.node_id.clone()).collect();
         DroppedStreams { kept, nodes, sessions, count }

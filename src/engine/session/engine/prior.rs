@@ -12,7 +12,8 @@ use crate::session::content::compare::key;
 use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::content::responses::Response;
-use crate::session::engine::{ClientHistory, Engine, MAX_EARLIER_STREAMS};
+use crate::session::engine::{Engine, MAX_EARLIER_STREAMS};
+use crate::session::failing::StreamKey;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::stream::Stream;
 use crate::session::subscription::NameRequest;
@@ -56,13 +57,13 @@ impl Engine {
         nonce: &Nonce,
     ) -> Option<(StreamId, Seq)> {
         let untyped = TypeUrl::default();
-        let response = |of: &Stream| {
+        let response = |earlier: &Stream| {
             [type_url, &untyped].into_iter().find_map(|of_type| {
-                let responses = &of.find(of_type)?.responses;
+                let responses = &earlier.find(of_type)?.responses;
                 Some(responses.get(responses.find(nonce)?)?.seq)
             })
         };
-        self.before(stream).find_map(|of| Some((of.id, response(of)?)))
+        self.before(stream).find_map(|earlier| Some((earlier.id, response(earlier)?)))
     }
 
     /// Returns what the client had of a type at the end of its newest earlier stream with the type,
@@ -134,7 +135,7 @@ impl Engine {
 
     /// Whether the client has, or had, streams of the method to another server.
     pub(crate) fn has_other_server(&self, stream: &Stream) -> bool {
-        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server());
+        let sessions = self.by_any_server.get(&StreamKey::of(stream).of_any_server());
         sessions.is_some_and(|sessions| sessions.len() > 1)
     }
 
@@ -149,7 +150,7 @@ impl Engine {
         if version.is_empty() {
             return None;
         }
-        let sessions = self.by_any_server.get(&ClientHistory::of(stream).of_any_server())?;
+        let sessions = self.by_any_server.get(&StreamKey::of(stream).of_any_server())?;
         let others = sessions.iter().filter(|session| stream.session != Some(**session));
         let newest = others.filter_map(|session| {
             let ended = self.sessions.get(session)?.ended.iter().rev().take(MAX_EARLIER_STREAMS);
@@ -169,10 +170,10 @@ impl Engine {
         let is_delta = before.variant().is_some_and(Variant::is_delta);
         // A first delta request says all that the client has.
         let is_unknown = found.completeness.has_unseen_nonces && (!is_delta || found.completeness.has_lost);
-        let accepted_version = found.version_in_force().filter(|_| !is_unknown).cloned();
+        let accepted_version = if is_unknown { None } else { found.version_in_force().cloned() };
         let claims_refused = found.is_refused_version(catalog, stated);
         let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
-        let has_unseen = found.verdicts.has_unseen || found.may_have_unseen();
+        let has_unseen = found.verdicts.has_unseen || found.carried.may_have_unseen();
         if has_unseen && found.accepted.count() == 0 {
             return Prior { has_unseen, claims_refused, accepted_version, nacks, ..Prior::default() };
         }
@@ -191,7 +192,9 @@ impl Engine {
             refused_versions: if is_delta { found.refused_versions(catalog) } else { SymMap::default() },
             refusals: found.refusals_at_end(catalog),
             accepted_version,
-            newest_version: newest.filter(|of| !of.is_refused()).map(|of| of.version.clone()),
+            newest_version: newest
+                .filter(|response| !response.is_refused())
+                .map(|response| response.version.clone()),
             has_all: found.subscribed.is_wildcard() && found.subscription.wildcard_asked.is_none(),
             owed,
             claims: found.carried.claims.clone(),
@@ -255,8 +258,9 @@ impl Track {
         if version.is_empty() || self.version_in_force() == Some(version) {
             return false;
         }
-        let was_refused = self.carried.refused.is_some_and(|of| catalog.text(of) == version.as_str())
-            || self.carried.refusals.has_version(version.as_str());
+        let was_refused =
+            self.carried.refused.is_some_and(|refused| catalog.text(refused) == version.as_str())
+                || self.carried.refusals.has_version(version.as_str());
         match self.responses.newest_with_version(version.as_str()) {
             Some(newest) => newest.is_refused(),
             None => was_refused,
@@ -269,14 +273,14 @@ impl Track {
         let mut versions: SymMap<Sym> =
             refusals.filter(|(_, of)| of.is_unused()).map(|(name, of)| (name, of.version)).collect();
         for name in self.carried.refusals.names() {
-            versions.extend(self.refused_before(name).map(|of| (name, of.refusal.version)));
+            versions.extend(self.refused_before(name).map(|earlier| (name, earlier.refusal.version)));
         }
         if self.carried.has_refused_claims {
-            let is_kept = |(_, slot): &(Sym, ResourceEntry)| slot.state == Presence::Kept;
-            for (name, slot) in self.sent.slots(catalog).into_iter().filter(is_kept) {
+            let is_kept = |(_, entry): &(Sym, ResourceEntry)| entry.state == Presence::Kept;
+            for (name, entry) in self.sent.slots(catalog).into_iter().filter(is_kept) {
                 let accepted = self.accepted.get(catalog, name).filter(ResourceEntry::is_present);
-                if accepted.is_none_or(|accepted| accepted.version != slot.version) {
-                    versions.insert(name, slot.version);
+                if accepted.is_none_or(|accepted| accepted.version != entry.version) {
+                    versions.insert(name, entry.version);
                 }
             }
         }
@@ -294,7 +298,7 @@ impl Track {
         };
         let mut owes_all = self.owes_all_anew();
         let in_force = self.version_in_force();
-        let is_open = |of: &&Response| !is_delta && Some(&of.version) != in_force;
+        let is_open = |response: &&Response| !is_delta && Some(&response.version) != in_force;
         for response in self.responses.pending().filter(is_open) {
             let Some(body) = &response.body else { continue };
             owes_all |= body.full;
@@ -313,15 +317,15 @@ impl Track {
         if self.subscribed.may_be_wildcard() || !self.completeness.names_known {
             return SymSet::default();
         }
-        let slots = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
-        let is_unrequested = |(name, slot): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(slot));
-        slots.filter(is_unrequested).map(|(name, _)| name).collect()
+        let entries = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
+        let is_unrequested = |(name, entry): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(entry));
+        entries.filter(is_unrequested).map(|(name, _)| name).collect()
     }
 
     /// Goes on with the warming of the resources that the client has kept from the stream before.
     pub(crate) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
         for batch in &prior.warming {
-            let is_kept = |slot: ResourceEntry| slot.state == Presence::Kept && slot.blob.is_some();
+            let is_kept = |entry: ResourceEntry| entry.state == Presence::Kept && entry.blob.is_some();
             let names = batch.names().iter().copied();
             let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
             let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };
@@ -346,13 +350,13 @@ impl Track {
         request: NameRequest,
         earlier: &SymMap<(Time, Seq)>,
     ) {
-        let of = |name: &Sym| match earlier.get(name) {
+        let request_for = |name: &Sym| match earlier.get(name) {
             Some((since, n)) if *since < request.since => {
                 NameRequest { since: *since, earlier: Some(*n), ..request }
             }
             _ => request,
         };
-        let since = |name: &Sym| (of(name).since, of(name).began_with());
+        let since = |name: &Sym| (request_for(name).since, request_for(name).began_with());
         let mut names = names;
         let mut malformed = Vec::new();
         if ctx.specials.structured {
@@ -361,11 +365,11 @@ impl Track {
         names.sort_by_key(since);
         match (names.first(), names.last()) {
             (Some(first), Some(last)) if since(first) == since(last) => {
-                let request = of(first);
+                let request = request_for(first);
                 self.waiting.add_all(names, request, ctx.runs);
             }
-            _ => names.iter().for_each(|name| self.waiting.add(*name, of(name))),
+            _ => names.iter().for_each(|name| self.waiting.add(*name, request_for(name))),
         }
-        malformed.iter().for_each(|name| self.wait_for(ctx, *name, of(name)));
+        malformed.iter().for_each(|name| self.wait_for(ctx, *name, request_for(name)));
     }
 }

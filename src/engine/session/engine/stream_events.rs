@@ -6,7 +6,7 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, Sym, Time};
 use xdscope_wire::{Message, NodeInfo};
 
-use crate::session::engine::Engine;
+use crate::session::engine::{Engine, TrackPlace};
 use crate::session::events::{EventKind, EventList};
 use crate::session::stream::node::differences;
 use crate::session::{PushFact, RequestOutcome, Track, Wildcard};
@@ -18,19 +18,21 @@ impl Engine {
     pub(crate) fn note_request_events(
         &self,
         (catalog, events): (&mut Catalog, &mut EventList),
-        (index, track): (usize, usize),
+        place: TrackPlace,
         request: &RequestOutcome,
         (changed_by, star): (Option<Seq>, Sym),
         at: Time,
     ) {
-        let stream = self.streams().get(index);
-        let Some(of) = stream.and_then(|stream| stream.tracks.get(track)) else { return };
+        let Some(stream) = self.streams().get(place.stream) else { return };
+        let Some(track) = stream.track_at(place.track) else { return };
         // A client without on-demand routes opens VHDS with an empty request, which is not a
         // wildcard (docs/protocol.md#a-05).
-        let is_lazy = of.kind == Some(Kind::Vhds);
-        let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
+        let is_lazy = track.kind == Some(Kind::Vhds);
+        let wildcard = |wildcard: Wildcard| {
+            if is_lazy && wildcard == Wildcard::Legacy { Wildcard::None } else { wildcard }
+        };
         events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
-        if !request.unknown_unsubscribes.is_empty() && !of.completeness.has_lost {
+        if !request.unknown_unsubscribes.is_empty() && !track.completeness.has_lost {
             events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
         }
         let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
@@ -38,20 +40,20 @@ impl Engine {
             events.add_all(EventKind::NodeChanged, &changes);
         }
         let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
-        self.note_failovers(catalog, events, (index, &names));
-        let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
+        self.note_failovers(catalog, events, (place.stream, &names));
+        let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
         let asks = !request.first && !request.partial && !names.is_empty();
         if !is_delta || !asks {
             return;
         }
         let is_fresh = |push: &PushFact| self.is_fresh(push, changed_by, at);
         // Redirects and lists refer to names of their own type.
-        let is_listed = of.traffic.last_push.as_ref().is_some_and(is_fresh);
+        let is_listed = track.traffic.last_push.as_ref().is_some_and(is_fresh);
         let is_structured = |name: &Sym| is_structured(catalog.text(*name));
         let names: Vec<Sym> = names.into_iter().filter(|name| !(is_listed && is_structured(name))).collect();
         // A wildcard covers the resources that others refer to, except those with structured names.
         let is_covered = matches!(wildcard(request.was), Wildcard::Explicit | Wildcard::Legacy);
-        let names: Vec<Sym> = match self.is_caused((index, track), changed_by, at) {
+        let names: Vec<Sym> = match self.is_caused(place, changed_by, at) {
             false => names,
             true if is_covered => names.into_iter().filter(|name| !is_structured(name)).collect(),
             true => Vec::new(),
@@ -74,12 +76,16 @@ impl Engine {
 
     /// Adds the alternatives among the names that a request on a stream adds.
     fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, (index, names): (usize, &[Sym])) {
-        let stream = self.streams().get(index).filter(|_| self.has_structured_names());
-        let Some(client) = stream.map(|stream| stream.client()) else { return };
+        let Some(stream) = self.streams().get(index) else { return };
+        if !self.has_structured_names() {
+            return;
+        }
+        let client = stream.client();
         for name in names {
             let text = catalog.text(*name);
-            let primary = is_structured(text).then(|| self.needs().primary_of(&client, text)).flatten();
-            if let Some(primary) = primary {
+            if is_structured(text)
+                && let Some(primary) = self.needs().primary_of(&client, text)
+            {
                 let primary = catalog.intern(&primary);
                 events.add_all(EventKind::Failover, &[primary, *name]);
             }
@@ -89,17 +95,16 @@ impl Engine {
     /// Whether a response of another type may have caused a request for more names: a resource of
     /// that type can refer to such names, and the response came not long ago, or since the names
     /// changed last if the source has no timestamps.
-    fn is_caused(&self, (index, track): (usize, usize), changed_by: Option<Seq>, at: Time) -> bool {
-        let kind_of = |place: (usize, usize)| self.streams().get(place.0)?.tracks.get(place.1)?.kind;
-        let kind = kind_of((index, track));
-        let is_cause = |of: &Track| {
-            let push = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind));
-            push.is_some_and(|push| self.is_fresh(push, changed_by, at))
+    fn is_caused(&self, place: TrackPlace, changed_by: Option<Seq>, at: Time) -> bool {
+        let kind = self.track(place).and_then(|track| track.kind);
+        let is_cause = |other: &Track| match &other.traffic.last_push {
+            Some(push) => may_refer(other.kind, kind) && self.is_fresh(push, changed_by, at),
+            None => false,
         };
-        self.client_of(index).into_iter().any(|other| {
-            let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);
-            let others = tracks.iter().enumerate().filter(|(at, _)| (other, *at) != (index, track));
-            others.map(|(_, track)| &**track).any(is_cause)
+        self.client_of(place.stream).into_iter().any(|stream| {
+            let tracks = self.streams().get(stream).map_or(&[][..], |stream| &stream.tracks);
+            let mut others = tracks.iter().enumerate();
+            others.any(|(track, other)| TrackPlace { stream, track } != place && is_cause(other))
         })
     }
 

@@ -86,7 +86,6 @@ pub(crate) struct EndSeries {
     shortest: Duration,
     /// The newest intervals between ends.
     gaps: VecDeque<Duration>,
-    /// The shortest interval.
     shortest_gap: Duration,
 }
 
@@ -156,14 +155,15 @@ impl EndSeries {
     }
 }
 
-/// Counts the cause of an end.
 pub(crate) fn count_cause(causes: &mut Vec<(EndCause, u64)>, end: &End) {
     let cause = EndCause::of(end);
-    let known = |of: EndCause| causes.iter().position(|(known, _)| *known == of);
-    match known(cause).or_else(|| known(EndCause::Other)) {
-        Some(place) => causes.iter_mut().skip(place).take(1).for_each(|(_, count)| *count += 1),
-        None if causes.len() < MAX_CAUSES => causes.push((cause, 1)),
-        None => causes.push((EndCause::Other, 1)),
+    let place = |cause: EndCause| causes.iter().position(|(known, _)| *known == cause);
+    let place = place(cause).or_else(|| place(EndCause::Other));
+    if let Some((_, count)) = place.and_then(|place| causes.get_mut(place)) {
+        *count += 1;
+    } else {
+        let is_full = causes.len() >= MAX_CAUSES;
+        causes.push((if is_full { EndCause::Other } else { cause }, 1));
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
             at = at.after(Duration::from_secs(*gap));
             series.add(index + 1, at, Duration::ZERO, &End::default());
         }
-        (series.period().map(|of| of.as_secs()), series.back_off().map(|of| of.as_secs()))
+        (series.period().map(|period| period.as_secs()), series.back_off().map(|period| period.as_secs()))
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub(crate) fn is_second_answer<'a>(
     facts: &InterventionFacts,
     mut earlier: impl Iterator<Item = &'a Arc<InterventionFacts>>,
 ) -> bool {
-    let is_copy = |of: &Arc<InterventionFacts>| {
-        (of.dir, of.interference) == (Dir::Resp, Interference::Duplicated) && of.by == facts.by
+    let is_copy = |other: &Arc<InterventionFacts>| {
+        (other.dir, other.interference) == (Dir::Resp, Interference::Duplicated) && other.by == facts.by
     };
     (facts.dir, facts.interference) == (Dir::Req, Interference::Dropped) && earlier.any(is_copy)
 }
@@ -194,7 +194,7 @@ impl Divergence {
             lost_names: BTreeMap::new(),
         });
         // A later intervention in a postponed message takes the place of the earlier one.
-        new.causes.retain(|of| !of.awaits(facts.dir, &facts.nonce));
+        new.causes.retain(|cause| !cause.awaits(facts.dir, &facts.nonce));
         let cause = Cause::new(facts.clone(), !lost.names.is_empty(), after);
         new.lost_resources.extend(lost.resources.into_iter().map(|name| (name, facts.clone())));
         let names = lost.names.into_iter();
@@ -211,10 +211,13 @@ impl Divergence {
     fn add(&mut self, cause: Cause) {
         self.facts = cause.facts.clone();
         if self.causes.len() >= MAX_CAUSES {
-            let is_implied = |of: &Cause| of.repair == Repair::LaterAck && !of.is_postponed;
-            let oldest = self.causes.iter().position(is_implied).filter(|_| is_implied(&cause));
-            let Some(oldest) = oldest else { return };
-            self.causes.remove(oldest);
+            let is_implied = |cause: &Cause| cause.repair == Repair::LaterAck && !cause.is_postponed;
+            match self.causes.iter().position(is_implied) {
+                Some(oldest) if is_implied(&cause) => {
+                    self.causes.remove(oldest);
+                }
+                _ => return,
+            }
         }
         self.causes.push(cause);
     }
@@ -234,7 +237,7 @@ impl Divergence {
 
     /// Notes that a message is not postponed any more. Returns whether it was.
     fn arrived(&mut self, dir: Dir, nonce: &str) -> bool {
-        let Some(at) = self.causes.iter().position(|of| of.awaits(dir, nonce)) else { return false };
+        let Some(at) = self.causes.iter().position(|cause| cause.awaits(dir, nonce)) else { return false };
         self.causes[at].is_postponed = false;
         if self.causes[at].repair == Repair::Arrival {
             self.causes.remove(at);
@@ -247,13 +250,13 @@ impl Divergence {
     fn settle(&mut self, answer: Option<(MessageKind, Seq)>) -> bool {
         let names = self.lost_names.values().map(|(_, by)| by);
         let losing: BTreeSet<_> = self.lost_resources.values().chain(names).map(Arc::as_ptr).collect();
-        self.causes.retain(|of| {
-            let is_repaired = match (of.repair, answer) {
+        self.causes.retain(|cause| {
+            let is_repaired = match (cause.repair, answer) {
                 (Repair::Names, _) => true,
-                (_, Some((kind, answered))) => of.is_repaired_by(kind, answered),
+                (_, Some((kind, answered))) => cause.is_repaired_by(kind, answered),
                 _ => false,
             };
-            !is_repaired || losing.contains(&Arc::as_ptr(&of.facts))
+            !is_repaired || losing.contains(&Arc::as_ptr(&cause.facts))
         });
         if let Some(newest) = self.causes.last() {
             self.facts = newest.facts.clone();
@@ -267,18 +270,20 @@ impl Divergence {
         let lost = |name: &Arc<str>| {
             self.lost_resources.get(name).or_else(|| self.lost_names.get(name).map(|(_, by)| by))
         };
-        let newest = |is_sought: &dyn Fn(&Cause) -> bool| {
-            self.causes.iter().rev().find(|of| is_sought(of)).map(|of| &of.facts)
-        };
-        let is_about = |of: &Cause| what.messages.contains(&of.after);
-        what.names
-            .iter()
-            .find_map(lost)
-            .or_else(|| newest(&|of| of.has_altered_push() && is_about(of)))
-            .or_else(|| newest(&|of| of.facts.dir == Dir::Req && is_about(of)))
-            .or_else(|| newest(&|of| what.nonce.is_some_and(|nonce| *of.facts.nonce == *nonce)))
-            .or_else(|| newest(&|of| Some(of.facts.dir) == what.dir))
-            .unwrap_or(&self.facts)
+        if let Some(cause) = what.names.iter().find_map(lost) {
+            return cause;
+        }
+        let is_about = |cause: &Cause| what.messages.contains(&cause.after);
+        // The surest relation first.
+        let is_related: [&dyn Fn(&Cause) -> bool; 4] = [
+            &|cause| cause.has_altered_push() && is_about(cause),
+            &|cause| cause.facts.dir == Dir::Req && is_about(cause),
+            &|cause| what.nonce.is_some_and(|nonce| *cause.facts.nonce == *nonce),
+            &|cause| Some(cause.facts.dir) == what.dir,
+        ];
+        let newest =
+            |is_related: &dyn Fn(&Cause) -> bool| self.causes.iter().rev().find(|cause| is_related(cause));
+        is_related.into_iter().find_map(newest).map_or(&self.facts, |cause| &cause.facts)
     }
 
     /// Whether a resource or name of one side differs from what the other side sent.
@@ -321,17 +326,19 @@ impl Divergence {
 
     /// Returns the intervention of which a push with this nonce is part.
     fn altering(&self, nonce: &str) -> Option<usize> {
-        let is_open = |of: &Cause| of.altered > 0;
-        let own = self.causes.iter().position(|of| is_open(of) && of.is_of(Dir::Resp, nonce));
-        let is_postponed = || self.causes.iter().any(|of| of.awaits(Dir::Resp, nonce));
+        let is_open = |cause: &Cause| cause.altered > 0;
+        let own = self.causes.iter().position(|cause| is_open(cause) && cause.is_of(Dir::Resp, nonce));
+        if own.is_some() || self.causes.iter().any(|cause| cause.awaits(Dir::Resp, nonce)) {
+            return own;
+        }
         // The push may have another nonce now.
-        own.or_else(|| self.causes.iter().position(is_open).filter(|_| !is_postponed()))
+        self.causes.iter().position(is_open)
     }
 
     /// Whether a push with this nonce has not the content that the server sent last.
     pub(crate) fn is_altered(&self, nonce: &str) -> bool {
         let by = self.altering(nonce).and_then(|at| self.causes.get(at));
-        by.is_some_and(|of| of.repair != Repair::Answer)
+        by.is_some_and(|cause| cause.repair != Repair::Answer)
     }
 
     /// Returns the divergence of a later stream, on which the client claims to have resources.
@@ -340,16 +347,16 @@ impl Divergence {
         self.lost_names.clear();
         self.lost_resources.retain(|name, _| is_claimed(name));
         let lost = &self.lost_resources;
-        self.causes.retain(|of| lost.values().any(|by| Arc::ptr_eq(by, &of.facts)));
+        self.causes.retain(|cause| lost.values().any(|by| Arc::ptr_eq(by, &cause.facts)));
         self.lose_postponed();
-        self.causes.iter_mut().for_each(|of| of.altered = 0);
+        self.causes.iter_mut().for_each(|cause| cause.altered = 0);
         (!self.settle(None)).then_some(self)
     }
 
     /// Returns since when the two sides differ, if the server has sent a push that xdscope still
     /// keeps back.
     pub(crate) fn keeps_push_since(&self) -> Option<Time> {
-        let is_kept = |of: &Cause| of.is_postponed && of.facts.dir == Dir::Resp;
+        let is_kept = |cause: &Cause| cause.is_postponed && cause.facts.dir == Dir::Resp;
         self.causes.iter().any(is_kept).then_some(self.since)
     }
 
@@ -361,19 +368,19 @@ impl Divergence {
     /// Takes a push for the changed one. Returns the divergence of the type that it states.
     pub(crate) fn claim(&mut self, n: Option<Seq>) -> Divergence {
         let mut stated = self.clone();
-        if let Some(of) = self.causes.iter_mut().find(|of| of.awaits_changed_push()) {
-            of.altered -= 1;
-            of.after = n.unwrap_or(of.after);
-            stated.facts = of.facts.clone();
-            stated.causes = vec![of.clone()];
+        if let Some(cause) = self.causes.iter_mut().find(|cause| cause.awaits_changed_push()) {
+            cause.altered -= 1;
+            cause.after = n.unwrap_or(cause.after);
+            stated.facts = cause.facts.clone();
+            stated.causes = vec![cause.clone()];
         }
         stated
     }
 
     /// Notes that the stream of the interventions has ended: what was postponed is lost.
     pub(crate) fn lose_postponed(&mut self) {
-        for of in self.causes.iter_mut().filter(|of| of.is_postponed) {
-            (of.is_postponed, of.repair) = (false, Repair::LaterAck);
+        for cause in self.causes.iter_mut().filter(|cause| cause.is_postponed) {
+            (cause.is_postponed, cause.repair) = (false, Repair::LaterAck);
         }
     }
 
@@ -381,12 +388,12 @@ impl Divergence {
     pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
         let SettlingMessage { kind, nonce, n, answers } = *message;
         if matches!(kind, MessageKind::Push | MessageKind::Resend) {
-            if let Some(of) = self.altering(nonce).and_then(|at| self.causes.get_mut(at)) {
-                if of.comes_alone(nonce) {
-                    of.altered = 0;
+            if let Some(cause) = self.altering(nonce).and_then(|at| self.causes.get_mut(at)) {
+                if cause.comes_alone(nonce) {
+                    cause.altered = 0;
                 } else {
-                    of.altered -= 1;
-                    of.after = n.unwrap_or(of.after);
+                    cause.altered -= 1;
+                    cause.after = n.unwrap_or(cause.after);
                 }
                 if let Some((_, number)) = &mut self.changed {
                     *number = n;
@@ -397,8 +404,10 @@ impl Divergence {
                 self.offered = None;
             }
         }
-        let answer = answers.filter(|_| matches!(kind, MessageKind::Ack | MessageKind::Nack));
-        let answer = answer.map(|answered| (kind, answered));
+        let answer = match (kind, answers) {
+            (MessageKind::Ack | MessageKind::Nack, Some(answered)) => Some((kind, answered)),
+            _ => None,
+        };
         if let Some((MessageKind::Ack, answered)) = answer {
             let is_changed = |(_, number): &mut (Arc<str>, Option<Seq>)| *number == Some(answered);
             self.runs_changed = self.changed.take_if(is_changed).map(|(version, _)| version);

@@ -55,7 +55,7 @@ impl TrackInterventions {
             _ => return,
         };
         let message = SettlingMessage { kind, nonce, n: outcome.seq, answers };
-        if let Some(over) = self.diverged.take_if(|of| of.settles_with(&message)) {
+        if let Some(over) = self.diverged.take_if(|diverged| diverged.settles_with(&message)) {
             self.agree(over.since, outcome.at);
         }
     }

@@ -81,7 +81,7 @@ impl StreamIndex {
 
     /// Records the node and the types of an open stream, once it has more.
     pub(crate) fn update(&mut self, index: usize, stream: &Stream) {
-        let Some(node) = stream.node_id.as_ref().filter(|_| stream.closed.is_none()) else { return };
+        let (Some(node), None) = (&stream.node_id, &stream.closed) else { return };
         let client = self.by_node.entry(node.clone()).or_default();
         client.all.insert(index);
         for kind in stream.kinds() {

@@ -44,7 +44,7 @@ impl NodeDigests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|blob, _| is_used(*blob));
     }
 
-    fn of(&self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
+    fn digest(&self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
         let blob = blob?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&blob) {
@@ -88,7 +88,7 @@ pub(crate) fn differences(
         ("client_features", a.client_features == b.client_features),
     ];
     out.extend(pairs.iter().filter(|(_, same)| !same).map(|(field, _)| *field));
-    if let Some((a, b)) = digests.of(catalog, a.blob).zip(digests.of(catalog, b.blob)) {
+    if let Some((a, b)) = digests.digest(catalog, a.blob).zip(digests.digest(catalog, b.blob)) {
         if a.metadata != b.metadata {
             out.push("metadata");
         } else if out.is_empty() && a.rest != b.rest {

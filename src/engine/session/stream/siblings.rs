@@ -1,8 +1,8 @@
 //! The streams of a client that uses several, for resources that wait for those of another stream.
 
 use crate::session::content::compare::key;
-use crate::session::engine::Engine;
 use crate::session::engine::prior::is_beside;
+use crate::session::engine::{Engine, TrackPlace};
 use crate::session::stream::Stream;
 use crate::session::track::Track;
 use crate::session::warming::WarmingView;
@@ -50,9 +50,12 @@ impl Engine {
     }
 
     /// Records the names that a request adds.
-    pub(crate) fn note_requested(&mut self, catalog: &Catalog, place: (usize, usize), names: &[Sym]) {
-        let track = self.stream_at(place.0).and_then(|stream| stream.tracks.get_mut(place.1));
-        track.into_iter().for_each(|track| track.subscription.authorities.note(catalog, names));
+    pub(crate) fn note_requested(&mut self, catalog: &Catalog, place: TrackPlace, names: &[Sym]) {
+        if let Some(stream) = self.stream_at(place.stream)
+            && let Some(track) = stream.tracks.get_mut(place.track)
+        {
+            track.subscription.authorities.note(catalog, names);
+        }
         self.note_served(catalog, place, names);
     }
 
@@ -71,8 +74,9 @@ impl Engine {
         let is_alone = stream.is_aggregated() && !self.has_structured_names();
         let aggregated = if is_alone { &[][..] } else { known.aggregated.as_slice() };
         let is_of_client = |other: &&usize| {
-            let of = self.streams.get(**other);
-            is_other(other) && of.is_some_and(|of| self.are_of_one_client(of, stream))
+            let other_stream = self.streams.get(**other);
+            is_other(other)
+                && other_stream.is_some_and(|other_stream| self.are_of_one_client(other_stream, stream))
         };
         let aggregated = aggregated.iter().rev().filter(is_of_client).take(MAX_SIBLINGS);
         all.extend(of_one_type.chain(aggregated).copied());
@@ -104,25 +108,26 @@ impl Engine {
                 streams.push(stream);
             }
         }
-        let aggregated = known.filter(|_| self.has_structured_names()).into_iter();
-        let aggregated = aggregated.flat_map(|known| known.aggregated.iter().rev().take(MAX_SIBLINGS));
-        for closed in aggregated.filter_map(|index| self.streams.get(*index)) {
-            let is_of_other = |stream: &&Stream| self.are_of_one_client(stream, closed);
-            if closed.closed.is_some() && !closed.tracks.is_empty() && streams.iter().all(is_of_other) {
-                streams.push(closed);
+        if let Some(known) = known
+            && self.has_structured_names()
+        {
+            for index in known.aggregated.iter().rev().take(MAX_SIBLINGS) {
+                let Some(stream) = self.streams.get(*index) else { continue };
+                let is_of_client = |other: &&Stream| self.are_of_one_client(other, stream);
+                if stream.closed.is_some() && !stream.tracks.is_empty() && streams.iter().all(is_of_client) {
+                    streams.push(stream);
+                }
             }
         }
         WarmingView::new(catalog, self.needs(), streams)
     }
 
     /// Returns the endpoints in a response that a new or updated cluster of the client needs.
-    pub(crate) fn needed_again(&self, catalog: &Catalog, place: (usize, usize), sent: &[BlobId]) -> Vec<Sym> {
-        let (index, track) = place;
-        let track = self.streams.get(index).and_then(|stream| stream.tracks.get(track));
-        if track.and_then(|track| track.kind) != Some(Kind::Eds) {
+    pub(crate) fn needed_again(&self, catalog: &Catalog, place: TrackPlace, sent: &[BlobId]) -> Vec<Sym> {
+        if self.track(place).and_then(|track| track.kind) != Some(Kind::Eds) {
             return Vec::new();
         }
-        let view = self.warming_view(catalog, index);
+        let view = self.warming_view(catalog, place.stream);
         let needed = view.endpoints_of_batches();
         if needed.is_empty() {
             return Vec::new();
@@ -141,7 +146,9 @@ impl Engine {
         let progress: Vec<_> = stream.all_tracks().map(progress).collect();
         let Some(stream) = self.streams.get_mut(index) else { return };
         for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
-            progress.iter().for_each(|progress| track.warming.settle(progress, at));
+            if let Some(progress) = progress {
+                track.warming.settle(progress, at);
+            }
         }
     }
 }

@@ -47,7 +47,6 @@ impl StreamTable {
         index
     }
 
-    /// Returns the index of the next stream.
     pub(crate) fn next_index(&self) -> usize {
         self.next
     }

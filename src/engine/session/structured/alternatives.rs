@@ -33,7 +33,7 @@ impl Alternatives {
     }
 
     /// Returns the canonical alternatives of a name.
-    pub(crate) fn of(&self, client: &str, primary: &str) -> Vec<String> {
+    pub(crate) fn of_name(&self, client: &str, primary: &str) -> Vec<String> {
         let Some(known) = self.clients.get(client) else { return Vec::new() };
         let canonical = xdstp::Name::parse(primary).map(|name| name.canonical());
         canonical.and_then(|name| known.by_primary.get(&name)).cloned().unwrap_or_default()
@@ -42,8 +42,11 @@ impl Alternatives {
     /// Records the alternative that a reference states.
     pub(crate) fn note(&mut self, client: &Arc<str>, reference: &str) {
         let Some(alternative) = lists::alternative(reference) else { return };
-        let names = xdstp::Name::parse(reference).zip(xdstp::Name::parse(&alternative));
-        let Some((primary, alternative)) = names.filter(|_| self.size < MAX_ALTERNATIVES) else { return };
+        if self.size >= MAX_ALTERNATIVES {
+            return;
+        }
+        let Some(primary) = xdstp::Name::parse(reference) else { return };
+        let Some(alternative) = xdstp::Name::parse(&alternative) else { return };
         let (primary, alternative) = (primary.canonical(), alternative.canonical());
         let of_client = self.clients.entry(client.clone()).or_default();
         let known = of_client.by_primary.entry(primary.clone()).or_default();

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::Sym;
 
+use crate::session::Context;
 use crate::session::content::resource_set::Change;
 use crate::session::events::EventKind;
-use crate::session::{Context, Track};
 use xdscope_wire::xdstp::{is_glob, respelled};
 
 /// The subscribed glob collections of a track, found by the paths above a name.
@@ -49,6 +49,33 @@ impl Globs {
         used.names(self.by_url.values());
     }
 
+    /// Records which members of subscribed globs a response adds and removes
+    /// (docs/protocol.md#k-19).
+    pub(in crate::session) fn note_members(&self, ctx: &mut Context<'_>, change: &Change) {
+        if self.is_empty() {
+            return;
+        }
+        for (kind, names) in
+            [(EventKind::MembersAdded, &change.added), (EventKind::MembersRemoved, &change.removed)]
+        {
+            // The glob and its members; globs in the order of their first members.
+            let mut events: Vec<Vec<Sym>> = Vec::new();
+            let mut places: HashMap<Sym, usize> = HashMap::new();
+            for name in names {
+                for glob in self.of(ctx.catalog, *name) {
+                    let place = *places.entry(glob).or_insert(events.len());
+                    match events.get_mut(place) {
+                        Some(event) => event.push(*name),
+                        None => events.push(vec![glob, *name]),
+                    }
+                }
+            }
+            for names in events {
+                ctx.events.add_all(kind, &names);
+            }
+        }
+    }
+
     /// Returns the globs that have the name as a member, the narrowest first
     /// (docs/protocol.md#k-21).
     pub(crate) fn of(&self, catalog: &Catalog, name: Sym) -> Vec<Sym> {
@@ -67,33 +94,6 @@ impl Globs {
         let above = path.rmatch_indices('/').map(|(at, _)| path.split_at(at + 1));
         let globs = above.filter(|(_, rest)| is_member(rest)).map(|(dir, _)| format!("{dir}*{parameters}"));
         globs.filter_map(|url| self.by_url.get(url.as_str()).copied()).collect()
-    }
-}
-
-impl Track {
-    /// Records which members of subscribed globs a response adds and removes
-    /// (docs/protocol.md#k-19).
-    pub(in crate::session) fn note_members(&self, ctx: &mut Context<'_>, change: &Change) {
-        if self.subscription.globs.is_empty() {
-            return;
-        }
-        for (kind, names) in
-            [(EventKind::MembersAdded, &change.added), (EventKind::MembersRemoved, &change.removed)]
-        {
-            // The glob and its members; globs in the order of their first members.
-            let mut events: Vec<Vec<Sym>> = Vec::new();
-            let mut places: HashMap<Sym, usize> = HashMap::new();
-            for name in names {
-                for glob in self.subscription.globs.of(ctx.catalog, *name) {
-                    let at = *places.entry(glob).or_insert(events.len());
-                    if at == events.len() {
-                        events.push(vec![glob]);
-                    }
-                    events.get_mut(at).into_iter().for_each(|event| event.push(*name));
-                }
-            }
-            events.iter().for_each(|names| ctx.events.add_all(kind, names));
-        }
     }
 }
 

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, Sym, Time};
+use xdscope_wire::event::{Kind, Seq, Sym};
 
 use crate::session::Context;
 use crate::session::content::compare::key;
 use crate::session::content::resource_set::{Presence, ResourceEntry};
-use crate::session::subscription::{NameRequest, RequestSpan, SubscribedNames, WildcardReading};
+use crate::session::subscription::{NameRequest, SubscribedNames, WildcardReading};
 use crate::session::track::Track;
 use crate::session::warming::needs::is_needed;
 use crate::session::{MessageKind, Wildcard};
@@ -18,23 +18,6 @@ const CROSSING_TIME: Duration = Duration::from_secs(5);
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
-    /// Returns the current message as a first request for a name.
-    pub(crate) fn name_request(&self, ctx: &Context<'_>) -> NameRequest {
-        NameRequest {
-            since: ctx.at,
-            first: ctx.seq,
-            earlier: None,
-            last: ctx.seq,
-            askings_before: self.traffic.askings,
-            count: 1,
-            has_resource: false,
-            is_resend: false,
-            is_served: false,
-            is_malformed: false,
-            is_member: false,
-        }
-    }
-
     /// Waits for a name until the server sends it.
     pub(crate) fn wait_for(&mut self, ctx: &Context<'_>, name: Sym, request: NameRequest) {
         let is_malformed = ctx.specials.structured && is_malformed(ctx.catalog.text(name));
@@ -49,22 +32,22 @@ impl Track {
         if ctx.specials.structured {
             self.subscription.globs.insert(ctx.catalog, name);
         }
-        let request = self.name_request(ctx);
+        let request = self.traffic.name_request(ctx);
         let canonical = self.canonical(ctx.catalog, name);
         let was_unrequested = self.unrequested.remove(&canonical);
         match self.sent.get(ctx.catalog, canonical) {
-            Some(slot) if slot.is_present() && was_unrequested => {
+            Some(entry) if entry.is_present() && was_unrequested => {
                 // The client has ignored a resource of a response that it has answered
                 // (docs/protocol.md#e-36). Else it may have wanted the name when the response came.
-                let was_ignored = self.responses.is_settled_before(slot.order, ctx.seq);
+                let was_ignored = self.responses.is_settled_before(entry.order, ctx.seq);
                 if was_ignored {
-                    self.request_released(ctx.catalog, canonical, slot);
+                    self.request_released(ctx.catalog, canonical, entry);
                 }
                 let is_resend = !was_ignored && delta;
                 let request = NameRequest { has_resource: !was_ignored, is_resend, ..request };
                 self.wait_for(ctx, canonical, request);
             }
-            Some(slot) if slot.is_present() && covered => {
+            Some(entry) if entry.is_present() && covered => {
                 // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
                 // client has the member of the wildcard that it names now.
                 if delta {
@@ -72,11 +55,11 @@ impl Track {
                     self.wait_for(ctx, canonical, request);
                 }
             }
-            Some(slot) => {
+            Some(entry) => {
                 if covered {
-                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..entry });
                 } else {
-                    self.request_released(ctx.catalog, canonical, slot);
+                    self.request_released(ctx.catalog, canonical, entry);
                 }
                 self.wait_for(ctx, canonical, request);
             }
@@ -91,9 +74,9 @@ impl Track {
     }
 
     /// Records that the client requests a resource again that it has released, and so does not have
-    /// any more. `slot`: the entry of the server.
-    fn request_released(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
-        self.sent.put(catalog, name, ResourceEntry { state: Presence::Again, ..slot });
+    /// any more. `entry`: the entry of the server.
+    fn request_released(&mut self, catalog: &mut Catalog, name: Sym, entry: ResourceEntry) {
+        self.sent.put(catalog, name, ResourceEntry { state: Presence::Again, ..entry });
         if let Some(accepted) = self.accepted.get(catalog, name).filter(ResourceEntry::is_present) {
             self.accepted.put(catalog, name, ResourceEntry { state: Presence::Again, ..accepted });
         }
@@ -106,7 +89,7 @@ impl Track {
             return false;
         }
         let canonical = self.canonical(catalog, name);
-        let blob = self.sent.get(catalog, canonical).and_then(|slot| slot.blob);
+        let blob = self.sent.get(catalog, canonical).and_then(|entry| entry.blob);
         let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
         let mut names = aliases.iter().map(|alias| catalog.first_spelling(*alias)).chain([canonical]);
         names.any(|other| other != name && was.names.contains(other) && self.subscribed.names.contains(other))
@@ -123,8 +106,8 @@ impl Track {
             self.release_members(ctx.catalog, Some(name));
         }
         self.waiting.remove(name);
-        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
-            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+        if let Some(entry) = self.sent.get(ctx.catalog, name).filter(|entry| entry.state == Presence::Again) {
+            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..entry });
         }
     }
 
@@ -197,27 +180,27 @@ impl Track {
             return;
         }
         let globs: Vec<Sym> = was.names.iter().filter(|name| is_glob(ctx.catalog.text(*name))).collect();
-        for (name, slot) in self.sent.slots(ctx.catalog) {
+        for (name, entry) in self.sent.slots(ctx.catalog) {
             let is_member = |glob: &&Sym| glob_matches(ctx.catalog.text(**glob), ctx.catalog.text(name));
             let glob = new_globs.iter().find(is_member).copied();
             if glob.is_none() && !is_wildcard_new {
                 continue;
             }
             let is_kept =
-                slot.is_present() && (was.may_be_wildcard() || was.has(ctx.catalog, name, &slot, &globs));
+                entry.is_present() && (was.may_be_wildcard() || was.has(ctx.catalog, name, &entry, &globs));
             // The client may have wanted the name when the response came.
-            let is_crossing = slot.is_present()
+            let is_crossing = entry.is_present()
                 && self.unrequested.contains(&name)
-                && !self.responses.is_settled_before(slot.order, ctx.seq);
-            let had_been_sent = slot.is_present() || slot.state == Presence::Released;
+                && !self.responses.is_settled_before(entry.order, ctx.seq);
+            let had_been_sent = entry.is_present() || entry.state == Presence::Released;
             if is_kept || is_crossing || !had_been_sent {
                 continue;
             }
             self.unrequested.remove(&name);
             // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
             if glob.is_some() || self.is_of_full_state() {
-                self.request_released(ctx.catalog, name, slot);
-                let request = NameRequest { is_member: true, ..self.name_request(ctx) };
+                self.request_released(ctx.catalog, name, entry);
+                let request = NameRequest { is_member: true, ..self.traffic.name_request(ctx) };
                 self.wait_for(ctx, name, request);
                 self.subscription.awaits_members = true;
                 if let Some(glob) = glob {
@@ -225,7 +208,7 @@ impl Track {
                     self.waiting.remove(glob);
                 }
             } else {
-                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..entry });
             }
         }
     }
@@ -239,11 +222,12 @@ impl Track {
         self.subscription.awaits_members = glob.is_some();
         let is_of_glob =
             |name: Sym| glob.is_none_or(|glob| glob_matches(catalog.text(glob), catalog.text(name)));
-        let members: Vec<Sym> = self.waiting.members().into_iter().filter(|of| is_of_glob(*of)).collect();
+        let members: Vec<Sym> =
+            self.waiting.members().into_iter().filter(|member| is_of_glob(*member)).collect();
         for name in members {
             self.waiting.remove(name);
-            if let Some(slot) = self.sent.get(catalog, name).filter(|slot| slot.state == Presence::Again) {
-                self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..slot });
+            if let Some(entry) = self.sent.get(catalog, name).filter(|entry| entry.state == Presence::Again) {
+                self.sent.put(catalog, name, ResourceEntry { state: Presence::Released, ..entry });
             }
         }
     }
@@ -282,23 +266,5 @@ impl Track {
     pub(crate) fn is_awaited_since(&self, name: Sym, request: Seq) -> bool {
         let asked = self.waiting.get(name);
         asked.is_some_and(|asked| asked.first == request || asked.last == request)
-    }
-
-    /// Returns when a waiting name was first requested on the stream. The client may have begun to
-    /// wait for the name on an earlier stream.
-    pub(crate) fn requested(&self, request: &NameRequest) -> Time {
-        request.since.max(self.traffic.began)
-    }
-
-    /// Returns the requests for a waiting name.
-    ///
-    /// Each SotW request restates all names; ACKs and NACKs are not counted.
-    pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
-        if is_delta {
-            return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
-        }
-        let count = self.traffic.askings.saturating_sub(request.askings_before).max(1);
-        let last = self.traffic.last_asking.map_or(request.last, |last| last.max(request.last));
-        RequestSpan { count: u64::from(count), first: request.first, last }
     }
 }

@@ -8,10 +8,10 @@ use xdscope_wire::event::{Nonce, VersionInfo};
 use xdscope_wire::{DeltaRequest, SotwRequest};
 
 use super::answer_verdict::{Answer, Verdict};
-use crate::session::RequestClass;
-use crate::session::content::responses::{Order, Status};
-use crate::session::outcome::{Ambiguity, ReferencedResponse};
+use crate::session::content::responses::{Order, Responses, Status};
+use crate::session::outcome::{Ambiguity, ReferencedResponse, RequestOutcome};
 use crate::session::track::Track;
+use crate::session::{MessageKind, RequestClass, Wildcard};
 
 impl Track {
     pub(crate) fn sotw_answer(&self, request: &SotwRequest) -> Answer {
@@ -23,19 +23,18 @@ impl Track {
             return answer;
         }
         let candidates: Vec<Order> = self.responses.with_nonce(nonce).collect();
-        let mut answer = self.sotw_verdict(&request.version_info, nonce, has_error, &candidates);
-        answer.class = Some(self.sotw_class(nonce, &candidates, answer.verdict));
+        let mut answer = self.responses.sotw_verdict(&request.version_info, nonce, has_error, &candidates);
+        answer.class = Some(self.responses.sotw_class(nonce, &candidates, answer.verdict));
         answer
     }
 
     /// The answer to a poll: each request answers the response before it (docs/protocol.md#d-02).
     fn polled_answer(&self, request: &SotwRequest) -> Answer {
-        let Some(newest) = self.responses.newest().filter(|_| self.traffic.requests > 0) else {
-            let class = match self.traffic.requests {
-                0 => RequestClass::Initial,
-                _ => RequestClass::BeforeFirstResponse,
-            };
-            return Answer::unrelated(class);
+        if self.traffic.requests == 0 {
+            return Answer::unrelated(RequestClass::Initial);
+        }
+        let Some(newest) = self.responses.newest() else {
+            return Answer::unrelated(RequestClass::BeforeFirstResponse);
         };
         // A client with a version in force states it also when it refuses the next one. Another
         // process of the client states none.
@@ -92,13 +91,56 @@ impl Track {
         if is_delta { self.completeness.has_lost } else { self.completeness.has_unseen_nonces }
     }
 
+    pub(crate) fn delta_answer(&self, request: &DeltaRequest) -> Answer {
+        let nonce = &request.response_nonce;
+        if let Some(answer) = self.answer_without_response(nonce, request.error_detail.is_some(), true) {
+            return answer;
+        }
+        self.responses.delta_verdict(request)
+    }
+
+    /// Returns the outcome of a request before the request changes anything.
+    pub(super) fn request_outcome(&self, answer: &Answer) -> RequestOutcome {
+        RequestOutcome {
+            kind: MessageKind::Repeat,
+            class: answer.class,
+            implied: answer.verdict == Verdict::Implied,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first: self.traffic.requests == 0,
+            partial: self.completeness.has_unseen_nonces,
+            ambiguous: answer.ambiguous,
+            was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
+            referenced: answer.order.and_then(|order| self.responses.referenced(order)),
+            skipped: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
+        }
+    }
+
+    /// Notes which responses the client must have received.
+    pub(crate) fn use_nonce(&mut self, nonce: &Nonce, answer: &Answer) {
+        // The client has at least the oldest response with the nonce.
+        let oldest = if nonce.is_empty() { None } else { self.responses.with_nonce(nonce).next() };
+        let is_verdict = answer.verdict != Verdict::None || self.polled;
+        let answered = if is_verdict { answer.order } else { None };
+        let Some(used) = oldest.max(answered) else { return };
+        self.completeness.use_nonce_of(used);
+        self.responses.advance(used);
+    }
+}
+
+impl Responses {
+    /// Returns the class of a SotW request whose nonce the candidates have.
     fn sotw_class(&self, nonce: &Nonce, candidates: &[Order], verdict: Verdict) -> RequestClass {
         let newest_candidate = candidates.last().copied();
-        let frontier = self.responses.frontier;
+        let frontier = self.frontier;
         if nonce.is_empty() && frontier.is_none() && verdict == Verdict::None {
             // The client may have sent the request before the response came.
             RequestClass::BeforeFirstResponse
-        } else if newest_candidate == self.responses.newest() {
+        } else if newest_candidate == self.newest() {
             RequestClass::NewestNonce
         } else if newest_candidate >= frontier {
             RequestClass::StaleNonce
@@ -117,19 +159,20 @@ impl Track {
         has_error: bool,
         candidates: &[Order],
     ) -> Answer {
-        let pending = || candidates.iter().copied().filter(|order| self.responses.is_pending(*order));
+        let pending = || candidates.iter().copied().filter(|order| self.is_pending(*order));
         let oldest_pending = pending().next();
         if has_error {
             // The version is the one in use, so it does not tell responses apart
             // (docs/protocol.md#e-23).
-            let newest = candidates.last().copied().filter(|order| self.is_refused_by_version(*order));
-            return match newest.filter(|_| oldest_pending.is_none()) {
-                Some(order) => Answer::about(Some(order), Verdict::Nack, None),
-                None => self.oldest_of(Verdict::Nack, pending(), candidates),
+            return match candidates.last() {
+                Some(order) if oldest_pending.is_none() && self.is_refused_by_version(*order) => {
+                    Answer::about(Some(*order), Verdict::Nack, None)
+                }
+                _ => self.oldest_of(Verdict::Nack, pending(), candidates),
             };
         }
         let of_version =
-            |order: &Order| self.responses.get(*order).is_some_and(|response| response.version == *version);
+            |order: &Order| self.get(*order).is_some_and(|response| response.version == *version);
         if pending().any(|order| of_version(&order)) {
             let mut answer = self.oldest_of(Verdict::Ack, pending().filter(of_version), candidates);
             if nonce.is_empty() && version.is_empty() {
@@ -146,42 +189,20 @@ impl Track {
             return Answer::about(Some(only), Verdict::Implied, None);
         }
         let order = settled.or(oldest_pending).or(candidates.last().copied());
-        let seq = oldest_pending.and_then(|order| self.responses.get(order)).map(|response| response.seq);
+        let seq = oldest_pending.and_then(|order| self.get(order)).map(|response| response.seq);
         Answer::about(order, Verdict::None, seq.map(Ambiguity::Verdict))
     }
 
-    /// Whether a response is refused by version only, and the client has answered no newer one.
-    fn is_refused_by_version(&self, order: Order) -> bool {
-        let status = self.responses.get(order).map(|response| response.status);
-        status == Some(Status::NackedByVersion) && Some(order) >= self.responses.frontier
-    }
-
-    /// Returns the verdict on the oldest of the pending candidates; none if there are none.
-    fn oldest_of(
-        &self,
-        verdict: Verdict,
-        mut pending: impl Iterator<Item = Order>,
-        candidates: &[Order],
-    ) -> Answer {
-        let Some(oldest) = pending.next() else {
-            return Answer::about(candidates.last().copied(), Verdict::None, None);
-        };
-        let other = pending.next().and_then(|order| self.responses.get(order));
-        Answer::about(Some(oldest), verdict, other.map(|response| Ambiguity::OtherResponse(response.seq)))
-    }
-
-    pub(crate) fn delta_answer(&self, request: &DeltaRequest) -> Answer {
+    /// Reads a delta request whose nonce some responses have.
+    fn delta_verdict(&self, request: &DeltaRequest) -> Answer {
         let nonce = &request.response_nonce;
-        if let Some(answer) = self.answer_without_response(nonce, request.error_detail.is_some(), true) {
-            return answer;
-        }
-        let candidates: Vec<Order> = self.responses.with_nonce(nonce).collect();
-        let pending = || candidates.iter().copied().filter(|order| self.responses.is_pending(*order));
+        let candidates: Vec<Order> = self.with_nonce(nonce).collect();
+        let pending = || candidates.iter().copied().filter(|order| self.is_pending(*order));
         let has_error = request.error_detail.is_some();
         // A request that changes nothing answers a response without a nonce
         // (docs/protocol.md#e-07).
         if nonce.is_empty() && (pending().next().is_none() || (changes_names(request) && !has_error)) {
-            let oldest = pending().next().and_then(|order| self.responses.get(order));
+            let oldest = pending().next().and_then(|order| self.get(order));
             return Answer {
                 ambiguous: oldest.map(|response| Ambiguity::Verdict(response.seq)),
                 ..Answer::unrelated(RequestClass::Spontaneous)
@@ -197,20 +218,30 @@ impl Track {
         Answer { class: Some(class), ..answer }
     }
 
-    /// Notes which responses the client must have received.
-    pub(crate) fn use_nonce(&mut self, nonce: &Nonce, answer: &Answer) {
-        // The client has at least the oldest response with the nonce.
-        let oldest = self.responses.with_nonce(nonce).next().filter(|_| !nonce.is_empty());
-        let answered = answer.order.filter(|_| answer.verdict != Verdict::None || self.polled);
-        let Some(used) = oldest.max(answered) else { return };
-        self.completeness.use_nonce_of(used);
-        self.responses.advance(used);
+    /// Whether a response is refused by version only, and the client has answered no newer one.
+    fn is_refused_by_version(&self, order: Order) -> bool {
+        let status = self.get(order).map(|response| response.status);
+        status == Some(Status::NackedByVersion) && Some(order) >= self.frontier
+    }
+
+    /// Returns the verdict on the oldest of the pending candidates; none if there are none.
+    fn oldest_of(
+        &self,
+        verdict: Verdict,
+        mut pending: impl Iterator<Item = Order>,
+        candidates: &[Order],
+    ) -> Answer {
+        let Some(oldest) = pending.next() else {
+            return Answer::about(candidates.last().copied(), Verdict::None, None);
+        };
+        let other = pending.next().and_then(|order| self.get(order));
+        Answer::about(Some(oldest), verdict, other.map(|response| Ambiguity::OtherResponse(response.seq)))
     }
 
     /// Returns the current state of a response.
     pub(crate) fn referenced(&self, order: Order) -> Option<ReferencedResponse> {
-        let response = self.responses.get(order)?;
-        let newest = self.responses.newest() == Some(order);
+        let response = self.get(order)?;
+        let newest = self.newest() == Some(order);
         Some(ReferencedResponse { seq: response.seq, order, was: response.status, newest })
     }
 }

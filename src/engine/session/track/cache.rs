@@ -6,6 +6,8 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Sym, Time};
 
 use super::Track;
+use super::reported::ReportedNames;
+use crate::session::shared::Cached;
 
 /// Number of resources of one type by the state that they have in the cache of the client, in the
 /// words of gRFC A78.
@@ -32,6 +34,17 @@ impl CacheCounts {
         self.nacked += other.nacked;
         self.nacked_but_cached += other.nacked_but_cached;
     }
+}
+
+/// Counts of a track that visit each resource, cached for a number of messages.
+#[derive(Clone, Debug, Default)]
+pub(in crate::session) struct CountCache {
+    /// The result of [`Track::present`](super::Track::present).
+    pub(super) present: Cached<(u64, u64)>,
+    /// The result of [`Track::in_use`](super::Track::in_use).
+    pub(super) in_use: Cached<(u64, u64)>,
+    /// The result of [`Track::reported_names`](super::Track::reported_names).
+    pub(super) errors: Cached<(u64, ReportedNames)>,
 }
 
 impl Track {
@@ -62,9 +75,9 @@ impl Track {
     /// Returns the number of requested names that the server has removed or reported as missing,
     /// and that the client does not use.
     fn absent(&self, catalog: &Catalog) -> u64 {
-        let is_absent = |(name, slot): &(Sym, &ResourceEntry)| {
-            matches!(slot.state, Presence::Removed | Presence::Absent(_))
-                && self.names(catalog, *name, Some(slot))
+        let is_absent = |(name, entry): &(Sym, &ResourceEntry)| {
+            matches!(entry.state, Presence::Removed | Presence::Absent(_))
+                && self.names(catalog, *name, Some(entry))
                 // A glob without members is empty, and not absent (docs/protocol.md#k-20).
                 && !self.subscription.globs.contains(catalog, *name)
                 && self.in_force(catalog, *name).is_none()

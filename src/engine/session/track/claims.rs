@@ -116,7 +116,7 @@ impl Claims {
     pub(crate) fn decide(&mut self, name: Sym, outcome: ClaimOutcome) {
         let counts = self.counts;
         let is_open = self.decided.len() < self.entries.len() || counts.owed + counts.left_behind > 0;
-        let Some((_, known)) = self.get(name).filter(|_| is_open) else { return };
+        let (true, Some((_, known))) = (is_open, self.get(name)) else { return };
         // A server may remove what the client has not subscribed to again.
         let is_removal = known == ClaimOutcome::LeftBehind && outcome == ClaimOutcome::Removed;
         let is_undecided = matches!(known, ClaimOutcome::Kept | ClaimOutcome::Owed);

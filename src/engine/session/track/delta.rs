@@ -8,7 +8,6 @@ use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{DenseHash, Sym};
 
 use super::answer::changes_names;
-use super::answer_verdict::Answer;
 use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
 use super::prior::Prior;
 use crate::session::content::names::SymSet;
@@ -17,7 +16,7 @@ use crate::session::events::EventKind;
 use crate::session::outcome::RequestOutcome;
 use crate::session::subscription::NameRequest;
 use crate::session::track::Track;
-use crate::session::{Context, MessageKind, Wildcard};
+use crate::session::{Context, Wildcard};
 use xdscope_wire::xdstp::is_glob;
 
 impl Track {
@@ -34,7 +33,8 @@ impl Track {
             let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
             let claims: BTreeSet<&str> = claims.collect();
             let carried = prior.diverged.clone();
-            self.interventions.diverged = carried.and_then(|of| of.carried(|name| claims.contains(name)));
+            self.interventions.diverged =
+                carried.and_then(|diverged| diverged.carried(|name| claims.contains(name)));
         }
         let prior = prior.filter(|prior| !prior.has_unseen);
         self.take_version_of_claims(request, prior.as_ref());
@@ -44,24 +44,7 @@ impl Track {
         }
         let has_error = request.error_detail.is_some();
         let answer = self.delta_answer(request);
-        let Answer { class, verdict, order, ambiguous } = answer;
-        let mut outcome = RequestOutcome {
-            kind: MessageKind::Repeat,
-            class,
-            implied: false,
-            answers: None,
-            added: Vec::new(),
-            removed: Vec::new(),
-            first,
-            partial: self.completeness.has_unseen_nonces,
-            ambiguous,
-            was: self.subscribed.wildcard,
-            wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.referenced(order)),
-            skipped: Vec::new(),
-            unknown_unsubscribes: Vec::new(),
-            node_changes: Vec::new(),
-        };
+        let mut outcome = self.request_outcome(&answer);
         self.use_nonce(&request.response_nonce, &answer);
         self.apply_answer(
             ctx,
@@ -95,7 +78,7 @@ impl Track {
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
-        outcome.kind = verdict.kind(nacks, news, lost || leaves);
+        outcome.kind = answer.verdict.kind(nacks, news, lost || leaves);
         let asked = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
         self.count_request(ctx, (news, &asked), outcome.kind);
         outcome
@@ -137,8 +120,8 @@ impl Track {
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
         // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24).
         let is_member = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name).filter(|slot| slot.is_present());
-            slot.is_some_and(|slot| self.covers(ctx.catalog, *name, Some(&slot)))
+            let entry = self.sent.get(ctx.catalog, *name).filter(|entry| entry.is_present());
+            entry.is_some_and(|entry| self.covers(ctx.catalog, *name, Some(&entry)))
         };
         let members: SymSet = leaves.clone().copied().filter(is_member).collect();
         for name in leaves {
@@ -181,7 +164,7 @@ impl Track {
             self.subscribe(ctx, name, &was, true);
         }
         self.request_members(ctx, &was);
-        let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
+        let is_wildcard = |wildcard: Wildcard| matches!(wildcard, Wildcard::Legacy | Wildcard::Explicit);
         if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
             self.owe_classification(ctx, &outcome.removed);
         }
@@ -207,7 +190,7 @@ impl Track {
         let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
         let has_resource = self.sent.is_present(ctx.catalog, canonical)
             || (is_glob(ctx.catalog.text(canonical)) && has_members());
-        let request = NameRequest { has_resource, is_resend: has_resource, ..self.name_request(ctx) };
+        let request = NameRequest { has_resource, is_resend: has_resource, ..self.traffic.name_request(ctx) };
         self.wait_for(ctx, if has_resource { canonical } else { name }, request);
     }
 
@@ -222,11 +205,11 @@ impl Track {
         // Another name of a resource unsubscribes it too. Of several names that the client has
         // subscribed, each counts on its own (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
-        let slot = self.sent.get(ctx.catalog, canonical);
+        let entry = self.sent.get(ctx.catalog, canonical);
         let mut all = vec![name];
         if !self.subscribed.names.contains(name) {
             all.push(canonical);
-            let blob = slot.and_then(|slot| slot.blob);
+            let blob = entry.and_then(|entry| entry.blob);
             all.extend(blob.into_iter().flat_map(|blob| ctx.catalog.entry(blob).aliases));
         }
         let before = outcome.removed.len();
@@ -238,21 +221,23 @@ impl Track {
         }
         // The request has another name than the subscription.
         let released = outcome.removed.get(before..).unwrap_or_default();
-        for of in released.iter().filter(|_| !released.contains(&name)) {
-            let pair = if canonical == name { [*of, name] } else { [name, *of] };
-            ctx.events.add_all(EventKind::AliasResolved, &pair);
+        if !released.contains(&name) {
+            for other in released {
+                let pair = if canonical == name { [*other, name] } else { [name, *other] };
+                ctx.events.add_all(EventKind::AliasResolved, &pair);
+            }
         }
         // An alias is not an unknown name (docs/protocol.md#f-24).
         if outcome.removed.len() == before && canonical == name {
             outcome.unknown_unsubscribes.push(name);
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
-        let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
+        let is_claimed = entry.is_some_and(|entry| self.is_owed_anew(canonical, Some(&entry)));
         // The server owes a member of a wildcard that is requested again, too.
         let is_member = self.waiting.get(canonical).is_some_and(|request| request.is_member);
-        let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, slot.as_ref()));
+        let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, entry.as_ref()));
         let is_released = outcome.removed.len() > before || !is_owed_anyway;
-        if is_released && !self.names(ctx.catalog, canonical, slot.as_ref()) {
+        if is_released && !self.names(ctx.catalog, canonical, entry.as_ref()) {
             self.waiting.remove(canonical);
         }
     }
@@ -288,28 +273,28 @@ impl Track {
         for name in fresh {
             self.unrequested.remove(&name);
             match self.sent.get(ctx.catalog, self.canonical(ctx.catalog, name)) {
-                Some(slot) if slot.is_present() => {}
+                Some(entry) if entry.is_present() => {}
                 None if with_members.contains(&name) => {}
                 Some(_) => {
-                    let request = self.name_request(ctx);
+                    let request = self.traffic.name_request(ctx);
                     self.wait_for(ctx, name, request);
                 }
                 None => waited.push(name),
             }
         }
         if self.waiting.is_empty() {
-            let request = self.name_request(ctx);
+            let request = self.traffic.name_request(ctx);
             self.wait_for_first(ctx, waited, request, &waiting);
         } else {
             for name in waited {
-                let request = self.name_request(ctx);
+                let request = self.traffic.name_request(ctx);
                 self.wait_for(ctx, name, request);
             }
         }
         // Claimed at another version: the server owes the newest one, or the removal
         // (docs/protocol.md#f-17).
         for name in owed {
-            let request = self.name_request(ctx);
+            let request = self.traffic.name_request(ctx);
             self.wait_for(ctx, name, request);
         }
     }
@@ -319,8 +304,8 @@ impl Track {
         let Some(prior) = prior else { return };
         for name in request.initial_resource_versions.keys() {
             // Those of a removed resource too: the server owes the removal to a client of an alias.
-            let slot = prior.sent.get(catalog, *name);
-            let Some(blob) = slot.and_then(|slot| slot.blob) else { continue };
+            let entry = prior.sent.get(catalog, *name);
+            let Some(blob) = entry.and_then(|entry| entry.blob) else { continue };
             for alias in catalog.entry(blob).aliases {
                 self.aliases.insert(catalog.first_spelling(*alias), *name);
             }
@@ -334,7 +319,7 @@ impl Track {
         }
         let claims = self.carried.claims.iter();
         let owed = claims.filter(|(_, outcome)| *outcome == ClaimOutcome::Owed).map(|(claim, _)| claim.name);
-        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|of| of.state == Presence::Kept))
+        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|entry| entry.state == Presence::Kept))
             .collect()
     }
 
@@ -355,26 +340,26 @@ impl Track {
         let known = |name: Sym| prior.and_then(|prior| prior.sent.get(ctx.catalog, name));
         let mut left = Vec::new();
         if !stated.is_empty() {
-            let mut entries = Vec::with_capacity(stated.len());
+            let mut restated = Vec::with_capacity(stated.len());
             for (name, version) in stated {
-                let slot = known(*name);
-                if !self.covers(ctx.catalog, *name, slot.as_ref()) {
+                let entry = known(*name);
+                if !self.covers(ctx.catalog, *name, entry.as_ref()) {
                     left.push(*name);
                 }
                 let known = match prior.and_then(|prior| prior.claims.get(*name)) {
                     Some((earlier, ClaimOutcome::Owed)) => earlier.known,
-                    _ => slot.filter(ResourceEntry::is_present).map(|slot| slot.version),
+                    _ => entry.filter(ResourceEntry::is_present).map(|entry| entry.version),
                 };
-                entries.push(Claim { name: *name, version: *version, known });
+                restated.push(Claim { name: *name, version: *version, known });
             }
-            self.carried.claims = Claims::new(ctx.seq, entries, &left);
+            self.carried.claims = Claims::new(ctx.seq, restated, &left);
         }
         // A client does not give up on one stream what it has on another.
         let ended = prior.filter(|prior| prior.ended.is_some());
-        let slots = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
+        let entries = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
         let mut unclaimed = 0;
-        for (name, slot) in slots.iter().filter(|(_, slot)| slot.is_present()) {
-            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(slot)) {
+        for (name, entry) in entries.iter().filter(|(_, entry)| entry.is_present()) {
+            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(entry)) {
                 unclaimed += 1;
                 left.push(*name);
             }
@@ -389,19 +374,19 @@ impl Track {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
             let track = &*self;
-            let wanted = |catalog: &Catalog, name: Sym, slot: &ResourceEntry| {
-                claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
+            let wanted = |catalog: &Catalog, name: Sym, entry: &ResourceEntry| {
+                claims.get(&name) == Some(&entry.version) && track.covers(catalog, name, Some(entry))
             };
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
         self.bring(ctx, sent, accepted);
         self.bring_warming(ctx, &prior);
         self.carried.refusals = prior.refusals.of_names(|name| {
-            let slot = prior.sent.get(ctx.catalog, name);
-            claims.contains_key(&name) && self.covers(ctx.catalog, name, slot.as_ref())
+            let entry = prior.sent.get(ctx.catalog, name);
+            claims.contains_key(&name) && self.covers(ctx.catalog, name, entry.as_ref())
         });
         for (name, version) in claims {
-            let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
+            let of_version = |entry: &ResourceEntry| entry.is_present() && entry.version == *version;
             let last = prior.sent.get(ctx.catalog, *name);
             let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
             if !self.covers(ctx.catalog, *name, last.as_ref()) {
@@ -409,19 +394,23 @@ impl Track {
             }
             // The content of the claimed version, if an earlier stream had it.
             let known = has_accepted.into_iter().chain(last.filter(of_version));
-            let refused = self.carried.refusals.get(*name).map(|of| of.refusal);
-            let refused = refused.filter(|refused| refused.version == *version).and_then(|of| of.blob);
-            let blob = known.filter_map(|slot| slot.blob).next().or(refused);
-            let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
+            let refused = self.carried.refusals.get(*name).map(|earlier| earlier.refusal);
+            let refused =
+                refused.filter(|refused| refused.version == *version).and_then(|refused| refused.blob);
+            let blob = known.filter_map(|entry| entry.blob).next().or(refused);
+            let entry = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
             let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
             let is_refused = has_accepted.is_none() && prior.refused_versions.get(name) == Some(version);
             self.carried.has_refused_claims |= is_refused;
             let used = match is_refused {
                 true => prior.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present),
-                false => Some(slot).filter(|_| !self.carried.is_unproved),
+                false if self.carried.is_unproved => None,
+                false => Some(entry),
             };
             let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
-            if let Some(used) = used.filter(|_| accepted.is_none_or(is_unknown)) {
+            if let Some(used) = used
+                && accepted.is_none_or(is_unknown)
+            {
                 let used = ResourceEntry { state: Presence::Kept, order: 0, ..used };
                 self.accepted.put(ctx.catalog, *name, used);
             }
@@ -448,7 +437,7 @@ impl Track {
                 self.carried.unmentioned += usize::from(is_newest);
             }
             if held.is_none() || prior.refused.contains(name) {
-                self.sent.put(ctx.catalog, *name, slot);
+                self.sent.put(ctx.catalog, *name, entry);
             }
         }
         self.carry_ttls(ctx, &prior);

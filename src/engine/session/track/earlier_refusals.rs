@@ -33,10 +33,9 @@ pub(crate) struct EarlierRefusals {
 impl EarlierRefusals {
     /// Marks the contents and names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        self.by_name.iter().for_each(|(name, EarlierRefusal { refusal, .. })| {
+        self.by_name.iter().for_each(|(name, earlier)| {
             mark_key(used, *name);
-            refusal.blob.iter().for_each(|blob| used.blob(*blob));
-            used.name(refusal.version);
+            earlier.refusal.mark(used);
         });
     }
 
@@ -59,7 +58,7 @@ impl EarlierRefusals {
 
     /// SotW: whether one of the refused responses has a version.
     pub(crate) fn has_version(&self, version: &str) -> bool {
-        let nack = |of: &EarlierRefusal| self.nacks.iter().find(|nack| nack.n == of.refusal.nack);
+        let nack = |earlier: &EarlierRefusal| self.nacks.iter().find(|nack| nack.n == earlier.refusal.nack);
         self.by_name.values().filter_map(nack).any(|nack| &*nack.version == version)
     }
 
@@ -117,7 +116,7 @@ impl Track {
             (stands && !is_same_version).then_some((name, EarlierRefusal { refusal, was_open }))
         });
         let by_name: SymMap<EarlierRefusal> = before.chain(own).collect();
-        let nacks = by_name.values().filter_map(|of| self.nack(of.refusal.nack));
+        let nacks = by_name.values().filter_map(|earlier| self.nack(earlier.refusal.nack));
         let nacks: BTreeMap<Seq, NackFact> = nacks.map(|nack| (nack.n, nack.clone())).collect();
         EarlierRefusals { by_name, nacks: nacks.into_values().collect() }
     }
@@ -132,7 +131,7 @@ impl Track {
     /// stream too.
     pub(crate) fn refused_before(&self, name: Sym) -> Option<EarlierRefusal> {
         let is_own = self.refused.contains(name) || self.refused.removal(name).is_some();
-        self.carried.refusals.get(name).filter(|_| !is_own)
+        if is_own { None } else { self.carried.refusals.get(name) }
     }
 
     /// Returns the refusals before the stream of names that the client wants.
@@ -154,7 +153,7 @@ impl Track {
 
     /// Whether the client has refused the newest content of a resource before the stream, and the
     /// server takes it for one that the client has.
-    pub(crate) fn is_kept_although_refused(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        slot.is_some_and(|slot| slot.state == Presence::Kept) && self.refused_before(name).is_some()
+    pub(crate) fn is_kept_although_refused(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
+        entry.is_some_and(|entry| entry.state == Presence::Kept) && self.refused_before(name).is_some()
     }
 }

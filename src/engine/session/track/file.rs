@@ -19,9 +19,9 @@ pub(crate) fn rejection(
     let catalog: &Catalog = ctx.catalog;
     let other = list.blobs().iter().find_map(|id| {
         let entry = catalog.entry(*id);
-        let of = catalog.text(entry.type_url);
-        let wrong = entry.payload.is_some() && !of.is_empty() && of != url.as_str();
-        wrong.then(|| format!("{}: type {of} in a response of {url}", catalog.text(key(catalog, *id))))
+        let type_url = catalog.text(entry.type_url);
+        let wrong = entry.payload.is_some() && !type_url.is_empty() && type_url != url.as_str();
+        wrong.then(|| format!("{}: type {type_url} in a response of {url}", catalog.text(key(catalog, *id))))
     });
     let duplicates = duplicates
         .iter()

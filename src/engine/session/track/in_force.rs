@@ -71,18 +71,16 @@ impl Track {
         }
     }
 
-    /// Whether the client may have resources of streams that are not known, because its first
-    /// request states a version.
-    pub(crate) fn may_have_unseen(&self) -> bool {
-        self.carried.claimed_version.is_some() || self.carried.is_unproved
-    }
-
     /// Returns since when the client refuses what an earlier stream has sent, if its first request
     /// says so again, or claims a version that it has refused. The server may not send that again.
     pub(super) fn refuses_since(&self) -> Option<Time> {
         let is_claimed = self.carried.refused.is_some() || self.carried.has_refused_claims;
-        let refuses = is_claimed || self.carried.stray == Some(StrayAnswer::Refusal);
-        self.verdicts.earlier.as_ref().filter(|_| refuses).map(|earlier| earlier.since)
+        match &self.verdicts.earlier {
+            Some(earlier) if is_claimed || self.carried.stray == Some(StrayAnswer::Refusal) => {
+                Some(earlier.since)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the resource that the client uses under a name: accepted, or taken over from a
@@ -110,7 +108,7 @@ impl Track {
                 standing.push((refusal, name));
             }
         }
-        let earlier = self.refusals_before(catalog).map(|(of, name)| (of.refusal, name));
+        let earlier = self.refusals_before(catalog).map(|(earlier, name)| (earlier.refusal, name));
         standing.extend(earlier.filter(|(refusal, _)| refusal.stands()));
         standing.sort_unstable_by_key(|(refusal, name)| (refusal.nack, !refusal.is_named, *name));
         standing
@@ -118,15 +116,16 @@ impl Track {
 
     /// Whether the newest content of a resource differs from the one that the client has refused,
     /// and the client has not answered the newest one yet.
-    pub(crate) fn is_refusal_superseded(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        let is_pending =
-            |slot: &&ResourceEntry| slot.state != Presence::Kept && self.responses.is_pending(slot.order);
-        let Some(slot) = slot.filter(is_pending) else { return false };
-        let is_older = |refusal: Refusal| refusal.order < slot.order && refusal.blob != slot.blob;
-        let removal = self.refused.removal(name).is_none_or(|of| slot.is_present() && of.order < slot.order);
-        let content = self.refused.get(name).is_none_or(is_older);
-        let earlier = self.refused_before(name).is_none_or(|of| of.refusal.blob != slot.blob);
-        self.refuses(name) && removal && content && earlier
+    pub(crate) fn is_refusal_superseded(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
+        let Some(entry) = entry else { return false };
+        if entry.state == Presence::Kept || !self.responses.is_pending(entry.order) || !self.refuses(name) {
+            return false;
+        }
+        let is_older = |refusal: Refusal| refusal.order < entry.order;
+        let is_other = |refusal: Refusal| refusal.blob != entry.blob;
+        self.refused.removal(name).is_none_or(|removal| entry.is_present() && is_older(removal))
+            && self.refused.get(name).is_none_or(|refusal| is_older(refusal) && is_other(refusal))
+            && self.refused_before(name).is_none_or(|earlier| is_other(earlier.refusal))
     }
 
     /// Whether a refused push keeps the newest content of a resource out of use, and no other
@@ -142,7 +141,7 @@ impl Track {
     pub(crate) fn refused_newest(&self, catalog: &Catalog) -> usize {
         let is_superseded =
             |name: &Sym| self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref());
-        let earlier = self.refusals_before(catalog).filter(|(of, _)| of.refusal.is_named);
+        let earlier = self.refusals_before(catalog).filter(|(earlier, _)| earlier.refusal.is_named);
         let earlier = earlier.filter(|(_, name)| !is_superseded(name)).count();
         let named = self.refused.named();
         if named == 0 || self.responses.pending().next().is_none() {
@@ -170,20 +169,14 @@ impl Track {
         &self,
         catalog: &Catalog,
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
     ) -> bool {
-        slot.is_some_and(|slot| {
-            slot.state == Presence::Removed
-                && self.responses.is_pending(slot.order)
-                && self.covers(catalog, name, Some(slot))
+        entry.is_some_and(|entry| {
+            entry.state == Presence::Removed
+                && self.responses.is_pending(entry.order)
+                && self.covers(catalog, name, Some(entry))
                 && self.in_force(catalog, name).is_some()
         })
-    }
-
-    /// Returns the names that responses without a verdict remove.
-    fn removals_without_verdict(&self) -> SymSet {
-        let bodies = self.responses.pending().filter_map(|response| response.body.as_ref());
-        bodies.flat_map(|body| body.removed.iter().copied()).collect()
     }
 
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.
@@ -195,22 +188,22 @@ impl Track {
         if !is_refusing && self.responses.pending().next().is_none() {
             return present;
         }
-        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let messages = self.traffic.messages();
         let known =
             self.counts.in_use.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {
             return count;
         }
         let is_counted = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            if slot.is_none() {
+            let entry = self.sent.get(catalog, *name);
+            if entry.is_none() {
                 return self.waiting.get(*name).is_some_and(|request| request.has_resource);
             }
-            let slot = slot.filter(ResourceEntry::is_present);
-            slot.is_some_and(|slot| {
-                let (state, _) = self.resource_state(catalog, *name, Some(&slot), now, limits);
+            let entry = entry.filter(ResourceEntry::is_present);
+            entry.is_some_and(|entry| {
+                let (state, _) = self.resource_state(catalog, *name, Some(&entry), now, limits);
                 !matches!(state, ResourceState::Released | ResourceState::Expired)
-                    && !self.is_ignored(catalog, *name, &slot)
+                    && !self.is_ignored(catalog, *name, &entry)
             })
         };
         let is_unused = |name: &Sym| self.is_out_of_use(catalog, *name) && is_counted(name);
@@ -222,23 +215,23 @@ impl Track {
             |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
         // The client drops a resource at the end of its time to live, and one that it has given up.
         let is_dropped = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            let (state, _) = self.resource_state(catalog, *name, slot.as_ref(), now, limits);
+            let entry = self.sent.get(catalog, *name);
+            let (state, _) = self.resource_state(catalog, *name, entry.as_ref(), now, limits);
             matches!(state, ResourceState::Expired | ResourceState::Released)
         };
         let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_dropped(name);
         // The client ignores a resource that was sent again after a refused removal, and not
         // requested.
         let is_ignored = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name);
-            self.is_refusal_superseded(*name, slot.as_ref())
-                && slot.is_some_and(|slot| self.is_ignored(catalog, *name, &slot))
+            let entry = self.sent.get(catalog, *name);
+            self.is_refusal_superseded(*name, entry.as_ref())
+                && entry.is_some_and(|entry| self.is_ignored(catalog, *name, &entry))
         };
         let is_kept =
             |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name) && !is_ignored(name);
         let is_removed =
             |name: &Sym| self.is_removal_unanswered(catalog, *name, self.sent.get(catalog, *name).as_ref());
-        let removed = self.removals_without_verdict().into_iter().filter(is_removed);
+        let removed = self.responses.removals_without_verdict().filter(is_removed);
         let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
         let kept = kept.len() as u64;
         let count = present.saturating_sub(unused) + kept;

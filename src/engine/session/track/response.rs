@@ -10,14 +10,14 @@ use crate::session::events::{EventKind, MatchedVersion};
 use crate::session::outcome::{Hollow, ResponseOutcome};
 use crate::session::subscription::PendingNames;
 use crate::session::track::claims::ClaimOutcome;
-use crate::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard};
+use crate::session::{AbsentBy, Context, MessageKind, Wildcard};
 use xdscope_wire::content::{BlobId, Catalog, List};
 use xdscope_wire::event::Sym;
 use xdscope_wire::xdstp;
 use xdscope_wire::{ResourceError, ResponseView};
 
 use super::answered::changes_nothing;
-use super::parts::NOT_FOUND;
+use super::reported::NOT_FOUND;
 use super::{ReportedError, Track};
 
 /// Names with an error of the server that are kept.
@@ -83,7 +83,7 @@ impl Track {
             self.apply_resources(ctx, push, incoming, scope);
         let kind = response_kind(push, scope, &change, &hollow);
         self.delivered(ctx, push.resources, &change);
-        self.note_members(ctx, &change);
+        self.subscription.globs.note_members(ctx, &change);
         self.classify(ctx.catalog, push);
         let is_full = scope == ResponseScope::Full;
         let answers = match mentions_asked || changes_nothing(kind, &change) {
@@ -98,7 +98,7 @@ impl Track {
         }
         let wildcard_reading = if is_full { self.read_names_after_wildcard(ctx, push) } else { None };
         self.count_carried(kept, scope, change.removed.len());
-        self.decide_claims(ctx.catalog, push.resources);
+        self.carried.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
             let rejection = crate::session::track::file::rejection(
@@ -110,7 +110,7 @@ impl Track {
             self.apply_verdict(ctx, order, rejection.as_ref(), false);
             self.verdicts.latencies.clear();
         }
-        self.count_traffic(ctx, push, &change);
+        self.traffic.count_response(ctx, push, &change);
         ResponseOutcome {
             kind,
             answers,
@@ -237,16 +237,6 @@ impl Track {
         self.carried.owes(if scope == ResponseScope::Full { 0 } else { owed });
     }
 
-    /// Delta: records which of the stated resources a response sends again.
-    fn decide_claims(&mut self, catalog: &Catalog, list: &List) {
-        if self.carried.claims.is_empty() {
-            return;
-        }
-        for id in list.blobs().iter().filter(|id| !hollow(catalog, **id)) {
-            self.carried.claims.decide(key(catalog, *id), ClaimOutcome::Resent);
-        }
-    }
-
     /// Delta: records that a response sends or removes names that were unsubscribed under the
     /// wildcard (docs/protocol.md#f-26).
     fn classify(&mut self, catalog: &Catalog, push: &ResponseView<'_>) {
@@ -258,24 +248,6 @@ impl Track {
         for name in sent.chain(removed) {
             self.subscription.unclassified.remove(&self.canonical(catalog, name));
         }
-    }
-
-    /// Counts the bytes and the resources of a response.
-    fn count_traffic(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
-        self.traffic.pushes += 1;
-        self.traffic.bytes += push.size;
-        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
-        self.traffic.bytes_resent += bytes_same;
-        self.traffic.last_push = Some(PushFact {
-            n: ctx.seq.0,
-            at: ctx.at,
-            added: change.added.len() as u64,
-            changed: change.changed.len() as u64,
-            removed: change.removed.len() as u64,
-            same: change.same,
-            bytes: push.size,
-            bytes_same,
-        });
     }
 
     fn apply_entries(
@@ -308,18 +280,20 @@ impl Track {
     fn resent_unchanged(&self, catalog: &Catalog, list: &List) -> ResentResources {
         let mut out = ResentResources::default();
         for id in list.blobs() {
-            let (name, entry) = (key(catalog, *id), catalog.entry(*id));
-            let Some(slot) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else { continue };
-            let kept = slot.state == Presence::Kept;
-            let same = slot.version == entry.version && entry.version != Sym::EMPTY;
-            let known = slot.blob.map(|was| catalog.entry(was));
-            let payload = known.map_or(kept, |known| known.payload == entry.payload);
-            let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
+            let (name, received) = (key(catalog, *id), catalog.entry(*id));
+            let Some(entry) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else {
+                continue;
+            };
+            let kept = entry.state == Presence::Kept;
+            let same = entry.version == received.version && received.version != Sym::EMPTY;
+            let known = entry.blob.map(|was| catalog.entry(was));
+            let payload = known.map_or(kept, |known| known.payload == received.payload);
+            let timed = received.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
             // A lost request may have asked for the resource.
             let is_owed =
                 self.waiting.get(name).is_some() || self.subscription.unclassified.contains_key(&name);
-            let is_unasked = !is_owed && (kept || self.is_current(&slot));
-            if same && payload && entry.payload.is_some() && !timed && is_unasked {
+            let is_unasked = !is_owed && (kept || self.is_current(&entry));
+            if same && payload && received.payload.is_some() && !timed && is_unasked {
                 let names = if kept { &mut out.claimed } else { &mut out.repeated };
                 names.push(name);
             }
@@ -329,8 +303,8 @@ impl Track {
 
     /// Whether the client neither has, nor had, nor wants a canonical name.
     fn is_unknown(&self, catalog: &Catalog, name: Sym) -> bool {
-        let slot = self.sent.get(catalog, name);
-        slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
+        let entry = self.sent.get(catalog, name);
+        entry.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }
 
     /// Counts the resources of a response that the client has from an earlier stream.
@@ -339,7 +313,7 @@ impl Track {
             return 0;
         }
         let kept = |name| match self.sent.get(catalog, name) {
-            Some(slot) => slot.state == Presence::Kept,
+            Some(entry) => entry.state == Presence::Kept,
             // From a stream that was not recorded.
             None => self.waiting.get(name).is_some_and(|request| request.has_resource),
         };
@@ -352,37 +326,35 @@ impl Track {
         let name = self.canonical(ctx.catalog, raw);
         if xdstp::is_glob(ctx.catalog.text(name)) && self.subscribed.names.contains(name) {
             let text = ctx.catalog.text(name).to_owned();
-            let slots = self.sent.slots(ctx.catalog).into_iter();
-            let members = slots.filter(|(member, slot)| {
-                let has_been_sent = slot.is_present() || slot.state == Presence::Again;
+            let entries = self.sent.slots(ctx.catalog).into_iter();
+            let members = entries.filter(|(member, entry)| {
+                let has_been_sent = entry.is_present() || entry.state == Presence::Again;
                 has_been_sent && xdstp::glob_matches(&text, ctx.catalog.text(*member))
             });
             for (member, _) in members.collect::<Vec<_>>() {
                 self.remove(ctx, member, order, removed);
             }
         }
-        let slot = self.sent.get(ctx.catalog, name);
-        let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
-            || self.waiting.get(name).is_some_and(|request| request.has_resource || self.is_stated(name));
-        let state = match slot.map(|slot| slot.state) {
+        let entry = self.sent.get(ctx.catalog, name);
+        let is_claimed = match self.waiting.get(name) {
+            Some(request) => request.has_resource || self.carried.is_stated(name),
+            None => false,
+        };
+        let was_held = is_claimed || entry.is_some_and(|entry| entry.is_present_or_expired());
+        let state = match entry.map(|entry| entry.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
             _ => Presence::Absent(AbsentBy::Server),
         };
         self.carried.claims.decide(name, ClaimOutcome::Removed);
-        if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
+        if was_held || self.covers(ctx.catalog, name, entry.as_ref()) {
             removed.push(name);
         }
         self.had_absent |= !was_held;
-        let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
+        let (blob, version) = entry.map_or((None, Sym::EMPTY), |entry| (entry.blob, entry.version));
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         self.waiting.remove(ctx.catalog.first_spelling(raw));
-    }
-
-    /// Whether the first request states a version of the resource, and subscribes to it.
-    fn is_stated(&self, name: Sym) -> bool {
-        self.carried.claims.get(name).is_some_and(|(_, outcome)| outcome != ClaimOutcome::LeftBehind)
     }
 
     /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a
@@ -395,36 +367,23 @@ impl Track {
         order: Order,
         removed: &mut Vec<Sym>,
     ) -> Option<(Sym, Hollow)> {
-        let entry = ctx.catalog.entry(id);
-        let (name, version, ttl) = (entry.name, entry.version, entry.ttl.filter(|_| ctx.has_ttl));
+        let received = ctx.catalog.entry(id);
+        let (name, version) = (received.name, received.version);
+        let ttl = if ctx.has_ttl { received.ttl } else { None };
         if name == Sym::EMPTY {
             return None;
         }
         let name = self.canonical(ctx.catalog, name);
-        let slot = self.sent.get(ctx.catalog, name);
-        if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
-            // The protocol does not say which version applies, so either one matches
-            // (docs/protocol.md#g-10).
-            let is_of_sent = slot.version == response_version
-                || ((version == Sym::EMPTY || version == response_version)
-                    && self
-                        .responses
-                        .get(slot.order)
-                        .is_some_and(|sent| sent.version.as_str() == ctx.catalog.text(response_version)));
-            let is_response = response_version != Sym::EMPTY && is_of_sent;
-            let matched = match (slot.version == version, is_response) {
-                (true, false) => MatchedVersion::Wrapper,
-                (false, true) => MatchedVersion::Response,
-                (true, true) => MatchedVersion::Both,
-                (false, false) => MatchedVersion::Neither,
-            };
+        let entry = self.sent.get(ctx.catalog, name);
+        if let Some(entry) = entry.filter(ResourceEntry::is_present_or_expired) {
+            let matched = self.matched_version(ctx.catalog, &entry, version, response_version);
             let is_match = matched != MatchedVersion::Neither;
             // A delta entry has one version only.
             if (is_match && response_version != Sym::EMPTY) || (!is_match && ttl.is_some()) {
                 ctx.events.add(EventKind::HeartbeatMatched(matched), name);
             }
             if is_match {
-                if slot.is_present() {
+                if entry.is_present() {
                     self.set_deadline(ctx, name, ttl, true);
                 }
                 return Some((name, Hollow::Heartbeat));
@@ -433,18 +392,43 @@ impl Track {
                 return Some((name, Hollow::OtherVersion));
             }
         }
-        let blob = slot.and_then(|slot| slot.blob);
-        let was_here = slot.is_some_and(|slot| slot.is_present());
-        if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
+        let blob = entry.and_then(|entry| entry.blob);
+        let was_here = entry.is_some_and(|entry| entry.is_present());
+        if was_here || self.covers(ctx.catalog, name, entry.as_ref()) {
             removed.push(name);
         }
         self.had_absent = true;
         self.carried.claims.decide(name, ClaimOutcome::Removed);
         let state = Presence::Absent(AbsentBy::Legacy);
-        let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
+        let version = entry.map_or(Sym::EMPTY, |entry| entry.version);
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         Some((name, Hollow::NotFound))
+    }
+
+    /// Returns which version of an entry without a payload is the one that was sent last: its own,
+    /// or that of the response. The protocol does not say which one applies
+    /// (docs/protocol.md#g-10).
+    fn matched_version(
+        &self,
+        catalog: &Catalog,
+        sent: &ResourceEntry,
+        version: Sym,
+        response_version: Sym,
+    ) -> MatchedVersion {
+        let has_one_version = version == Sym::EMPTY || version == response_version;
+        let is_of_sent = sent.version == response_version
+            || (has_one_version
+                && self
+                    .responses
+                    .get(sent.order)
+                    .is_some_and(|response| response.version.as_str() == catalog.text(response_version)));
+        match (sent.version == version, response_version != Sym::EMPTY && is_of_sent) {
+            (true, false) => MatchedVersion::Wrapper,
+            (false, true) => MatchedVersion::Response,
+            (true, true) => MatchedVersion::Both,
+            (false, false) => MatchedVersion::Neither,
+        }
     }
 
     /// Handles a resource error: the server says why it does not send a resource
@@ -456,11 +440,12 @@ impl Track {
             let known = ReportedError { n: ctx.seq, at: ctx.at, code: error.detail.code, message };
             self.errors.insert(name, known);
         }
-        let slot = self.sent.get(ctx.catalog, name);
+        let entry = self.sent.get(ctx.catalog, name);
         // A name that the client never requested has no resource.
-        let is_known =
-            slot.is_some() || !self.completeness.names_known || self.covers(ctx.catalog, name, slot.as_ref());
-        if is_known && (error.detail.code == NOT_FOUND || !slot.is_some_and(|slot| slot.is_present())) {
+        let is_known = entry.is_some()
+            || !self.completeness.names_known
+            || self.covers(ctx.catalog, name, entry.as_ref());
+        if is_known && (error.detail.code == NOT_FOUND || !entry.is_some_and(|entry| entry.is_present())) {
             self.remove(ctx, name, order, removed);
         }
     }
@@ -516,8 +501,9 @@ impl Track {
             self.waiting = PendingNames::default();
         }
         if !self.errors.is_empty() {
-            let sent = list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
-            sent.for_each(|id| drop(self.errors.remove(&key(ctx.catalog, *id))));
+            for id in list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id)) {
+                self.errors.remove(&key(ctx.catalog, *id));
+            }
         }
         if !(self.subscribed.may_be_wildcard() && self.unrequested.is_empty()) {
             for name in &change.added {
@@ -584,7 +570,6 @@ fn shortened(text: &Arc<str>, most: usize) -> Arc<str> {
     }
 }
 
-/// Returns the kind of a response.
 fn response_kind(
     push: &ResponseView<'_>,
     scope: ResponseScope,

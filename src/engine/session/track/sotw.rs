@@ -4,7 +4,6 @@ use xdscope_wire::SotwRequest;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Kind, Seq, Sym, Time, VersionInfo};
 
-use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
 use super::prior::Prior;
 use crate::session::content::names::{NameSet, SymMap, SymSet};
@@ -12,9 +11,8 @@ use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet
 use crate::session::outcome::RequestOutcome;
 use crate::session::subscription::SubscribedNames;
 use crate::session::track::Track;
-use crate::session::{Context, MessageKind, RequestClass, Wildcard};
+use crate::session::{Context, RequestClass, Wildcard};
 
-/// The names of a request.
 #[derive(Clone, Copy)]
 struct SotwNames<'a> {
     request: &'a SotwRequest,
@@ -52,24 +50,8 @@ impl Track {
             self.note_poll(ctx.at);
         }
         let answer = self.sotw_answer(request);
-        let Answer { class, verdict, order, ambiguous } = answer;
-        let mut outcome = RequestOutcome {
-            kind: MessageKind::Repeat,
-            class,
-            implied: verdict == Verdict::Implied,
-            answers: None,
-            added: Vec::new(),
-            removed: Vec::new(),
-            first,
-            partial: self.completeness.has_unseen_nonces,
-            ambiguous,
-            was: self.subscribed.wildcard,
-            wildcard: Wildcard::None,
-            referenced: order.and_then(|order| self.referenced(order)),
-            skipped: Vec::new(),
-            unknown_unsubscribes: Vec::new(),
-            node_changes: Vec::new(),
-        };
+        let class = answer.class;
+        let mut outcome = self.request_outcome(&answer);
         self.use_nonce(&request.response_nonce, &answer);
         if let Some(frontier) = self.responses.frontier {
             outcome.skipped = self.responses.skip_before(frontier, ctx.seq);
@@ -108,7 +90,7 @@ impl Track {
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
-        outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
+        outcome.kind = answer.verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, ((news && !stale) || self.polled, &outcome.added), outcome.kind);
         outcome
@@ -175,11 +157,10 @@ impl Track {
             self.sotw_changed(ctx, &old, outcome);
             self.request_members(ctx, &old);
         }
-        self.subscription.effective = match stale {
-            true => Some(self.subscription.effective.take().unwrap_or(old))
-                .filter(|effective| *effective != self.subscribed),
-            false => None,
-        };
+        let effective = self.subscription.effective.take().unwrap_or(old);
+        if stale && effective != self.subscribed {
+            self.subscription.effective = Some(effective);
+        }
     }
 
     /// Handles the names that a later request adds and leaves out.
@@ -214,10 +195,12 @@ impl Track {
         // A verdict states the version of the response, which is not from an earlier stream.
         let is_verdict = self.responses.find(&request.response_nonce).is_some();
         let claims = !request.version_info.is_empty() && !is_verdict;
-        if let Some(prior) = prior.as_ref().filter(|_| claims) {
+        if let Some(prior) = &prior
+            && claims
+        {
             self.take_version(ctx.catalog, &request.version_info, prior);
         }
-        let mut name_request = self.name_request(ctx);
+        let mut name_request = self.traffic.name_request(ctx);
         // The server may have sent the resources before the recording began, in the response that
         // the request answers at the latest.
         let has_response = !request.version_info.is_empty() || !request.response_nonce.is_empty();
@@ -231,7 +214,7 @@ impl Track {
             name_request.has_resource = true;
             self.subscription.wildcard_asked = None;
             self.carried.claimed_version =
-                self.verdicts.stated.as_ref().map(|of| ctx.catalog.intern(of.as_str()));
+                self.verdicts.stated.as_ref().map(|version| ctx.catalog.intern(version.as_str()));
             self.carried.is_unproved = self.carried.stray.is_some();
             self.carried.claim_unseen(self.subscribed.names.len());
             self.carried.may_follow_others = !starts;
@@ -242,14 +225,14 @@ impl Track {
         // The server owes the newest version of what the client has at another one.
         let is_outdated = self.carried.outdated.is_some();
         let is_present = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            let is_older = |slot: ResourceEntry| slot.state == Presence::Kept && owed.contains(name);
-            !is_outdated && slot.is_some_and(|slot| !is_older(slot))
+            let entry = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let is_older = |entry: ResourceEntry| entry.state == Presence::Kept && owed.contains(name);
+            !is_outdated && entry.is_some_and(|entry| !is_older(entry))
         };
         // A name that may have been requested before is not requested again.
         let is_removed = |name: &Sym| {
-            let slot = self.sent.get(ctx.catalog, *name);
-            !starts && slot.is_some_and(|slot| slot.state == Presence::Removed)
+            let entry = self.sent.get(ctx.catalog, *name);
+            !starts && entry.is_some_and(|entry| entry.state == Presence::Removed)
         };
         let is_waited = |name: &Sym| !is_present(name) && !is_removed(name);
         let waited: Vec<Sym> = match self.sent.count() {
@@ -285,8 +268,8 @@ impl Track {
         self.leave_behind(ctx, known, kept.count(), (claims, &prior));
         if claims && !is_outdated {
             self.carried.refusals = prior.refusals.of_names(|name| {
-                let slot = prior.sent.get(ctx.catalog, name);
-                self.covers(ctx.catalog, name, slot.as_ref())
+                let entry = prior.sent.get(ctx.catalog, name);
+                self.covers(ctx.catalog, name, entry.as_ref())
             });
         }
         if claims {
@@ -341,8 +324,8 @@ impl Track {
         self.carried.outdated = Some(version);
         let mut claimed = ResourceSet::default();
         for (name, _) in &kept.slots(ctx.catalog) {
-            let slot = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
-            claimed.put(ctx.catalog, *name, slot);
+            let entry = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
+            claimed.put(ctx.catalog, *name, entry);
         }
         claimed
     }
@@ -364,8 +347,8 @@ impl Track {
     fn kept_of(&self, ctx: &mut Context<'_>, known: &ResourceSet, prior: &Prior) -> ResourceSet {
         let (at, timed) = (ctx.at, ctx.timed);
         let is_lost = |name| (timed && prior.is_expired(name, at)) || prior.unrequested.contains(&name);
-        known.carry(ctx.catalog, |catalog, name, slot| {
-            self.covers(catalog, name, Some(slot)) && !is_lost(name)
+        known.carry(ctx.catalog, |catalog, name, entry| {
+            self.covers(catalog, name, Some(entry)) && !is_lost(name)
         })
     }
 
@@ -387,9 +370,9 @@ impl Track {
         let left = had.saturating_sub(kept) as u64;
         self.carried.had(had as u64, left, claims);
         if left > 0 {
-            let slots = known.slots(ctx.catalog).into_iter();
-            let left = slots
-                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
+            let entries = known.slots(ctx.catalog).into_iter();
+            let left = entries
+                .filter(|(name, entry)| entry.is_present() && !self.covers(ctx.catalog, *name, Some(entry)));
             self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();
         }
     }

@@ -8,7 +8,7 @@ use crate::session::content::responses::Response;
 use crate::session::interventions::divergence::Divergence;
 use crate::session::subscription::{NameRequest, Owed};
 use crate::session::track::Track;
-use crate::session::{AbsentBy, ClaimOutcome, Origin, ResourceState, TypeState, Wildcard};
+use crate::session::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
 use xdscope_wire::xdstp::lists::LOCATOR;
 
 /// A resource that the client has, and the server owes again.
@@ -94,8 +94,10 @@ impl Track {
     /// Returns the answer that the server owes to the request for the wildcard. A server need not
     /// answer a wildcard for other types than listeners and clusters (docs/protocol.md#l-07).
     pub(crate) fn wildcard_owed(&self) -> Option<Condition> {
-        let (at, n) = self.subscription.wildcard_asked.filter(|_| self.is_of_full_state())?;
-        Some(Condition::answer(at, n))
+        match self.subscription.wildcard_asked {
+            Some((at, n)) if self.is_of_full_state() => Some(Condition::answer(at, n)),
+            _ => None,
+        }
     }
 
     /// Whether the type has wildcards, and a SotW response lists all of its resources
@@ -117,8 +119,8 @@ impl Track {
 
     /// Whether the server owes another version of a resource that the client has from an earlier
     /// stream (docs/protocol.md#f-17).
-    pub(crate) fn is_owed_anew(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        if !self.carried.owes_newer || slot.is_none_or(|slot| slot.state != Presence::Kept) {
+    pub(crate) fn is_owed_anew(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
+        if !self.carried.owes_newer || entry.is_none_or(|entry| entry.state != Presence::Kept) {
             return false;
         }
         self.waiting.get(name).map_or_else(|| self.owes_all_anew(), |request| !request.has_resource)
@@ -154,22 +156,15 @@ impl Track {
     }
 
     /// Returns what the server owes of a resource that the client has.
-    pub(crate) fn owed_again(&self, name: Sym, slot: Option<&ResourceEntry>) -> Option<OwedAgain> {
+    pub(crate) fn owed_again(&self, name: Sym, entry: Option<&ResourceEntry>) -> Option<OwedAgain> {
         let request = self.waiting.get(name).filter(NameRequest::is_owed);
-        if self.is_owed_anew(name, slot) {
+        if self.is_owed_anew(name, entry) {
             let all = self.wildcard_owed().map(|wildcard| wildcard.since);
             let since = request.map(|request| request.since).or(all)?;
-            return Some(OwedAgain { is_newer: true, is_removal: self.is_removal_owed(name), since });
+            return Some(OwedAgain { is_newer: true, is_removal: self.carried.is_removal_owed(name), since });
         }
         let request = request.filter(|request| request.is_resend)?;
         Some(OwedAgain { is_newer: false, is_removal: false, since: request.since })
-    }
-
-    /// Delta: whether the client states a resource that the server has removed before the stream,
-    /// and of which the server owes the removal.
-    pub(crate) fn is_removal_owed(&self, name: Sym) -> bool {
-        let claim = self.carried.claims.get(name);
-        claim.is_some_and(|(claim, outcome)| outcome == ClaimOutcome::Owed && claim.known.is_none())
     }
 
     /// Returns the state of a resource at `now`.
@@ -177,12 +172,12 @@ impl Track {
         &self,
         catalog: &Catalog,
         name: Sym,
-        slot: Option<&ResourceEntry>,
+        entry: Option<&ResourceEntry>,
         now: Time,
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
         let request = self.waiting.get(name);
-        if name == Sym::EMPTY && slot.is_none() {
+        if name == Sym::EMPTY && entry.is_none() {
             return (ResourceState::Absent, None);
         }
         // Nothing is waited for once the stream has ended.
@@ -198,7 +193,7 @@ impl Track {
         let waiting = || match request {
             None if is_unclassified() => (ResourceState::Released, None),
             Some(request) if request.is_malformed => (ResourceState::Absent, None),
-            Some(request) if request.has_resource && slot.is_none() => {
+            Some(request) if request.has_resource && entry.is_none() => {
                 // A glob has no entry of its own: its members do.
                 let is_glob = request.is_resend && self.subscription.globs.contains(catalog, name);
                 (if is_glob { ResourceState::Present } else { ResourceState::Kept }, None)
@@ -207,17 +202,17 @@ impl Track {
             _ => (ResourceState::Waiting, None),
         };
         let answered = request.is_none() && self.subscription.globs.contains(catalog, name);
-        let Some(slot) = slot else {
+        let Some(entry) = entry else {
             // The members of a glob answer it (docs/protocol.md#k-19).
             return if answered { (ResourceState::Present, None) } else { waiting() };
         };
-        let state = match slot.state {
+        let state = match entry.state {
             Presence::Again => return waiting(),
-            Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
+            Presence::Absent(by) if self.names(catalog, name, Some(entry)) => {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
             }
-            Presence::Absent(by) if self.covers(catalog, name, Some(slot)) => {
+            Presence::Absent(by) if self.covers(catalog, name, Some(entry)) => {
                 // The client may have had it before the first message that is known.
                 let is_sure = self.subscribed.wildcard != Wildcard::Unknown;
                 return if is_sure {
@@ -233,9 +228,9 @@ impl Track {
             Presence::Present | Presence::Kept => {
                 let over = self.ttl.is_over(name, self.lifetime.ttl_clock(now));
                 let redirects =
-                    slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
-                match slot.state {
-                    _ if self.is_given_up(catalog, name, slot) => ResourceState::Released,
+                    entry.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
+                match entry.state {
+                    _ if self.is_given_up(catalog, name, entry) => ResourceState::Released,
                     _ if over && limits.timed => ResourceState::Expired,
                     _ if redirects => ResourceState::Redirected,
                     Presence::Kept => ResourceState::Kept,
@@ -247,19 +242,19 @@ impl Track {
     }
 
     /// Whether the client has ended its subscription to a resource, so that nobody refreshes it.
-    pub(crate) fn is_given_up(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry) -> bool {
-        !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(slot))
+    pub(crate) fn is_given_up(&self, catalog: &Catalog, name: Sym, entry: &ResourceEntry) -> bool {
+        !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(entry))
     }
 
     /// Whether a subscribed glob has a member.
     pub(crate) fn has_members(&self, catalog: &Catalog, glob: Sym) -> bool {
-        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
-        slots.into_iter().any(|(name, _)| self.subscription.globs.of(catalog, name).contains(&glob))
+        let entries = self.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
+        entries.into_iter().any(|(name, _)| self.subscription.globs.of(catalog, name).contains(&glob))
     }
 
     /// Returns why a resource is on the track.
-    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> Origin {
-        if self.names(catalog, name, slot) {
+    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, entry: Option<&ResourceEntry>) -> Origin {
+        if self.names(catalog, name, entry) {
             Origin::Named
         } else if self.glob_of(catalog, name).is_some() {
             Origin::Glob
@@ -284,8 +279,8 @@ impl Track {
     }
 
     /// Whether the client ignores a resource that it has not requested (docs/protocol.md#e-35).
-    pub(crate) fn is_ignored(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry) -> bool {
-        self.unrequested.contains(&name) && self.origin(catalog, name, Some(slot)) == Origin::Unrequested
+    pub(crate) fn is_ignored(&self, catalog: &Catalog, name: Sym, entry: &ResourceEntry) -> bool {
+        self.unrequested.contains(&name) && self.origin(catalog, name, Some(entry)) == Origin::Unrequested
     }
 
     /// Returns the number of resources that the client has and wants: not removed, released,
@@ -307,19 +302,19 @@ impl Track {
         }
         // Counting visits each resource, so the result is cached until the next message. With times
         // to live the result depends on the clock.
-        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let messages = self.traffic.messages();
         let known =
             self.counts.present.get().filter(|(at, _)| *at == messages && self.ttl.deadlines.is_empty());
         if let Some((_, count)) = known {
             return count;
         }
-        let ended = |name: Sym, slot: &ResourceEntry| {
-            let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
+        let ended = |name: Sym, entry: &ResourceEntry| {
+            let (state, _) = self.resource_state(catalog, name, Some(entry), now, limits);
             matches!(state, ResourceState::Released | ResourceState::Expired)
-                || self.is_ignored(catalog, name, slot)
+                || self.is_ignored(catalog, name, entry)
         };
-        let slots = self.sent.slots(catalog).into_iter();
-        let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
+        let entries = self.sent.slots(catalog).into_iter();
+        let present = entries.filter(|(name, entry)| entry.is_present() && !ended(*name, entry)).count();
         let count = (present + claimed) as u64;
         self.counts.present.set((messages, count));
         count

@@ -148,9 +148,9 @@ impl Track {
     pub(super) fn expire(&mut self, ctx: &mut Context<'_>) {
         let over = if ctx.timed { self.ttl.expired_before(ctx.at) } else { Vec::new() };
         for name in over {
-            let slot = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present);
-            if let Some(slot) = slot.filter(|slot| !self.is_given_up(ctx.catalog, name, slot)) {
-                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
+            let entry = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present);
+            if let Some(entry) = entry.filter(|entry| !self.is_given_up(ctx.catalog, name, entry)) {
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..entry });
             }
         }
     }
@@ -183,14 +183,16 @@ impl Track {
         }
         let change = TtlChange { n: ctx.seq, at: ctx.at, ttl };
         let event = self.ttl.records.entry(name).or_default().set(change, is_heartbeat);
-        event.into_iter().for_each(|event| ctx.events.add(event, name));
+        if let Some(event) = event {
+            ctx.events.add(event, name);
+        }
     }
 
     /// Goes on with the timers of the resources that the client has from the stream before.
     pub(crate) fn carry_ttls(&mut self, ctx: &Context<'_>, prior: &Prior) {
         for (name, deadline) in prior.ttl.deadlines.iter() {
-            let slot = self.sent.get(ctx.catalog, name);
-            let is_kept = slot.is_some_and(|slot| slot.state == Presence::Kept);
+            let entry = self.sent.get(ctx.catalog, name);
+            let is_kept = entry.is_some_and(|entry| entry.state == Presence::Kept);
             // The client has a resource that it states, whatever its timer was.
             let is_over = ctx.timed && *deadline <= ctx.at;
             if is_kept && !is_over && !self.ttl.deadlines.contains_key(name) {

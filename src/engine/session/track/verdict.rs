@@ -100,6 +100,26 @@ pub(crate) struct EarlierNacks {
 }
 
 impl Verdicts {
+    /// Whether a request was the newest ACK or NACK.
+    pub(crate) fn is_verdict(&self, n: Seq) -> bool {
+        let acked = self.in_force.as_ref().map(|known| known.n);
+        acked == Some(n) || self.nacks.back().is_some_and(|nack| nack.n == n)
+    }
+
+    /// Returns the median and the 99th percentile of the time from response to verdict, in
+    /// milliseconds.
+    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
+        percentiles(self.latencies.iter().copied().collect())
+    }
+
+    fn note_nack(&mut self, nack: NackFact) {
+        self.nack_count += 1;
+        if self.nacks.len() == MAX_NACKS {
+            self.nacks.pop_front();
+        }
+        self.nacks.push_back(nack);
+    }
+
     /// The NACKs without an ACK of a later response, as one, unless the client has given up the
     /// refused resources.
     pub(crate) fn open_nack(&self) -> Option<OpenNack> {
@@ -117,7 +137,9 @@ impl Verdicts {
     pub(crate) fn refusal(&self) -> Option<OpenNack> {
         let open = self.open_nack()?;
         let newest = self.nacks.back()?;
-        let is_same = |of: &&EarlierNacks| of.version == newest.version && of.resources == newest.resources;
+        let is_same = |earlier: &&EarlierNacks| {
+            earlier.version == newest.version && earlier.resources == newest.resources
+        };
         Some(match self.earlier.as_ref().filter(is_same) {
             Some(earlier) => OpenNack { since: earlier.since, times: open.times + earlier.times, ..open },
             None => open,
@@ -127,7 +149,7 @@ impl Verdicts {
     /// Returns the NACKs that a later stream of the client goes on with.
     pub(in crate::session) fn at_end(&self) -> Option<EarlierNacks> {
         let Some(refusal) = self.refusal() else {
-            return self.earlier.clone().filter(|_| self.in_force.is_none());
+            return if self.in_force.is_none() { self.earlier.clone() } else { None };
         };
         let newest = self.nacks.back()?;
         let (version, resources) = (newest.version.clone(), newest.resources.clone());
@@ -289,7 +311,7 @@ impl Track {
             self.end_warming_in_force(ctx.catalog);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
-        self.note_nack(NackFact {
+        self.verdicts.note_nack(NackFact {
             n: ctx.seq,
             at: ctx.at,
             refused: Some(seq),
@@ -348,14 +370,6 @@ impl Track {
         self.verdicts.open_nacks.retain(|open| open.order > order);
     }
 
-    fn note_nack(&mut self, nack: NackFact) {
-        self.verdicts.nack_count += 1;
-        if self.verdicts.nacks.len() == MAX_NACKS {
-            self.verdicts.nacks.pop_front();
-        }
-        self.verdicts.nacks.push_back(nack);
-    }
-
     /// Handles a verdict on a response from before the recording.
     pub(crate) fn apply_unseen_verdict(
         &mut self,
@@ -372,7 +386,7 @@ impl Track {
             self.verdicts.has_unseen = true;
             return;
         };
-        self.note_nack(NackFact {
+        self.verdicts.note_nack(NackFact {
             n: ctx.seq,
             at: ctx.at,
             refused: None,
@@ -403,13 +417,13 @@ impl Track {
         }
         let has_earlier = self.responses.has_pending_before(order);
         for name in &body.removed {
-            let slot = self.accepted.get(ctx.catalog, *name);
+            let entry = self.accepted.get(ctx.catalog, *name);
             let bare = ResourceEntry { state: Presence::Removed, blob: None, version: Sym::EMPTY, order };
-            let is_newer = slot.is_some_and(|slot| slot.order > order);
+            let is_newer = entry.is_some_and(|entry| entry.order > order);
             // An earlier response may have the resource, and be accepted later.
-            if !is_newer && (slot.is_some() || has_earlier) {
-                let slot = ResourceEntry { state: Presence::Removed, order, ..slot.unwrap_or(bare) };
-                self.accepted.put(ctx.catalog, *name, slot);
+            if !is_newer && (entry.is_some() || has_earlier) {
+                let entry = ResourceEntry { state: Presence::Removed, order, ..entry.unwrap_or(bare) };
+                self.accepted.put(ctx.catalog, *name, entry);
             }
         }
         self.carried.refusals.settle(ctx.catalog, body, true);
@@ -419,12 +433,6 @@ impl Track {
         let sent = body.list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
         let names = sent.map(|id| key(ctx.catalog, *id)).chain(body.removed.iter().copied());
         self.refused.accept(order, body.full, names);
-    }
-
-    /// Returns the median and the 99th percentile of the time from response to verdict, in
-    /// milliseconds.
-    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
-        percentiles(self.verdicts.latencies.iter().copied().collect())
     }
 }
 

@@ -33,8 +33,10 @@ impl WarmingView<'_> {
     }
 
     fn uses(&self, track: &Track, name: Sym) -> bool {
-        let slot = track.sent.get(self.catalog, name).filter(|slot| slot.is_present());
-        slot.is_some_and(|slot| slot.state == Presence::Kept || track.in_force(self.catalog, name).is_some())
+        let entry = track.sent.get(self.catalog, name).filter(|entry| entry.is_present());
+        entry.is_some_and(|entry| {
+            entry.state == Presence::Kept || track.in_force(self.catalog, name).is_some()
+        })
     }
 
     /// Whether the version of the client keeps endpoints. An unknown version may do so.

@@ -30,7 +30,7 @@ pub(crate) enum WarmingContent {
 impl WarmingContent {
     pub(crate) fn blob(&self) -> Option<BlobId> {
         match self {
-            WarmingContent::Used(slot) | WarmingContent::InDoubt(slot, _) => slot.blob,
+            WarmingContent::Used(entry) | WarmingContent::InDoubt(entry, _) => entry.blob,
             WarmingContent::None | WarmingContent::RefusedBefore => None,
         }
     }
@@ -39,8 +39,8 @@ impl WarmingContent {
 impl Track {
     /// Returns the content for which a resource warms since a response.
     pub(crate) fn warming_content(&self, catalog: &Catalog, since: Seq, name: Sym) -> WarmingContent {
-        let in_force = || match self.in_force(catalog, name).filter(|slot| self.is_from(slot, since)) {
-            Some(slot) => WarmingContent::Used(slot),
+        let in_force = || match self.in_force(catalog, name).filter(|entry| self.is_from(entry, since)) {
+            Some(entry) => WarmingContent::Used(entry),
             None => WarmingContent::None,
         };
         let Some(sent) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else {
@@ -74,11 +74,11 @@ impl Track {
     }
 
     /// Whether an entry came with a response or after the response.
-    fn is_from(&self, slot: &ResourceEntry, response: Seq) -> bool {
-        match self.responses.get(slot.order).filter(|_| slot.state == Presence::Present) {
-            Some(own) => own.seq >= response,
+    fn is_from(&self, entry: &ResourceEntry, response: Seq) -> bool {
+        match self.responses.get(entry.order) {
+            Some(own) if entry.state == Presence::Present => own.seq >= response,
             // From an earlier stream, or from before the oldest response that is remembered.
-            None => self.responses.oldest().is_none_or(|oldest| oldest.seq > response),
+            _ => self.responses.oldest().is_none_or(|oldest| oldest.seq > response),
         }
     }
 
@@ -110,15 +110,17 @@ impl Track {
         for (cause, names) in batches {
             let mut waiting = Vec::new();
             for name in names.iter().take(MAX_NAMES) {
-                let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
+                let blob = self.sent.get(catalog, *name).and_then(|entry| entry.blob);
                 let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
                 if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
                     waiting.push(*name);
                 }
             }
-            for name in waiting.iter().filter(|_| cause == WarmingCause::Update) {
-                if let Some(blob) = self.in_force(catalog, *name).and_then(|slot| slot.blob) {
-                    self.warming.note_earlier(*name, blob);
+            if cause == WarmingCause::Update {
+                for name in &waiting {
+                    if let Some(blob) = self.in_force(catalog, *name).and_then(|entry| entry.blob) {
+                        self.warming.note_earlier(*name, blob);
+                    }
                 }
             }
             if !waiting.is_empty() {
@@ -156,18 +158,16 @@ impl Track {
         if self.warming.is_empty() || !self.responses.has_skipped(newest, order) {
             return;
         }
-        let Some((seq, list)) = self
-            .responses
-            .get(order)
-            .and_then(|response| Some((response.seq, response.body.as_ref()?.list.clone())))
-        else {
-            return;
-        };
+        let Some(response) = self.responses.get(order) else { return };
+        let Some(body) = &response.body else { return };
+        let (seq, list) = (response.seq, body.list.clone());
         let warming: SymSet = self.warming.names_of(seq).collect();
         for id in list.blobs() {
             let name = key(catalog, *id);
-            let known = self.in_force(catalog, name).filter(|_| warming.contains(&name));
-            if let Some(known) = known.filter(|known| has_payload(catalog, known, Some(*id))) {
+            if warming.contains(&name)
+                && let Some(known) = self.in_force(catalog, name)
+                && has_payload(catalog, &known, Some(*id))
+            {
                 self.end_warming_after(name, &known, seq);
             }
         }
@@ -189,7 +189,7 @@ impl Track {
         for name in self.refused.names() {
             let Some(refusal) = self.refused.get(name) else { continue };
             let sent = self.sent.get(catalog, name).filter(ResourceEntry::is_present);
-            let Some(sent) = sent.filter(|slot| Some(slot.order) == newest) else { continue };
+            let Some(sent) = sent.filter(|entry| Some(entry.order) == newest) else { continue };
             if !self.keeps_out(catalog, name, &refusal) {
                 continue;
             }
@@ -210,7 +210,7 @@ impl Track {
 }
 
 /// Whether an entry has the payload of a content, in whatever version.
-fn has_payload(catalog: &Catalog, slot: &ResourceEntry, other: Option<BlobId>) -> bool {
+fn has_payload(catalog: &Catalog, entry: &ResourceEntry, other: Option<BlobId>) -> bool {
     let payload = |blob: Option<BlobId>| blob.and_then(|blob| catalog.entry(blob).payload);
-    payload(slot.blob).is_some() && payload(slot.blob) == payload(other)
+    payload(entry.blob).is_some() && payload(entry.blob) == payload(other)
 }

@@ -119,7 +119,7 @@ impl Needs {
 
     /// Returns the canonical alternatives of a name that a client knows.
     pub(crate) fn alternatives_of(&self, client: &str, primary: &str) -> Vec<String> {
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of(client, primary)
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of_name(client, primary)
     }
 
     /// Records the alternative that a reference states to a client.
@@ -212,7 +212,8 @@ impl Needs {
         known.insert(payload, needs);
     }
 
-    pub(crate) fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
+    /// Returns what a content waits for.
+    pub(crate) fn of_content(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
         self.of_entry(catalog, entry).keys
     }
 
@@ -235,7 +236,7 @@ impl Needs {
         need: ResourceKey,
     ) -> Option<Duration> {
         let stated = self.of_entry(catalog, entry).timeouts;
-        let stated = stated.iter().find(|(of, _)| *of == need);
+        let stated = stated.iter().find(|(key, _)| *key == need);
         stated.map_or(Some(DEFAULT_TIMEOUT), |(_, timeout)| *timeout)
     }
 

@@ -5,7 +5,6 @@ use xdscope_wire::event::{Seq, Sym, Time};
 
 use super::needs::Needs;
 use crate::session::content::resource_set::Presence;
-use crate::session::content::responses::Status;
 use crate::session::track::Track;
 use crate::session::warming::batches::MAX_NAMES;
 use crate::session::{DynSemantics, ResponseOutcome};
@@ -20,7 +19,7 @@ impl Track {
         outcome: &ResponseOutcome,
     ) {
         for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
-            let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
+            let blob = self.sent.get(catalog, *name).and_then(|entry| entry.blob);
             if let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) {
                 needs.read(catalog, semantics, self.kind, payload);
             }
@@ -31,7 +30,7 @@ impl Track {
     pub(crate) fn read_redirects(&self, catalog: &mut Catalog, needs: &Needs, outcome: &ResponseOutcome) {
         let Some(kind) = self.kind else { return };
         for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
-            let Some(blob) = self.sent.get(catalog, *name).and_then(|slot| slot.blob) else { continue };
+            let Some(blob) = self.sent.get(catalog, *name).and_then(|entry| entry.blob) else { continue };
             let entry = catalog.entry(blob);
             if let Some(payload) = entry.payload
                 && catalog.text(entry.type_url) == LOCATOR
@@ -50,7 +49,7 @@ impl Track {
     /// Whether the client has accepted the content that was sent last under a name.
     pub(crate) fn has_accepted_sent(&self, catalog: &Catalog, name: Sym) -> bool {
         let sent = self.sent.get(catalog, name);
-        self.accepted.get(catalog, name).is_some_and(|slot| sent.is_some_and(|sent| sent.blob == slot.blob))
+        self.accepted.get(catalog, name).is_some_and(|entry| sent.is_some_and(|sent| sent.blob == entry.blob))
     }
 
     /// Returns the oldest response without a verdict, from response `n` on, unless the client has
@@ -63,25 +62,10 @@ impl Track {
         self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
     }
 
-    /// Returns the request with which the client has accepted a response.
-    pub(crate) fn accepted_in(&self, response: Seq) -> Option<Seq> {
-        match self.responses.of_seq(response) {
-            Some(response) => response.settled_by.filter(|_| response.status == Status::Acked),
-            // Forgotten, so it was settled before the oldest one that is remembered.
-            None => self.responses.oldest().map(|oldest| oldest.seq).filter(|oldest| *oldest > response),
-        }
-    }
-
     /// Whether the server has removed a resource that the client had, and goes on to request.
     pub(crate) fn is_removed_and_requested(&self, catalog: &Catalog, name: Sym) -> bool {
-        let slot = self.sent.get(catalog, self.canonical(catalog, name));
-        let slot = slot.filter(|slot| slot.state == Presence::Removed);
-        slot.is_some_and(|slot| self.covers(catalog, name, Some(&slot)))
-    }
-
-    /// Whether a request was the newest ACK or NACK.
-    pub(crate) fn is_verdict(&self, n: Seq) -> bool {
-        let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
-        acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
+        let entry = self.sent.get(catalog, self.canonical(catalog, name));
+        let entry = entry.filter(|entry| entry.state == Presence::Removed);
+        entry.is_some_and(|entry| self.covers(catalog, name, Some(&entry)))
     }
 }

@@ -119,17 +119,17 @@ impl WarmingView<'_> {
     /// Returns what a resource needs and the client has never requested.
     fn unrequested_needs(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> Vec<MissingNeed> {
         let catalog = self.catalog;
-        let slot = track.sent.get(catalog, name).filter(ResourceEntry::is_present);
-        let Some(slot) = slot else { return Vec::new() };
+        let entry = track.sent.get(catalog, name).filter(ResourceEntry::is_present);
+        let Some(entry) = entry else { return Vec::new() };
         let has_verdict = track.has_accepted_sent(catalog, name);
         if (!has_verdict && track.withheld_since(batch.seq).is_none())
             || track.refused.contains(name)
-            || !track.covers(catalog, name, Some(&slot))
+            || !track.covers(catalog, name, Some(&entry))
             || !matches!(self.state(track, batch, name), BatchState::Unasked)
         {
             return Vec::new();
         }
-        let (own, has_scope_routes) = self.needs.on_ads(catalog, slot.blob);
+        let (own, has_scope_routes) = self.needs.on_ads(catalog, entry.blob);
         let has_scope_routes = has_scope_routes && own.iter().any(|need| need.kind == Kind::Srds);
         let mut references = own.to_vec();
         if has_scope_routes {
@@ -193,25 +193,25 @@ impl WarmingView<'_> {
     fn may_have_requested(&self, kind: Kind, name: Sym, batch: &WarmingBatch) -> bool {
         let needs_resend = self.needs_resend(kind, batch);
         self.tracks_of(kind).any(|track| {
-            let slot = track.sent.get(self.catalog, name);
-            let is_used = |slot: &ResourceEntry| {
-                !track.is_ignored(self.catalog, name, slot)
+            let entry = track.sent.get(self.catalog, name);
+            let is_used = |entry: &ResourceEntry| {
+                !track.is_ignored(self.catalog, name, entry)
                     && !self.gave_up_before(track, name, batch.seq)
-                    && (!needs_resend || delivered_since(track, slot, batch.seq))
+                    && (!needs_resend || delivered_since(track, entry, batch.seq))
             };
-            track.covers(self.catalog, name, slot.as_ref())
-                || slot.as_ref().is_some_and(is_used)
+            track.covers(self.catalog, name, entry.as_ref())
+                || entry.as_ref().is_some_and(is_used)
                 || track.aliases.contains_key(&name)
-                || (!needs_resend && track.may_have_given_up(name, slot.is_some(), batch.seq))
+                || (!needs_resend && may_have_released(track, name, entry.is_some(), batch.seq))
         })
     }
 
     /// Whether the client gave up a resource that it had before message `n`, and has not requested
     /// it since.
     pub(crate) fn gave_up_before(&self, track: &Track, name: Sym, n: Seq) -> bool {
-        let slot = track.sent.get(self.catalog, name);
+        let entry = track.sent.get(self.catalog, name);
         let released = &track.subscription.released;
-        !track.covers(self.catalog, name, slot.as_ref())
+        !track.covers(self.catalog, name, entry.as_ref())
             && released.has(name)
             && released.after(name, n).is_none()
     }
@@ -225,10 +225,8 @@ impl WarmingView<'_> {
     }
 }
 
-impl Track {
-    /// Whether the client may have given up a resource since message `n`, after it had it.
-    fn may_have_given_up(&self, name: Sym, has_come: bool, n: Seq) -> bool {
-        let released = &self.subscription.released;
-        if has_come { released.may_have(name, n) } else { released.has_forgotten(n) }
-    }
+/// Whether the client may have given up a resource since message `n`, after it had it.
+fn may_have_released(track: &Track, name: Sym, has_come: bool, n: Seq) -> bool {
+    let released = &track.subscription.released;
+    if has_come { released.may_have(name, n) } else { released.has_forgotten(n) }
 }

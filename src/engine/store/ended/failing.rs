@@ -182,7 +182,7 @@ impl EndedStreams<'_> {
 
     /// Returns how the client of a closed stream fails, healthy streams aside.
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
-        let ends = self.store.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of_stream(stream)?;
         let is_own = |failing: &FailingStream| failing.stream == stream.id;
         let cut = || self.cut(&ends.cuts).filter(is_own);
         let aborted = || self.aborted(ends).filter(is_own);
@@ -192,7 +192,7 @@ impl EndedStreams<'_> {
 
     /// Whether the streams of a stream's client to its server fail at a time.
     pub(crate) fn still_fails(&self, (index, stream): (usize, &Stream), now: Time) -> bool {
-        let Some(ends) = self.store.engine.failures().of(stream) else { return false };
+        let Some(ends) = self.store.engine.failures().of_stream(stream) else { return false };
         let silent = (is_silent(stream) && stream.closed.is_none()).then_some((index, stream));
         self.failing(ends, silent, now).is_some()
     }
@@ -200,7 +200,7 @@ impl EndedStreams<'_> {
     /// Returns the first time after `now` at which an open stream, by its age alone, can show that
     /// the streams of its client fail no longer.
     pub(crate) fn outlives_failures_at(&self, stream: &Stream, now: Time) -> Option<Time> {
-        let ends = self.store.engine.failures().of(stream)?;
+        let ends = self.store.engine.failures().of_stream(stream)?;
         let run = ends.run.as_ref().map(|run| run.series.outlived_at());
         let ages = [Some(ends.cuts.outlived_at()), run, self.store.limits.resource_timeout];
         ages.into_iter().flatten().map(|age| stream.opened.after(age)).filter(|at| *at > now).min()
@@ -227,8 +227,10 @@ impl EndedStreams<'_> {
         silent: Option<(usize, &Stream)>,
         now: Time,
     ) -> Option<FailingStream> {
-        let answered = ends.answered.filter(|_| ends.healthy > 0);
-        let answered = answered.and_then(|index| Some((index, self.store.engine.streams().get(index)?)));
+        let answered = match ends.answered {
+            Some(index) if ends.healthy > 0 => self.store.engine.streams().get(index),
+            _ => None,
+        };
         let ended = [
             ends.run.as_ref().map(|run| run.series.newest),
             ends.aborts.as_ref().map(|aborts| aborts.newest),
@@ -241,17 +243,23 @@ impl EndedStreams<'_> {
                 || ends.is_settled(stream, now, self.store.limits)
                 || self.is_overdue(stream, now)
         });
-        let Some((_, healthy)) = answered.or(settled) else {
+        let Some(healthy) = answered.or(settled.map(|(_, stream)| stream)) else {
             let cut = self.cut(&ends.cuts).or_else(|| self.aborted(ends));
             return cut.or_else(|| self.rejected(ends)).or_else(|| self.left(ends));
         };
         let age = now.since(healthy.opened);
-        let cut = self.cut(&ends.cuts).filter(|_| self.store.limits.timed && age < ends.cuts.outlived_at());
+        let timed = self.store.limits.timed;
+        if timed
+            && age < ends.cuts.outlived_at()
+            && let Some(cut) = self.cut(&ends.cuts)
+        {
+            return Some(cut);
+        }
         // The stream may be in the middle of a response, too.
         let is_in_response = || {
             let has_unanswered = healthy.tracks.iter().any(|track| track.traffic.pushes == 0);
             let outlived_at = ends.aborts.as_ref().map(EndSeries::outlived_at);
-            let is_young = self.store.limits.timed && outlived_at.is_some_and(|outlived| age < outlived);
+            let is_young = timed && outlived_at.is_some_and(|outlived| age < outlived);
             ends.cut_responses.count > 0 && has_unanswered && is_young
         };
         // The client has not answered the response since on which it ended its stream.
@@ -259,10 +267,12 @@ impl EndedStreams<'_> {
             let hung_up = ends.hung_up.and_then(|index| self.store.engine.streams().get(index));
             hung_up.is_some_and(|stream| self.verdicts_owed_since(stream, Some(healthy)).next().is_some())
         };
-        let is_open = || healthy.owes_verdict() || is_in_response() || is_unsettled();
-        let is_young = self.store.limits.timed && age < MIN_PLANNED_AGE;
-        let aborted = cut.or_else(|| self.aborted(ends).filter(|_| is_open()));
-        aborted.or_else(|| self.left(ends).filter(|_| is_young))
+        if let Some(aborted) = self.aborted(ends)
+            && (healthy.owes_verdict() || is_in_response() || is_unsettled())
+        {
+            return Some(aborted);
+        }
+        if timed && age < MIN_PLANNED_AGE { self.left(ends) } else { None }
     }
 
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
@@ -328,8 +338,8 @@ impl EndedStreams<'_> {
             count: series.count,
             first: series.first,
             last: series.last,
-            period: series.period().filter(|_| self.store.limits.timed),
-            back_off: series.back_off().filter(|_| self.store.limits.timed),
+            period: if self.store.limits.timed { series.period() } else { None },
+            back_off: if self.store.limits.timed { series.back_off() } else { None },
             causes: several(&series.causes),
             ..self.failing_stream(newest)
         }
@@ -342,7 +352,8 @@ impl EndedStreams<'_> {
     /// Returns the facts of the newest stream that ended.
     fn failing_stream(&self, newest: &Stream) -> FailingStream {
         let at = newest.closed.as_ref().map(|(at, _)| *at);
-        let closed = at.filter(|_| self.store.limits.timed);
+        let closed = if self.store.limits.timed { at } else { None };
+        let opened = if newest.open.partial { None } else { Some(newest.opened) };
         let of_type = |n: &Seq| newest.tracks.iter().find(|track| track.traffic.last_request == Some(*n));
         let type_of = |n: Seq| of_type(&n).map(|track| track.type_url.clone()).unwrap_or_default();
         FailingStream {
@@ -365,7 +376,7 @@ impl EndedStreams<'_> {
             cut_responses: CutResponses::default(),
             cut_age: None,
             cut_idle: None,
-            age: closed.filter(|_| !newest.open.partial).map(|at| at.since(newest.opened)),
+            age: closed.zip(opened).map(|(at, opened)| at.since(opened)),
             idle: closed.zip(newest.last_message).map(|(at, message)| at.since(message)),
             last_request: newest.last_request.map(|n| (n, type_of(n))),
             owed: Vec::new(),

@@ -22,7 +22,6 @@ pub(crate) struct ClientServers<'a> {
 }
 
 impl<'a> EndedStreams<'a> {
-    /// Returns the servers of all clients.
     pub(super) fn servers(self) -> ClientServers<'a> {
         let mut out = ClientServers { open: HashMap::new(), servers: HashMap::new() };
         let clients = self.store.engine.failures().clients();

@@ -67,8 +67,9 @@ impl<'a> EndedStreams<'a> {
         let hung_up = self.hung_up_streams();
         let mut out = self.owed_after_hang_up(&hung_up, &open);
         let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
-        let is_query =
-            |stream: &&Stream| self.store.engine.failures().of(stream).is_some_and(|ends| ends.is_query);
+        let is_query = |stream: &&Stream| {
+            self.store.engine.failures().of_stream(stream).is_some_and(|ends| ends.is_query)
+        };
         for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
             let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
             let is_restated = |track: &&Track| {
@@ -80,7 +81,9 @@ impl<'a> EndedStreams<'a> {
                 let is_told = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld)
                     || hung_up.contains(&stream.id);
                 out.extend(warming.and_then(|(owed, _)| owed));
-                out.extend(self.verdict_owed(stream, track).filter(|_| !is_told));
+                if !is_told {
+                    out.extend(self.verdict_owed(stream, track));
+                }
                 out.extend(self.resources_owed(stream, track));
             }
         }
@@ -148,7 +151,7 @@ impl<'a> EndedStreams<'a> {
     fn has_crossed_end(&self, stream: &Stream, track: &Track, response: &Response) -> bool {
         let Some((closed, _)) = &stream.closed else { return false };
         let waited = closed.since(response.at).as_secs_f64() * 1000.0;
-        self.store.limits.timed && track.latencies().is_some_and(|(median, _)| waited < median)
+        self.store.limits.timed && track.verdicts.latencies().is_some_and(|(median, _)| waited < median)
     }
 
     /// Whether a stream has been answered for so long that its client does without a type for which
@@ -160,7 +163,6 @@ impl<'a> EndedStreams<'a> {
         stream.is_answered() && is_settled && !has_asked
     }
 
-    /// Returns the newest open stream of each client.
     fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
         let open = self.store.engine.open_streams().filter(|stream| is_counted(stream));
         open.map(|stream| (StreamKey::of(stream), stream)).collect()
@@ -176,7 +178,7 @@ impl<'a> EndedStreams<'a> {
         let streams = indices.into_iter().filter_map(move |index| self.store.engine.streams().get(index));
         streams.filter(move |stream| {
             let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
-            servers.as_ref().is_none_or(|of| !of.has_replaced(&self.store.catalog, stream, closed))
+            servers.as_ref().is_none_or(|servers| !servers.has_replaced(&self.store.catalog, stream, closed))
         })
     }
 
@@ -214,31 +216,31 @@ impl<'a> EndedStreams<'a> {
                 .store
                 .engine
                 .later_tracks(stream, &track.type_url)
-                .any(|(later, of)| self.is_settled_by(later, of))
+                .any(|(later, track)| self.is_settled_by(later, track))
     }
 
     /// Whether a stream settles what the client refused, or had not answered, on an earlier one.
-    pub(crate) fn is_settled_by(&self, later: &Stream, of: &Track) -> bool {
-        let state = || of.state(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
-        of.traffic.requests > 0
-            && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
+    pub(crate) fn is_settled_by(&self, later: &Stream, track: &Track) -> bool {
+        let state = || track.state(&self.store.catalog, later.clock(self.store.now), self.store.limits).state;
+        track.traffic.requests > 0
+            && (track.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
     }
 
     /// Whether a later stream of the client goes on with a refusal of a closed one.
     pub(crate) fn is_refused_later(&self, stream: &Stream, track: &Track) -> bool {
-        let goes_on = |of: &Track| {
-            let mut earlier = of.refusals_before(&self.store.catalog);
+        let goes_on = |other: &Track| {
+            let mut earlier = other.refusals_before(&self.store.catalog);
             earlier.any(|(earlier, _)| track.verdicts.nack(earlier.refusal.nack).is_some())
         };
         let newest = self.store.engine.later_tracks(stream, &track.type_url).last();
-        newest.is_some_and(|(_, of)| goes_on(of))
+        newest.is_some_and(|(_, track)| goes_on(track))
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the
     /// one of a hot restart, has accepted a response of the type since a time.
     fn has_left_to_another(&self, stream: &Stream, track: &Track, since: Option<Time>) -> bool {
         let has_left = stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
-        let accepts = |of: &Track| of.verdicts.refusal().is_none() && of.verdicts.last_at > since;
+        let accepts = |other: &Track| other.verdicts.refusal().is_none() && other.verdicts.last_at > since;
         let mut others = self.store.engine.open_of_node(stream);
         has_left && others.any(|other| other.find(&track.type_url).is_some_and(accepts))
     }

@@ -34,7 +34,10 @@ impl EndedStreams<'_> {
         let failures = self.store.engine.failures();
         // The newest open stream to each server, and of each client.
         let mut open: HashMap<(&str, Option<&str>), usize> = HashMap::new();
-        for index in failures.open_streams().filter(|_| failures.attempts().next().is_some()) {
+        if failures.attempts().next().is_none() {
+            return Vec::new();
+        }
+        for index in failures.open_streams() {
             let Some(stream) = self.store.engine.streams().get(index) else { continue };
             let Some(server) = stream.open.server.as_deref() else { continue };
             if stream.open.method != Open::NOTHING {

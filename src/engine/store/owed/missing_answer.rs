@@ -58,8 +58,8 @@ impl MissingAnswerCause {
         if let Some(request) = track.waiting.get(name) {
             return Look::new(&store.catalog, stream, track).reason(name, &request);
         }
-        let slot = track.sent.get(&store.catalog, name)?;
-        let gone = !track.covers(&store.catalog, name, Some(&slot)) && !track.unrequested.contains(&name);
+        let entry = track.sent.get(&store.catalog, name)?;
+        let gone = !track.covers(&store.catalog, name, Some(&entry)) && !track.unrequested.contains(&name);
         gone.then_some(MissingAnswerCause::Unsubscribed)
     }
 
@@ -147,20 +147,20 @@ impl<'a> Look<'a> {
             reported.is_some_and(|version| last.is_none_or(|response| response.version == *version));
         let subset = sotw && !track.subscribed.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
         let left_out = || {
-            let slots = track.sent.slots(catalog);
-            let is_left_out = |name: &Sym, slot: &ResourceEntry| {
-                slot.is_present()
-                    && !track.covers(catalog, *name, Some(slot))
+            let entries = track.sent.slots(catalog);
+            let is_left_out = |name: &Sym, entry: &ResourceEntry| {
+                entry.is_present()
+                    && !track.covers(catalog, *name, Some(entry))
                     && !track.unrequested.contains(name)
             };
-            slots.iter().find(|(name, slot)| is_left_out(name, slot)).map(|(name, _)| *name)
+            entries.iter().find(|(name, entry)| is_left_out(name, entry)).map(|(name, _)| *name)
         };
         let left_out = if subset && track.subscription.has_released { left_out() } else { None };
         Look { catalog, track, answered: last.map(|response| response.seq), same_version, left_out }
     }
 
     fn reason(&self, name: Sym, request: &NameRequest) -> Option<MissingAnswerCause> {
-        let slot = self.track.sent.get(self.catalog, name);
+        let entry = self.track.sent.get(self.catalog, name);
         let sent = |state| match state {
             Presence::Again => true,
             // Requested again while present (docs/protocol.md#e-36, docs/protocol.md#f-14).
@@ -171,13 +171,13 @@ impl<'a> Look<'a> {
         if effective.is_some_and(|subscribed| !subscribed.is_wildcard() && !subscribed.names.contains(name)) {
             return Some(MissingAnswerCause::StaleNonce);
         }
-        if slot.is_some_and(|slot| sent(slot.state)) {
+        if entry.is_some_and(|entry| sent(entry.state)) {
             return Some(match self.track.carried.claims.get(name) {
                 Some((_, ClaimOutcome::Owed)) => MissingAnswerCause::OutdatedClaim,
                 _ => MissingAnswerCause::AlreadySent,
             });
         }
-        if self.track.is_owed_anew(name, slot.as_ref()) {
+        if self.track.is_owed_anew(name, entry.as_ref()) {
             return Some(MissingAnswerCause::OutdatedClaim);
         }
         // A delta client states versions by name.

@@ -31,11 +31,11 @@ impl PendingNameFact {
             return None;
         }
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-        let requests = track.request_span(&request, is_delta);
+        let requests = track.traffic.request_span(&request, is_delta);
         Some(PendingNameFact {
             since: request.since,
             ended: track.lifetime.ended,
-            requested: track.requested(&request),
+            requested: track.traffic.requested(&request),
             requests,
             has_resource: request.has_resource,
         })

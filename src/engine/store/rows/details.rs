@@ -140,7 +140,6 @@ impl MessageRow<'_> {
         }
     }
 
-    /// Returns the events of a message.
     fn events(&self) -> Vec<MessageEvent> {
         let kept = self.store.history.line(self.row).and_then(|line| line.remark.events);
         let event = |entry: &EventEntry| MessageEvent {

@@ -51,7 +51,6 @@ pub(crate) struct Row {
     pub(crate) wildcard: Option<Wildcard>,
 }
 
-/// A message and its line.
 pub(crate) struct UnpackedMessage {
     pub(crate) message: Arc<Message>,
     pub(crate) remark: Remark,
@@ -198,13 +197,13 @@ impl History {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Row> {
-        self.row(index).filter(|_| index < self.shown.rows)
+        if index < self.shown.rows { self.row(index) } else { None }
     }
 
     /// Returns the number of rows up to a time, of those that were not dropped.
     pub(crate) fn rows_until(&self, at: Time) -> usize {
-        let shown = self.shown.rows.saturating_sub(self.first);
-        self.rows.partition_point(|row| row.at <= at).min(shown)
+        let visible = self.shown.rows.saturating_sub(self.first);
+        self.rows.partition_point(|row| row.at <= at).min(visible)
     }
 
     fn row(&self, index: usize) -> Option<&Row> {
@@ -233,13 +232,13 @@ impl History {
 
     pub(crate) fn row_of(&self, n: Seq) -> Option<usize> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        self.known_row(at).filter(|_| at < self.shown.messages)
+        if at < self.shown.messages { self.known_row(at) } else { None }
     }
 
     /// Returns the row of a message by its number minus one.
     fn known_row(&self, at: usize) -> Option<usize> {
         let row = self.by_seq.get(at.checked_sub(self.first_seq)?)?;
-        (*row != NO_ROW).then_some(*row as usize)
+        if *row == NO_ROW { None } else { Some(*row as usize) }
     }
 
     pub(crate) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
@@ -267,7 +266,6 @@ impl History {
         Message::unpack(&self.messages.get(row.seq.checked_sub(1)?)?, catalog)
     }
 
-    /// Whether [`message_of`](History::message_of) returns the message.
     pub(crate) fn has_message(&self, row: &Row) -> bool {
         row.unpacked.is_some() || row.seq > self.messages.first()
     }
@@ -299,7 +297,6 @@ impl History {
         })
     }
 
-    /// Returns the time of a message.
     pub(crate) fn time_of(&self, n: Seq) -> Option<Time> {
         Some(self.any_row(n)?.at)
     }
@@ -347,7 +344,9 @@ impl History {
             self.by_seq.resize(before, NO_ROW);
             self.by_seq.push_back(small(self.end_row()));
         }
-        if let Some(message) = message.filter(|_| row.seq > 0) {
+        if let Some(message) = message
+            && row.seq > 0
+        {
             let none =
                 matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
             let events = (!outcome.events.is_empty()).then(|| Arc::from(outcome.events.as_slice()));
@@ -379,7 +378,6 @@ impl History {
         bytes
     }
 
-    /// Returns the current end.
     pub(crate) fn end(&self) -> End {
         self.shown
     }
@@ -476,7 +474,7 @@ fn texts_weight(message: &Message) -> usize {
     version.len()
         + nonce.len()
         + message.error_detail().map_or(0, error)
-        + errors.iter().map(|of| error(&of.detail)).sum::<usize>()
+        + errors.iter().map(|known| error(&known.detail)).sum::<usize>()
 }
 
 #[cfg(test)]

@@ -55,7 +55,6 @@ impl History {
         }
     }
 
-    /// Returns the streams of all rows.
     pub(crate) fn streams(&self) -> BTreeSet<StreamId> {
         self.rows.iter().map(|row| row.id).collect()
     }

@@ -59,18 +59,19 @@ impl MessageRow<'_> {
         let MessageRow { store, row, stream, .. } = *self;
         let variant = stream.variant().filter(|variant| *variant != Variant::File)?;
         let track = stream.tracks.get(usize::from(row.track?))?;
-        let n = row.n().filter(|_| is_response(row))?;
+        if !is_response(row) {
+            return None;
+        }
+        let n = row.n()?;
         let (verdict, by) = match track.responses.of_seq(n) {
             Some(response) => (Some(verdict_of(response.status)), response.settled_by),
             None => self.verdict_in_rows(n, variant.is_delta()),
         };
-        let answer = by.and_then(|by| store.history.get(store.history.row_of(by)?));
-        let latency = answer.filter(|_| !store.clock.untimed).map(|answer| answer.at.since(row.at));
         let is_full = track.kind.is_some_and(|kind| kind.full_state());
         Some(OfferFact {
             verdict,
             by,
-            latency,
+            latency: by.and_then(|by| store.timestamp(by)).map(|at| at.since(row.at)),
             is_full_state: (!variant.is_delta()).then_some(is_full),
             previous_version: self.version_before(track, n),
         })

@@ -159,31 +159,31 @@ impl RowNote {
 
 impl NonceNote {
     fn pack(&self, put: &mut Put) {
-        let mut of = |tag: u64, seqs: &[Seq]| {
+        let mut put_note = |tag: u64, seqs: &[Seq]| {
             put.number(tag);
             seqs.iter().for_each(|seq| put.number(seq.0));
         };
         match self {
-            NonceNote::Missing => of(3, &[]),
-            NonceNote::Unknown => of(4, &[]),
-            NonceNote::NotRecorded => of(13, &[]),
+            NonceNote::Missing => put_note(3, &[]),
+            NonceNote::Unknown => put_note(4, &[]),
+            NonceNote::NotRecorded => put_note(13, &[]),
             NonceNote::OfEarlierStream { response, stream } => {
-                of(14, &[*response]);
+                put_note(14, &[*response]);
                 put.number(u64::from(stream.0));
             }
-            NonceNote::Older(seq) => of(5, &[*seq]),
-            NonceNote::NotNewest(seq) => of(6, &[*seq]),
-            NonceNote::Settled(seq) => of(7, &[*seq]),
+            NonceNote::Older(seq) => put_note(5, &[*seq]),
+            NonceNote::NotNewest(seq) => put_note(6, &[*seq]),
+            NonceNote::Settled(seq) => put_note(7, &[*seq]),
             NonceNote::OfOtherType { response, type_url } => {
-                of(8, &[*response]);
+                put_note(8, &[*response]);
                 put.text(type_url.as_str());
             }
             NonceNote::Ambiguous { is_empty, readings } => {
                 match readings {
-                    NonceReadings::OtherResponse(one, other) => of(9, &[*one, *other]),
-                    NonceReadings::Crossing(seq) => of(10, &[*seq]),
-                    NonceReadings::NamesOrAck(seq) => of(11, &[*seq]),
-                    NonceReadings::NoVerdictOrRefusal(seq) => of(12, &[*seq]),
+                    NonceReadings::OtherResponse(one, other) => put_note(9, &[*one, *other]),
+                    NonceReadings::Crossing(seq) => put_note(10, &[*seq]),
+                    NonceReadings::NamesOrAck(seq) => put_note(11, &[*seq]),
+                    NonceReadings::NoVerdictOrRefusal(seq) => put_note(12, &[*seq]),
                 }
                 put.flag(*is_empty);
             }

@@ -22,28 +22,38 @@ pub(super) fn cause_of_warming(
     {
         return Some(cause.clone());
     }
-    let is_own = track.interventions.diverged.as_ref().is_some_and(|of| of.has_lost_resource(name));
-    let own = of_resource(track, name);
-    let of_needs = || {
-        needs.iter().find_map(|need| {
-            let carriers = store.carriers(stream, need.kind);
-            let mut tracks = carriers.iter().flat_map(|carrier| carrier.tracks.iter());
-            tracks.find_map(|track| {
-                of_resource(track, &need.name).filter(|_| track.kind == Some(need.kind)).cloned()
-            })
-        })
-    };
-    let others = || stream.tracks.iter().find_map(|track| track.caused_by(&Consequence::default()));
-    own.filter(|_| is_own).cloned().or_else(of_needs).or_else(|| own.or_else(others).cloned())
+    let own = cause_of_lack(track, name);
+    if let Some(own) = own
+        && let Some(diverged) = &track.interventions.diverged
+        && diverged.has_lost_resource(name)
+    {
+        return Some(own.clone());
+    }
+    if let Some(cause) = needs.iter().find_map(|need| cause_of_missing_need(store, stream, need)) {
+        return Some(cause);
+    }
+    own.or_else(|| stream.tracks.iter().find_map(|track| track.caused_by(&Consequence::default()))).cloned()
+}
+
+/// Returns the intervention because of which a client lacks a resource that another one needs.
+fn cause_of_missing_need(
+    store: &Store,
+    stream: &Stream,
+    need: &NeededResource,
+) -> Option<Arc<InterventionFacts>> {
+    let carriers = store.carriers(stream, need.kind);
+    let tracks = carriers.iter().flat_map(|carrier| &carrier.tracks);
+    let mut tracks = tracks.filter(|track| track.kind == Some(need.kind));
+    tracks.find_map(|track| cause_of_lack(track, &need.name).cloned())
 }
 
 /// Returns the intervention that sent a response later than the server did.
 fn postponed<'a>(stream: &'a Stream, track: &Track, response: Seq) -> Option<&'a Arc<InterventionFacts>> {
-    let is_of_type = |of: &&Arc<InterventionFacts>| {
-        of.interference.postpones() && of.dir == Dir::Resp && of.type_url == track.type_url
+    let is_of_type = |facts: &&Arc<InterventionFacts>| {
+        facts.interference.postpones() && facts.dir == Dir::Resp && facts.type_url == track.type_url
     };
-    let is_response = |of: &&Arc<InterventionFacts>| {
-        let nonce = Nonce::from(&*of.nonce);
+    let is_response = |facts: &&Arc<InterventionFacts>| {
+        let nonce = Nonce::from(&*facts.nonce);
         let mut sent = track.responses.with_nonce(&nonce).filter_map(|order| track.responses.get(order));
         sent.any(|sent| sent.seq == response)
     };
@@ -51,7 +61,7 @@ fn postponed<'a>(stream: &'a Stream, track: &Track, response: Seq) -> Option<&'a
 }
 
 /// Returns the intervention because of which a client lacks a resource of a type.
-fn of_resource<'a>(track: &'a Track, name: &Arc<str>) -> Option<&'a Arc<InterventionFacts>> {
+fn cause_of_lack<'a>(track: &'a Track, name: &Arc<str>) -> Option<&'a Arc<InterventionFacts>> {
     let names = std::slice::from_ref(name);
     track.caused_by(&Consequence { names, dir: Some(Dir::Resp), ..Consequence::default() })
 }

@@ -24,7 +24,7 @@ pub(super) fn warming_of_dump(store: &Store, stream: &Stream, track: &Track) -> 
                 response: response.seq,
                 is_used_without: false,
                 is_update: in_force.is_some(),
-                earlier: in_force.and_then(|slot| store.catalog.entry(slot.blob?).payload),
+                earlier: in_force.and_then(|entry| store.catalog.entry(entry.blob?).payload),
                 withheld: None,
                 needs: missing_in_dump(store, stream, track, name),
                 is_dumped: true,
@@ -38,8 +38,8 @@ pub(super) fn warming_of_dump(store: &Store, stream: &Stream, track: &Track) -> 
 /// Returns the resources to which a resource of a dump refers, and which the dump lists as
 /// requested and not received.
 fn missing_in_dump(store: &Store, stream: &Stream, track: &Track, name: Sym) -> Vec<NeededResource> {
-    let blob = track.sent.get(&store.catalog, name).and_then(|slot| slot.blob);
-    let needs = store.engine.needs().of(&store.catalog, blob);
+    let blob = track.sent.get(&store.catalog, name).and_then(|entry| entry.blob);
+    let needs = store.engine.needs().of_content(&store.catalog, blob);
     let mut missing = Vec::new();
     for need in needs.iter() {
         let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(need.kind));

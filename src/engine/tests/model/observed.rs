@@ -107,26 +107,26 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
 }
 
 fn resources(catalog: &Catalog, track: &Track, now: u64, limits: Limits) -> Vec<ResourceFacts> {
-    let slots = track.sent.slots(catalog);
-    let mut names: Vec<Sym> = slots.iter().map(|(name, _)| *name).collect();
+    let entries = track.sent.slots(catalog);
+    let mut names: Vec<Sym> = entries.iter().map(|(name, _)| *name).collect();
     let unknown = track.waiting.iter().map(|(name, _)| name);
     names.extend(unknown.filter(|name| track.sent.get(catalog, *name).is_none()));
     let mut facts: Vec<_> = names
         .into_iter()
         .map(|name| {
-            let slot = track.sent.get(catalog, name);
-            let (state, absent_by) = track.resource_state(catalog, name, slot.as_ref(), time(now), limits);
-            let version = match slot {
-                Some(slot) => Some(slot.version).filter(|_| slot.is_present()),
+            let entry = track.sent.get(catalog, name);
+            let (state, absent_by) = track.resource_state(catalog, name, entry.as_ref(), time(now), limits);
+            let version = match entry {
+                Some(entry) => Some(entry.version).filter(|_| entry.is_present()),
                 None => track.carried.claimed_version.filter(|_| state.word() == "kept"),
             };
-            let accepted = track.accepted.get(catalog, name).filter(|slot| slot.is_present());
+            let accepted = track.accepted.get(catalog, name).filter(|entry| entry.is_present());
             ResourceFacts {
                 name: text(catalog, name),
                 state: state.word(),
                 absent_by: absent_by.map(AbsentBy::word),
                 version: version.map(|version| text(catalog, version)),
-                accepted: accepted.map(|slot| text(catalog, slot.version)),
+                accepted: accepted.map(|entry| text(catalog, entry.version)),
             }
         })
         .collect();

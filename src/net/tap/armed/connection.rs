@@ -205,7 +205,9 @@ impl<'a> ArmedConnection<'a> {
     }
 
     fn read_from(&mut self, begin: Instant, dir: Dir) -> Result<(), (Side, io::Error)> {
-        while let Some(splicer) = self.splicer.as_mut().filter(|_| !self.is_black_hole) {
+        while let Some(splicer) = &mut self.splicer
+            && !self.is_black_hole
+        {
             let event = splicer.next_event(dir);
             let event = event.map_err(|error| {
                 (error.by, io::Error::new(io::ErrorKind::InvalidData, format!("{error}; the tap is armed")))
@@ -248,7 +250,7 @@ impl<'a> ArmedConnection<'a> {
     }
 
     fn opened(&mut self, stream: u32, head: &Head) {
-        let Some(method) = Method::of_path(&head.path).filter(|_| head.is_grpc()) else { return };
+        let (true, Some(method)) = (head.is_grpc(), Method::of_path(&head.path)) else { return };
         // Further streams pass: a flood of streams must not take the memory.
         if self.streams.len() >= self.armed.memory.max_streams() {
             return;
@@ -289,7 +291,7 @@ impl<'a> ArmedConnection<'a> {
             Some(FaultyStream::Undecided(method)) => new_stream(self.armed, number, method),
             None => return,
         };
-        let (now, schema) = (self.armed.now(), self.armed.schema.clone());
+        let (now, schema) = (self.armed.desk.now(), self.armed.schema.clone());
         self.waiting_bytes -= stream.waiting_bytes();
         let steps = {
             let mut faults = self.armed.faults();
@@ -374,7 +376,7 @@ impl<'a> ArmedConnection<'a> {
     }
 
     pub(super) fn release_due(&mut self) {
-        let now = self.armed.now();
+        let now = self.armed.desk.now();
         self.each(|stream, queue| stream.release_due(now, queue));
     }
 
@@ -385,7 +387,7 @@ impl<'a> ArmedConnection<'a> {
 
     /// Carries out what a person has decided.
     pub(super) fn decide(&mut self) {
-        let now = self.armed.now();
+        let now = self.armed.desk.now();
         self.each(|stream, queue| stream.decide(now, queue));
     }
 

@@ -1,12 +1,14 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
+use crate::net::clock::RunClock;
+use crate::net::lock;
 use xdscope_engine::hold::{HoldCommand, HoldStatus};
 use xdscope_sources::peers::intercept::{HoldError, HoldOptions, HoldQueue};
 use xdscope_wire::event::Time;
@@ -16,7 +18,7 @@ use xdscope_wire::event::Time;
 /// Connections carry decisions out when `HoldDesk::decisions` changes.
 pub struct HoldDesk {
     queue: Mutex<HoldQueue>,
-    start: Instant,
+    clock: RunClock,
     /// Changes with each decision.
     decided: Sender<()>,
     /// Changes when clients whose messages cannot be held are to connect again.
@@ -34,7 +36,7 @@ impl HoldDesk {
     pub fn new(options: HoldOptions) -> Arc<HoldDesk> {
         Arc::new(HoldDesk {
             queue: Mutex::new(HoldQueue::new(options)),
-            start: Instant::now(),
+            clock: RunClock::start(),
             decided: channel(()).0,
             reconnect: channel(()).0,
             waker: Mutex::new(None),
@@ -67,11 +69,6 @@ impl HoldDesk {
         !self.queue().is_empty()
     }
 
-    /// Returns the time since the start of the desk.
-    pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
-    }
-
     /// Returns what is held now.
     pub fn status(&self) -> HoldStatus {
         self.queue().status(self.now())
@@ -91,7 +88,7 @@ impl HoldDesk {
 
     /// Makes the desk call `waker` whenever what is held changes.
     pub fn set_waker(&self, waker: DeskWaker) {
-        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        *lock(&self.waker) = Some(waker);
     }
 
     /// Runs the relay of a connection on which nothing can be held.
@@ -136,24 +133,24 @@ impl HoldDesk {
             return result;
         }
         self.revision.fetch_add(1, Ordering::Relaxed);
-        if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(waker) = &*lock(&self.waker) {
             waker();
         }
         result
     }
 
     /// Returns the time on the clock of the tap's streams.
-    pub(super) fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    pub fn now(&self) -> Time {
+        self.clock.now()
     }
 
-    pub(super) fn start(&self) -> Instant {
-        self.start
+    /// Returns a time on that clock as an instant of the process.
+    pub(super) fn instant(&self, at: Time) -> Instant {
+        self.clock.instant(at)
     }
 
     fn queue(&self) -> MutexGuard<'_, HoldQueue> {
-        // A panic elsewhere leaves the queue as usable as before.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }
 

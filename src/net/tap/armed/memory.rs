@@ -1,7 +1,8 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
+use crate::net::lock;
 use xdscope_sources::observe::ConnId;
 
 /// Bytes that one connection may buffer at most.
@@ -103,8 +104,7 @@ impl ArmedMemory {
     }
 
     fn used(&self) -> MutexGuard<'_, MemoryInUse> {
-        // A panic elsewhere leaves the numbers as usable as before.
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.used)
     }
 }
 

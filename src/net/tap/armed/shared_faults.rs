@@ -1,14 +1,13 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch::{Receiver, Sender, channel};
 
 use super::hold_desk::HoldDesk;
 use super::memory::ArmedMemory;
+use crate::net::lock;
 use xdscope_engine::filter::WireStream;
 use xdscope_schema::Schema;
 use xdscope_sources::peers::intercept::{ClientMemory, FaultSet, HoldOptions};
-use xdscope_wire::event::Time;
 
 /// The settings that arm a tap.
 #[derive(Clone)]
@@ -35,8 +34,7 @@ impl SharedFaults {
 
     /// Returns the faults.
     pub fn lock(&self) -> MutexGuard<'_, FaultSet> {
-        // A panic elsewhere leaves the counters as usable as before.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -145,14 +143,6 @@ impl Armed {
     /// Resets all streams of all connections.
     pub(super) fn reset_all(&self, by: Arc<str>) {
         self.resets.send_modify(|newest| *newest = ResetAll { count: newest.count + 1, by });
-    }
-
-    pub(super) fn now(&self) -> Time {
-        self.desk.now()
-    }
-
-    pub(super) fn start(&self) -> Instant {
-        self.desk.start()
     }
 
     /// Notes that an armed connection has begun or ended.

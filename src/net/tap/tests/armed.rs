@@ -1,17 +1,11 @@
 use super::*;
 use xdscope_sources::peers::intercept::FaultSet;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
 /// The time in which a connection without progress has ended.
 const STALL_PATIENCE: Duration = Duration::from_secs(25);
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_be_bytes();
-    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
 
 /// Returns a connection with one request for clusters, of which a name has `size` bytes.
 fn connection(size: u32) -> Vec<u8> {

@@ -7,17 +7,11 @@ use xdscope_sources::observe::Pipeline;
 use xdscope_wire::FramePayload;
 use xdscope_wire::content::Catalog;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SECRET: &str = "Bearer hunter2-hunter2";
 
 fn changes() -> Option<Arc<Changes>> {
     let headers = vec![("authorization".to_owned(), SECRET.to_owned())];
     Some(Arc::new(Changes { authority: Some("cp.mesh".into()), headers }))
-}
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_be_bytes();
-    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// The requests of a connection, with DATA after each. Later ones use the header table of earlier

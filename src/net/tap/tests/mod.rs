@@ -13,6 +13,15 @@ use xdscope_wire::event::{Dir, Time};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The first bytes of an HTTP/2 client.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Returns an HTTP/2 frame.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
 /// A tap without TLS.
 fn config(listen: Address, upstream: Address) -> Config {
     let maps = vec![(listen, upstream)];

@@ -51,6 +51,7 @@ pub(super) const RESOURCE: &[Field] = &[
     field(Maybe, "ttl", Object(TTL), "time to live, and how it changed"),
     field(Maybe, "error", Object(RESOURCE_ERROR), "why the server does not send the resource"),
     field(Maybe, "xdstp", Object(xdstp::XDSTP), "parts and relations of an `xdstp` name"),
+    field(Maybe, "owners", List(&Object(OWNER)), "the Kubernetes objects that the resource was made from"),
     field(
         Maybe,
         "authorities",
@@ -85,6 +86,14 @@ pub(super) const RESOURCE: &[Field] = &[
     ),
     field(Maybe, "more_broken_constraints", Count, "number of further broken constraints"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
+];
+
+/// The members of an owner.
+pub(super) const OWNER: &[Field] = &[
+    field(Always, "kind", Text, "such as `VirtualService`"),
+    field(Always, "namespace", Text, "empty if not stated"),
+    field(Always, "name", Text, "name of the object"),
+    field(Maybe, "guess", Bool, "the owner was read from the structure of the resource name"),
 ];
 
 const TTL: &[Field] = &[

@@ -34,7 +34,9 @@ impl Pipeline {
     pub fn abandon(&mut self, conn: ConnId, at: Time, catalog: &mut Catalog, out: &mut Vec<Frame>) {
         if let Some(mut context) = self.context(conn, at, catalog, out) {
             let unidentified: Vec<u32> = context.connection.unidentified.keys().copied().collect();
-            unidentified.into_iter().for_each(|number| context.identify(number, Identification::NotXds));
+            for number in unidentified {
+                context.identify(number, Identification::NotXds);
+            }
         }
     }
 

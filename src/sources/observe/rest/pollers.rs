@@ -37,11 +37,12 @@ impl Pollers {
     pub(super) fn find(&mut self, request: &Value, keys: &impl BuildHasher) -> Option<&mut StreamId> {
         let names = names(request, keys);
         let known = names.iter().filter_map(|name| self.by_name.get(name).copied()).max();
-        let at = match known.or(self.without_names.filter(|_| names.is_empty())) {
-            Some(at) => at,
+        let at = match (known, self.without_names) {
+            (Some(at), _) => at,
+            (None, Some(at)) if names.is_empty() => at,
             // A poller that changes its names keeps its version; a new poller has none.
-            None if self.tracks.len() == 1 && (version(request).is_some() || names.is_empty()) => 0,
-            None => return None,
+            _ if self.tracks.len() == 1 && (version(request).is_some() || names.is_empty()) => 0,
+            _ => return None,
         };
         let track = self.tracks.get_mut(at)?;
         for old in std::mem::take(&mut track.names) {

@@ -50,15 +50,15 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
         }
         // Usually all resources have the same type.
         if entry.payload.is_some() && (entry.type_url != fit || fit == Sym::EMPTY) {
-            let of = catalog.text(entry.type_url);
-            if of.ends_with(".ResourceLocator") {
+            let own = catalog.text(entry.type_url);
+            if own.ends_with(".ResourceLocator") {
                 if is_glob(name()) {
                     faults.push(format!("{}: a glob can't be redirected", name()));
                 }
-            } else if fits(url, of) {
+            } else if fits(url, own) {
                 fit = entry.type_url;
             } else {
-                faults.push(format!("{}: type {of} in a response of {url}", name()));
+                faults.push(format!("{}: type {own} in a response of {url}", name()));
             }
         }
     }
@@ -69,9 +69,9 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
 
 /// Whether a resource type may appear in a response of a type: the type itself, a redirect, an
 /// empty `Any`, or a collection of the type (docs/protocol.md#e-28).
-fn fits(url: &TypeUrl, of: &str) -> bool {
-    let exempt = of.is_empty() || of.ends_with(".ResourceLocator") || url.is_empty();
-    exempt || of == url.as_str() || of.strip_suffix("Collection") == Some(url.as_str())
+fn fits(url: &TypeUrl, own: &str) -> bool {
+    let exempt = own.is_empty() || own.ends_with(".ResourceLocator") || url.is_empty();
+    exempt || own == url.as_str() || own.strip_suffix("Collection") == Some(url.as_str())
 }
 
 /// Validates the content of a response, for `--ack validate`.

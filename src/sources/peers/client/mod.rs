@@ -263,7 +263,7 @@ impl Client {
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
             state.life = Life::Open { greeted: false };
         }
-        for key in self.on(lane) {
+        for key in self.keys_on(lane) {
             self.settle(&key, catalog);
         }
     }
@@ -273,7 +273,7 @@ impl Client {
     /// Names with alternatives switch to these once the next attempt has failed too
     /// (docs/protocol.md#k-29).
     pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
-        for key in self.on(lane) {
+        for key in self.keys_on(lane) {
             match self.tracks.get_mut(&key) {
                 Some(track) if track.profile.variant == Variant::Rest => track.poll = Poll::Idle,
                 Some(track) => track.stream_ended(),
@@ -413,11 +413,15 @@ impl Client {
     /// (docs/protocol.md#k-24).
     pub fn facts(&self) -> Vec<(String, String)> {
         let Config { structured, authorities, others, links, .. } = &self.config;
-        let mapped = (*structured && *others == FallbackServer::Nobody)
-            .then(|| (Open::AUTHORITIES, authorities.keys().cloned().collect::<Vec<_>>().join(",")));
-        let follows = links.as_ref().map(|_| (Open::FOLLOWS, "references".to_owned()));
-        let facts = mapped.map(|mapped| [Some(mapped), follows]).into_iter().flatten().flatten();
-        facts.map(|(name, value)| (name.to_owned(), value)).collect()
+        if !structured || *others != FallbackServer::Nobody {
+            return Vec::new();
+        }
+        let mapped = authorities.keys().cloned().collect::<Vec<_>>().join(",");
+        let mut facts = vec![(Open::AUTHORITIES.to_owned(), mapped)];
+        if links.is_some() {
+            facts.push((Open::FOLLOWS.to_owned(), "references".to_owned()));
+        }
+        facts
     }
 
     /// Whether every lane has an open stream.
@@ -426,10 +430,10 @@ impl Client {
     }
 
     /// Returns the tracks on a lane.
-    fn on(&self, lane: Lane) -> Vec<TrackKey> {
-        let on = |(key, track): (&TrackKey, &Track)| (track.lane == lane).then(|| key.clone());
+    fn keys_on(&self, lane: Lane) -> Vec<TrackKey> {
+        let tracks = self.tracks.iter().filter(|(_, track)| track.lane == lane);
         // Root types first, in Envoy's order: clusters, then listeners.
-        let mut keys: Vec<TrackKey> = self.tracks.iter().filter_map(on).collect();
+        let mut keys: Vec<TrackKey> = tracks.map(|(key, _)| key.clone()).collect();
         keys.sort_by_key(|key| match Kind::of_type_url(key.url.as_str()) {
             Some((Kind::Cds, _)) => 0,
             Some((Kind::Eds, _)) => 1,
@@ -446,10 +450,10 @@ impl Client {
         let server = self.lanes.get(lane.0 as usize)?.server;
         if !url.is_empty() {
             let key = TrackKey { url, server };
-            return self.tracks.get(&key).filter(|track| track.lane == lane).map(|_| key);
+            return if self.tracks.get(&key)?.lane == lane { Some(key) } else { None };
         }
         let aggregated = self.config.profile_of(server).variant.is_aggregated();
-        if aggregated { None } else { self.on(lane).into_iter().next() }
+        if aggregated { None } else { self.keys_on(lane).into_iter().next() }
     }
 
     /// Returns the track of a type, and creates its lane if necessary.
@@ -460,7 +464,7 @@ impl Client {
             let variant = profile.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
-            let path = Method::path(variant, kind, transport).filter(|_| !delta_only);
+            let path = if delta_only { None } else { Method::path(variant, kind, transport) };
             let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })?;
             let known = self.lanes.iter().position(|lane| lane.path == path && lane.server == *server);
             let index = known.unwrap_or_else(|| {

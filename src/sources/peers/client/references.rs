@@ -7,7 +7,6 @@ use xdscope_wire::event::{Kind, Sym, Variant};
 use super::Links;
 use super::structured::{self, LeadsTo, MAX_REDIRECTS};
 use super::track::Changes;
-use xdscope_engine::lint::Reference;
 use xdscope_wire::xdstp::StructuredName;
 
 /// The kinds of references that are followed.
@@ -48,11 +47,7 @@ pub(super) struct OwnSource {
 }
 
 impl OwnSource {
-    /// Returns the source that a reference states; `None` for ADS and unknown sources.
-    fn of(to: &Reference) -> Option<OwnSource> {
-        OwnSource::stated(to.source?, to.cluster.clone())
-    }
-
+    /// Returns a source that is stated; `None` for ADS and unknown sources.
     fn stated(kind: SourceKind, cluster: Option<Box<str>>) -> Option<OwnSource> {
         let variant = match kind {
             SourceKind::Grpc => Variant::Sotw,
@@ -128,7 +123,8 @@ impl References {
             self.count(&children, true, &mut touched);
             self.scope((kind, name), routes, &mut touched);
             for child in &children {
-                match own.get(child).or(self.scopes.values().next().filter(|_| kind == Kind::Srds)) {
+                let of_scope = if kind == Kind::Srds { self.scopes.values().next() } else { None };
+                match own.get(child).or(of_scope) {
                     Some(source) => drop(self.own.insert(*child, source.clone())),
                     None => drop(self.own.remove(child)),
                 }
@@ -172,7 +168,7 @@ impl References {
 
     /// Drops a redirect that leads back to itself or exceeds the limit (docs/protocol.md#k-27).
     fn without_loops(&mut self, place: ResourceKey, found: FoundReferences) -> FoundReferences {
-        let Some(target) = found.children.first().copied().filter(|_| found.redirect) else { return found };
+        let (true, Some(&target)) = (found.redirect, found.children.first()) else { return found };
         let hops = self.hops.get(&place).map_or(1, |hops| hops.saturating_add(1));
         let mut at = Some(target);
         for _ in 0..=MAX_REDIRECTS {
@@ -207,7 +203,8 @@ impl References {
 impl Finder {
     fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<StructuredName>) -> FoundReferences {
         let mut found = FoundReferences::default();
-        match structured::leads(any).filter(|_| self.structured) {
+        let leads_to = if self.structured { structured::leads(any) } else { None };
+        match leads_to {
             Some(LeadsTo::To(url)) => {
                 found.redirect = true;
                 // A redirect leads to one resource, never to a glob (docs/protocol.md#k-28).
@@ -241,7 +238,7 @@ impl Finder {
                 .then(|| StructuredName::found(&to.name))
                 .flatten();
             let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
-            if let Some(source) = OwnSource::of(&to) {
+            if let Some(source) = to.source.and_then(|kind| OwnSource::stated(kind, to.cluster.clone())) {
                 found.own.insert((to.kind, catalog.intern(name)), source);
             }
             if let Some(routes) = to.routes.clone() {
@@ -277,6 +274,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use xdscope_engine::lint::Reference;
     use xdscope_schema::links::RouteSource;
     use xdscope_wire::discovery::encode::{ResponseFields, encode_any};
     use xdscope_wire::event::ApiVersion;

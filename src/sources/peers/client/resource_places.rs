@@ -77,7 +77,7 @@ impl Client {
             return;
         }
         let mut wishes = Vec::new();
-        for key in self.on(lane) {
+        for key in self.keys_on(lane) {
             let Some(track) = self.tracks.get(&key) else { continue };
             let alternatives = self.alternatives.iter().filter(|((url, _), _)| *url == key.url);
             let wanted = alternatives
@@ -164,7 +164,9 @@ impl Client {
         if let Some(server) = self.config.clusters.get(&(cluster.clone(), source.variant)) {
             return Ok(*server);
         }
-        if let Some(server) = self.config.own.get(&kind).filter(|_| cluster.is_empty()) {
+        if cluster.is_empty()
+            && let Some(server) = self.config.own.get(&kind)
+        {
             return Ok(*server);
         }
         // Without a bootstrap, one server stands for all clusters.

@@ -54,9 +54,8 @@ pub(super) struct Track {
     absent: HashSet<Sym, DenseHash>,
     /// A response was answered, on any stream.
     pub answered: bool,
-    /// Resources of the response rejected last, and its consecutive repetitions
-    /// (docs/protocol.md#e-30).
-    refused: Option<(Option<Arc<List>>, u32)>,
+    /// Resources of the response rejected last (docs/protocol.md#e-30).
+    refused: Option<RefusedList>,
     /// State of the REST polls.
     pub poll: Poll,
     /// REST: the error of the newest response, repeated in all polls until the next response.
@@ -65,6 +64,14 @@ pub(super) struct Track {
     seen: Option<(VersionInfo, Arc<List>)>,
 }
 
+/// The resources of a rejected response.
+struct RefusedList {
+    list: Option<Arc<List>>,
+    /// How often they were rejected in a row.
+    times: u32,
+}
+
+#[derive(Default)]
 struct Sent {
     wildcard: bool,
     names: BTreeSet<Sym>,
@@ -131,8 +138,10 @@ impl Track {
     /// Marks the names and versions of accepted resources, and the newest responses, as used: a
     /// response is not recognised if its contents were dropped before it is repeated.
     pub(super) fn mark_held(&self, used: &mut UsedContent) {
-        self.refused.iter().filter_map(|(list, _)| list.as_ref()).for_each(|list| used.list(list));
-        self.seen.iter().for_each(|(_, list)| used.list(list));
+        let refused = self.refused.as_ref().and_then(|refused| refused.list.as_ref());
+        for list in refused.into_iter().chain(self.seen.as_ref().map(|(_, list)| list)) {
+            used.list(list);
+        }
         self.held.iter().for_each(|(name, held)| {
             used.names([name, &held.version]);
             used.names(held.answers());
@@ -170,8 +179,7 @@ impl Track {
     /// Returns the time of the next due action.
     pub(super) fn due(&self) -> Option<Time> {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
-        let until = || self.held.values().filter_map(HeldResource::until).min();
-        let ttl = self.timed.then(until).flatten();
+        let ttl = if self.timed { self.held.values().filter_map(HeldResource::until).min() } else { None };
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
 
@@ -187,8 +195,8 @@ impl Track {
         self.profile.legacy_wildcard || (self.on_demand && !self.wildcard)
     }
 
-    /// Whether the name was subscribed to directly.
-    pub(super) fn names(&self, name: Sym) -> bool {
+    /// Whether the subscription has the name.
+    pub(super) fn has_name(&self, name: Sym) -> bool {
         [&self.asked, &self.referred, &self.stand_ins].into_iter().any(|names| names.contains(&name))
     }
 
@@ -198,7 +206,7 @@ impl Track {
             return Vec::new();
         }
         let wanted = |name: Sym, held: &HeldResource| {
-            self.names(name) || held.answers().iter().any(|name| self.names(*name))
+            self.has_name(name) || held.answers().iter().any(|name| self.has_name(*name))
         };
         self.held.iter().filter(|(name, held)| !wanted(**name, held)).map(|(name, _)| *name).collect()
     }
@@ -222,7 +230,7 @@ impl Track {
 
     /// Returns the subscribed names that a resource satisfies besides its own.
     fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Vec<Sym> {
-        let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.names(*alias)).collect();
+        let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.has_name(*alias)).collect();
         found.extend(globs.iter().filter(|glob| glob_matches(catalog.text(**glob), catalog.text(name))));
         found
     }
@@ -248,13 +256,13 @@ impl Track {
             // Remove all members of the glob (docs/protocol.md#k-20), except those subscribed to
             // directly.
             let member = |held: &HeldResource| held.answers().contains(&name);
-            let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
+            let members = self.held.iter().filter(|(own, held)| member(held) && !self.has_name(**own));
             gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
-            gone.iter().for_each(|name| {
+            for name in &gone {
                 self.held.remove(name);
-            });
+            }
         }
-        if self.names(name) {
+        if self.has_name(name) {
             self.absent.insert(name);
         }
         gone
@@ -281,8 +289,8 @@ impl Track {
     /// Returns the delay of a verdict, besides the configured one.
     pub(super) fn extra_delay(&self, message: &Message, ruling: &Ruling) -> Duration {
         match (ruling, &self.refused) {
-            (Ruling::Refuse(_), Some((refused, times))) if message.resources() == refused.as_ref() => {
-                REFUSED_ONCE.saturating_mul(1 << (*times).min(10)).min(MAX_REPEATED_NACK_DELAY)
+            (Ruling::Refuse(_), Some(refused)) if message.resources() == refused.list.as_ref() => {
+                REFUSED_ONCE.saturating_mul(1 << refused.times.min(10)).min(MAX_REPEATED_NACK_DELAY)
             }
             _ => Duration::ZERO,
         }
@@ -299,8 +307,11 @@ impl Track {
         self.answered = true;
         if matches!(pending.ruling, Ruling::Refuse(_)) {
             let list = pending.message.resources().cloned();
-            let times = self.refused.take().filter(|(known, _)| *known == list).map_or(0, |(_, times)| times);
-            self.refused = Some((list, times.saturating_add(1)));
+            let times = match &self.refused {
+                Some(refused) if refused.list == list => refused.times.saturating_add(1),
+                _ => 1,
+            };
+            self.refused = Some(RefusedList { list, times });
             return Changes::default();
         }
         self.refused = None;
@@ -319,7 +330,7 @@ impl Track {
             let aliases: Vec<Sym> = entry.aliases.to_vec();
             let name = self.spelled(name, catalog);
             let answers = self.answers(name, &aliases, &globs, catalog);
-            if name == Sym::EMPTY || !(self.is_wildcard() || self.names(name) || !answers.is_empty()) {
+            if name == Sym::EMPTY || !(self.is_wildcard() || self.has_name(name) || !answers.is_empty()) {
                 continue;
             }
             let until = ttl.and_then(|ttl| u64::try_from(ttl).ok());
@@ -332,8 +343,8 @@ impl Track {
             for name in answers.iter().chain([&name]) {
                 self.absent.remove(name);
             }
-            let rare = !answers.is_empty() || until.is_some();
-            let rare = rare.then(|| Box::new(HeldExtras { answers, until }));
+            let is_rare = !answers.is_empty() || until.is_some();
+            let rare = is_rare.then(|| Box::new(HeldExtras { answers, until }));
             self.held.insert(name, HeldResource { version, round, rare });
             changes.accepted.push((name, content));
         }
@@ -454,13 +465,10 @@ impl Track {
     /// changes.
     fn request(&mut self) -> Request {
         let names = self.wanted();
-        let (first, ever) = match &self.sent {
-            None => (true, false),
-            Some(sent) => (false, sent.ever_named),
-        };
-        let legacy = self.prefers_legacy_wildcard() && self.is_wildcard() && names.is_empty() && !ever;
-        let before =
-            self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
+        let first = self.sent.is_none();
+        let before = self.sent.take().unwrap_or_default();
+        let legacy =
+            self.prefers_legacy_wildcard() && self.is_wildcard() && names.is_empty() && !before.ever_named;
         let mut request = Request::default();
         if self.profile.variant.is_delta() {
             request.names = names.difference(&before.names).copied().collect();

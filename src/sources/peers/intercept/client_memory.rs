@@ -89,34 +89,39 @@ struct ToldVersion {
 
 impl AlteredType {
     /// Notes a push that the client gets.
-    fn delivered(&mut self, push: &WireContents, alteration: Option<&Alteration>) {
-        if !push.is_delta() && Kind::of_type_url(push.type_url.as_str()).is_some_and(|of| of.0.full_state()) {
+    fn delivered(&mut self, response: &WireContents, alteration: Option<&Alteration>) {
+        if !response.is_delta()
+            && Kind::of_type_url(response.type_url.as_str()).is_some_and(|(kind, _)| kind.full_state())
+        {
             // The push states all resources.
             self.names.clear();
             self.foreign.clear();
         }
-        let are_clusters = push.is_delta() && is_of(&push.type_url, Kind::Cds);
-        for name in push.names() {
+        let are_clusters = response.is_delta() && is_of(&response.type_url, Kind::Cds);
+        for name in response.names() {
             let by = self.names.remove(name);
             let is_requested = self.requested.remove(name);
-            if let Some(by) = by.filter(|_| are_clusters && !is_requested) {
+            if let Some(by) = by
+                && are_clusters
+                && !is_requested
+            {
                 self.warming.insert(name.clone(), by);
             }
         }
-        for name in push.removed() {
+        for name in response.removed() {
             self.names.remove(name);
             self.requested.remove(name);
             self.warming.remove(name);
         }
         self.foreign.retain(|name| self.names.contains_key(name));
-        self.versions.retain(|of| of.told != push.version);
+        self.versions.retain(|alias| alias.told != response.version);
         let Some(alteration) = alteration else { return };
         let by = &alteration.by;
         let room = MAX_NAMES.saturating_sub(self.names.len());
         self.names.extend(alteration.names.iter().take(room).map(|name| (name.clone(), by.clone())));
         self.foreign.extend(alteration.foreign.iter().filter(|name| self.names.contains_key(*name)).cloned());
         if let Some(version) = &alteration.version {
-            let (told, version) = (push.version.clone(), version.clone());
+            let (told, version) = (response.version.clone(), version.clone());
             self.versions.push_back(ToldVersion { told, version, by: by.clone() });
             if self.versions.len() > MAX_VERSIONS {
                 self.versions.pop_front();
@@ -153,8 +158,8 @@ impl AlteredType {
         let (bytes, by) = match self.names.values().next() {
             Some(by) => (request.without_versions(), by),
             None => {
-                let of = self.versions.iter().rev().find(|of| of.told == request.version)?;
-                (request.with(DiscoveryField::Version, &of.version), &of.by)
+                let alias = self.versions.iter().rev().find(|alias| alias.told == request.version)?;
+                (request.with(DiscoveryField::Version, &alias.version), &alias.by)
             }
         };
         Some(Correction { bytes, by: by.clone(), foreign: BTreeSet::new(), left_out: AlteredNames::new() })
@@ -183,19 +188,19 @@ impl ClientMemory {
     pub(super) fn delivered(
         &self,
         node: &Option<Arc<str>>,
-        push: &WireContents,
+        response: &WireContents,
         alteration: Option<&Alteration>,
     ) {
         let mut types = self.types();
         if alteration.is_none() && types.is_empty() {
             return;
         }
-        let key = key(node, &push.type_url);
+        let key = key(node, &response.type_url);
         if alteration.is_some() && types.len() < MAX_TYPES {
             types.entry(key.clone()).or_default();
         }
         let Some(altered) = types.get_mut(&key) else { return };
-        altered.delivered(push, alteration);
+        altered.delivered(response, alteration);
         if altered.is_empty() {
             types.remove(&key);
         }
@@ -206,14 +211,14 @@ impl ClientMemory {
         let mut types = self.types();
         let none = AlteredType::default();
         let is_for_endpoints = is_of(&request.type_url, Kind::Eds);
-        let clusters = clusters_of(&types, node).filter(|_| is_for_endpoints);
+        let clusters = if is_for_endpoints { clusters_of(&types, node) } else { None };
         let own = types.get(&key(node, &request.type_url)).unwrap_or(&none);
         let correction = own.correction(request, clusters.map_or(&none, |(_, altered)| altered));
         let clusters = clusters.map(|(key, _)| key.clone());
         if let Some(key) = clusters
             && let Some(altered) = types.get_mut(&key)
         {
-            let left_out = correction.as_ref().map(|of| &of.left_out);
+            let left_out = correction.as_ref().map(|correction| &correction.left_out);
             altered.endpoints_requested(request, left_out.unwrap_or(&AlteredNames::new()));
             if altered.is_empty() {
                 types.remove(&key);
@@ -233,13 +238,13 @@ impl ClientMemory {
 
     /// Whether the client of a stream may state or request what only xdscope has told it.
     pub fn may_concern(&self, stream: &WireStream<'_>) -> bool {
-        let concerns = |type_url: &TypeUrl, altered: &AlteredType, of: &TypeUrl| {
-            let requests = is_of(of, Kind::Eds) && is_of(type_url, Kind::Cds);
-            of == type_url || requests && !(altered.names.is_empty() && altered.warming.is_empty())
-        };
         self.types().iter().any(|((node, type_url), altered)| {
-            stream.node.is_none_or(|of| of == &**node)
-                && stream.type_url.is_none_or(|of| concerns(type_url, altered, of))
+            let has_clusters = !(altered.names.is_empty() && altered.warming.is_empty());
+            stream.node.is_none_or(|own| own == &**node)
+                && stream.type_url.is_none_or(|own| {
+                    let requests_endpoints = is_of(own, Kind::Eds) && is_of(type_url, Kind::Cds);
+                    own == type_url || requests_endpoints && has_clusters
+                })
         })
     }
 
@@ -260,11 +265,11 @@ fn clusters_of<'a>(
     node: &Option<Arc<str>>,
 ) -> Option<(&'a (Arc<str>, TypeUrl), &'a AlteredType)> {
     let node = node.as_deref().unwrap_or_default();
-    types.iter().find(|((of, url), _)| **of == *node && is_of(url, Kind::Cds))
+    types.iter().find(|((altered, url), _)| **altered == *node && is_of(url, Kind::Cds))
 }
 
 fn is_of(type_url: &TypeUrl, kind: Kind) -> bool {
-    Kind::of_type_url(type_url.as_str()).is_some_and(|of| of.0 == kind)
+    Kind::of_type_url(type_url.as_str()).is_some_and(|(known, _)| known == kind)
 }
 
 fn key(node: &Option<Arc<str>>, type_url: &TypeUrl) -> (Arc<str>, TypeUrl) {

@@ -14,7 +14,7 @@ use xdscope_schema::Schema;
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::fields::{DiscoveryField, RESOURCES, any, map_entry, resource};
 use xdscope_wire::event::{Code, Dir, Kind, Method, StreamId, Time, TypeUrl};
-use xdscope_wire::pb::{Fields, put_len_field, rebuild};
+use xdscope_wire::pb::{Fields, WireField, put_len_field, rebuild};
 use xdscope_wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
 
 /// Memory of a name, in bytes.
@@ -168,10 +168,8 @@ impl WireContents {
 
     /// Whether two requests say the same, apart from their nodes.
     pub(super) fn says_what(&self, other: &WireContents) -> bool {
-        let parts = |of: &WireContents| {
-            (of.version.clone(), of.nonce.clone(), of.names.clone(), of.removed.clone(), of.error.clone())
-        };
-        parts(self) == parts(other)
+        (&self.version, &self.nonce, &self.names, &self.removed, &self.error)
+            == (&other.version, &other.nonce, &other.names, &other.removed, &other.error)
     }
 
     /// Returns the names of a request, or of the resources of a push.
@@ -311,7 +309,7 @@ impl WireContents {
     /// Returns the push without a resource. `is_told`: a delta push says that it is removed.
     pub(super) fn without(&self, absent: &str, is_told: bool) -> Bytes {
         let mut out = self.with_entries(|name, entry| (name != absent).then(|| entry.to_vec()));
-        if let Some(number) = DiscoveryField::Removed.number(self.shape).filter(|_| is_told) {
+        if is_told && let Some(number) = DiscoveryField::Removed.number(self.shape) {
             put_len_field(&mut out, number, absent.as_bytes());
         }
         out.into()
@@ -348,11 +346,13 @@ impl WireContents {
         let (mut out, mut left_out) = (Vec::new(), AlteredNames::new());
         for field in Fields::new(&self.bytes).map_while(Result::ok) {
             let mut entry = Fields::new(field.bytes()).map_while(Result::ok);
-            let key = (field.number == number).then(|| entry.find(|part| part.number == map_entry::KEY));
-            let name = key.flatten().map(|key| key.text());
-            match name.and_then(|name| Some((altered_by(&name)?, name))) {
-                Some((by, name)) => _ = left_out.insert(name.as_ref().into(), by.clone()),
-                None => out.extend_from_slice(field.raw),
+            if field.number == number
+                && let Some(name) = entry.find(|part| part.number == map_entry::KEY).map(|key| key.text())
+                && let Some(by) = altered_by(&name)
+            {
+                left_out.insert(name.as_ref().into(), by.clone());
+            } else {
+                out.extend_from_slice(field.raw);
             }
         }
         (!left_out.is_empty()).then(|| (out.into(), left_out))
@@ -437,14 +437,12 @@ impl WireContents {
                 })
             }),
         };
-        let of_names = [DiscoveryField::Names, DiscoveryField::Unsubscribe, DiscoveryField::Removed];
-        let numbers = of_names.map(|field| field.number(self.shape));
-        let out = rebuild(
-            &out,
-            |field| renamed(field.bytes()).filter(|_| numbers.contains(&Some(field.number))),
-            |_| None,
-        )
-        .unwrap_or(out);
+        let lists = [DiscoveryField::Names, DiscoveryField::Unsubscribe, DiscoveryField::Removed];
+        let numbers = lists.map(|field| field.number(self.shape));
+        let renamed_in_list = |field: &WireField<'_>| {
+            if numbers.contains(&Some(field.number)) { renamed(field.bytes()) } else { None }
+        };
+        let out = rebuild(&out, renamed_in_list, |_| None).unwrap_or(out);
         Some(out.into())
     }
 

@@ -150,8 +150,9 @@ fn option_among(filter: &str) -> Option<&str> {
 /// Refuses options of the same name in a text.
 fn check_options(words: &[(String, bool)]) -> Result<(), FaultError> {
     let name = |(word, is_quoted): &(String, bool)| {
-        let (name, _) = word.split_once('=').filter(|_| !is_quoted)?;
-        OPTION_FORMS.iter().any(|form| form.split('=').next() == Some(name)).then(|| name.to_owned())
+        let (name, _) = word.split_once('=')?;
+        let is_option = !is_quoted && OPTION_FORMS.iter().any(|form| form.split('=').next() == Some(name));
+        is_option.then(|| name.to_owned())
     };
     // Options come last: other words in between are arguments.
     let names: Vec<String> = words.iter().rev().map_while(name).collect();

@@ -12,7 +12,7 @@ use xdscope_wire::text::type_label;
 pub(super) fn check(filter: &Filter, action: &Action) -> Result<(), FaultError> {
     let unknown = filter.unknown_values(&KnownValues::default()).into_iter();
     // Anybody may have types of their own; their names have a package.
-    let mut unknown = unknown.filter(|of| !of.value.contains('.'));
+    let mut unknown = unknown.filter(|unknown| !unknown.value.contains('.'));
     if let Some(UnknownValue { value, near, .. }) = unknown.next() {
         return Err(FaultError::UnknownType { value, near });
     }

@@ -1,4 +1,6 @@
 mod by_hand;
+mod report;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,10 +10,12 @@ use bytes::Bytes;
 
 use super::action::{Action, REORDER_TIME};
 use super::client_memory::{ClientMemory, Correction};
-use super::contents::{Alteration, WireContents};
+use super::contents::WireContents;
 use super::fault::{FaultSet, Fired};
 use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
+use report::{report, report_instead, report_sent};
+use waiting::Waiting;
 use xdscope_engine::store::MessageKind;
 use xdscope_schema::Schema;
 use xdscope_wire::discovery::fields::DiscoveryField;
@@ -46,9 +50,6 @@ const MAX_TYPES: usize = 128;
 /// Messages with less memory are always intercepted.
 const MAX_FREE_BYTES: usize = 4 << 10;
 
-/// Memory of a message that waits, beside its bytes and names.
-const WAITING_BYTES: usize = 1 << 10;
-
 /// One xDS stream of an armed tap.
 ///
 /// Keeps the order of messages of each type and direction. Pure: time is an argument.
@@ -76,33 +77,6 @@ pub struct InterceptedStream {
 
 /// The status of a stream that ends with its connection.
 const TOO_OLD: (Code, &str) = (Code(14), "max_age");
-
-/// A message that is to be sent.
-struct Waiting {
-    due: Time,
-    /// The message as it came; `None` for a copy.
-    original: Option<SplicedMessage>,
-    /// The message to send.
-    message: SplicedMessage,
-    contents: WireContents,
-    /// The differences to the push as the server sent it.
-    altered: Option<Box<Alteration>>,
-    /// Number of the push.
-    push: u64,
-    times: u32,
-    /// The fault or person that postpones a request.
-    postponed_by: Option<Arc<str>>,
-    by_hand: Option<by_hand::ByHand>,
-}
-
-impl Waiting {
-    /// Returns the memory of the message beside its bytes on the wire.
-    fn memory(&self) -> usize {
-        let is_plain =
-            self.message.encoding.is_none() && self.message.bytes.len() >= self.contents.bytes.len();
-        WAITING_BYTES + self.contents.memory() - if is_plain { self.contents.bytes.len() } else { 0 }
-    }
-}
 
 /// Forgets what the tracks remember.
 impl Drop for InterceptedStream {
@@ -167,7 +141,7 @@ impl InterceptedStream {
         }
         let type_url = contents.type_url.clone();
         let track = self.tracks.entry(type_url.clone()).or_default();
-        let (push, kind) = match dir {
+        let (push_number, kind) = match dir {
             Dir::Resp => (track.pushed(&contents), MessageKind::Push),
             Dir::Req => (0, track.requested(&contents)),
         };
@@ -178,23 +152,15 @@ impl InterceptedStream {
         self.waiting_bytes -= followers.iter().map(Waiting::memory).sum::<usize>();
         let fired = faults.fire(&fact, &contents, at);
         let original = Some(message.clone());
-        let waiting = Waiting {
-            due: at,
-            original,
-            message,
-            contents,
-            altered: None,
-            push,
-            times: 1,
-            postponed_by: None,
-            by_hand: None,
-        };
+        let waiting = Waiting { original, ..Waiting::new(at, message, contents, push_number) };
         match fired {
             None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
             Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
         }
-        followers.into_iter().for_each(|waiting| self.forward(waiting, &mut steps));
+        for waiting in followers {
+            self.forward(waiting, &mut steps);
+        }
         self.recount(&type_url);
         steps
     }
@@ -239,7 +205,7 @@ impl InterceptedStream {
                 let (interference, due) = self.due(&action, &waiting, at);
                 waiting.due = due;
                 steps.push(report(&waiting, interference));
-                waiting.postponed_by = (!is_push(dir)).then(|| by.clone());
+                waiting.postponed_by = if is_push(dir) { None } else { Some(by.clone()) };
                 match action {
                     Action::Reorder => {
                         self.waiting_bytes += waiting.memory();
@@ -320,35 +286,23 @@ impl InterceptedStream {
         steps: &mut Vec<Step>,
     ) {
         let nonce = format!("{}-again", waiting.contents.nonce);
-        let copied = WireContents::read(
-            &self.method,
-            Dir::Resp,
-            match without {
-                Some(name) => waiting.contents.without(name, true),
-                None => waiting.contents.bytes.clone(),
-            },
-        )
-        .and_then(|copy| {
-            WireContents::read(&self.method, Dir::Resp, copy.with(DiscoveryField::Nonce, &nonce))
-        });
-        let Some(contents) = copied else { return self.deliver(waiting, at, steps) };
+        let bytes = match without {
+            Some(name) => waiting.contents.without(name, true),
+            None => waiting.contents.bytes.clone(),
+        };
+        let read = |bytes| WireContents::read(&self.method, Dir::Resp, bytes);
+        let Some(contents) = read(bytes).and_then(|copy| read(copy.with(DiscoveryField::Nonce, &nonce)))
+        else {
+            return self.deliver(waiting, at, steps);
+        };
         let bytes = contents.bytes.clone();
         steps.push(report_sent(&waiting.contents, Interference::Duplicated, by, &bytes, Dir::Resp));
         self.track(&waiting).copied(&contents, &waiting.contents, by, without.is_some());
         let message = uncompressed(&waiting.message, bytes);
-        let copy = Waiting {
-            due: at,
-            original: None,
-            message,
-            contents,
-            altered: None,
-            push: waiting.push,
-            times: 1,
-            postponed_by: None,
-            by_hand: None,
-        };
-        let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
-        order.into_iter().for_each(|waiting| self.deliver(waiting, at, steps));
+        let copy = Waiting::new(at, message, contents, waiting.push_number);
+        for message in if without.is_some() { [copy, waiting] } else { [waiting, copy] } {
+            self.deliver(message, at, steps);
+        }
     }
 
     /// Ends the stream, because of a fault on another one.
@@ -397,7 +351,7 @@ impl InterceptedStream {
             Action::Hold(time) => (Interference::Held, at.after(*time)),
             Action::Delay(time) => (Interference::Delayed, at.after(*time)),
             Action::Throttle(rate) => {
-                let lane = lane_of(waiting);
+                let lane = waiting.lane();
                 let start = self.busy.get(&lane).copied().unwrap_or(at).max(at);
                 let seconds = waiting.message.bytes.len() as f64 / *rate as f64;
                 let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
@@ -490,12 +444,12 @@ impl InterceptedStream {
 
     fn wait(&mut self, waiting: Waiting) {
         self.waiting_bytes += waiting.memory();
-        self.lanes.entry(lane_of(&waiting)).or_default().push_back(waiting);
+        self.lanes.entry(waiting.lane()).or_default().push_back(waiting);
     }
 
     /// Sends a message, behind those of its type that wait.
     fn deliver(&mut self, waiting: Waiting, at: Time, steps: &mut Vec<Step>) {
-        if self.lanes.contains_key(&lane_of(&waiting)) {
+        if self.lanes.contains_key(&waiting.lane()) {
             self.wait(Waiting { due: at, ..waiting });
         } else {
             self.forward(waiting, steps);
@@ -506,18 +460,26 @@ impl InterceptedStream {
     fn withhold(&mut self, waiting: Waiting, by: &Arc<str>, steps: &mut Vec<Step>) {
         let track = self.tracks.entry(waiting.contents.type_url.clone()).or_default();
         if is_push(waiting.message.dir) {
-            track.withhold(waiting.push, &waiting.contents, by);
+            track.withhold(waiting.push_number, &waiting.contents, by);
         }
         steps.extend(waiting.original.map(Step::Settle));
     }
 
     /// Sends a message now.
     fn forward(&mut self, waiting: Waiting, steps: &mut Vec<Step>) {
-        let Waiting { original, mut message, mut contents, altered, push, times, mut postponed_by, .. } =
-            waiting;
+        let Waiting {
+            original,
+            mut message,
+            mut contents,
+            altered,
+            push_number,
+            times,
+            mut postponed_by,
+            ..
+        } = waiting;
         let track = self.tracks.entry(contents.type_url.clone()).or_default();
         if is_push(message.dir) {
-            track.delivered(push);
+            track.delivered(push_number);
             if let Some((bytes, by)) = track.take_foreign(&contents) {
                 steps.push(report_sent(&contents, Interference::Corrected, &by, &bytes, Dir::Resp));
                 message = uncompressed(&message, bytes);
@@ -576,55 +538,12 @@ impl InterceptedStream {
 }
 
 fn is_for_endpoints(contents: &WireContents) -> bool {
-    Kind::of_type_url(contents.type_url.as_str()).is_some_and(|of| of.0 == Kind::Eds)
-}
-
-fn lane_of(waiting: &Waiting) -> (bool, TypeUrl) {
-    (is_push(waiting.message.dir), waiting.contents.type_url.clone())
+    Kind::of_type_url(contents.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds)
 }
 
 /// Returns a message with other bytes, which are not compressed.
 fn uncompressed(message: &SplicedMessage, bytes: Bytes) -> SplicedMessage {
     SplicedMessage { encoding: None, bytes, ..message.clone() }
-}
-
-fn facts(contents: &WireContents, interference: Interference, by: &Arc<str>) -> InterventionFacts {
-    InterventionFacts {
-        interference,
-        dir: contents.shape.dir(),
-        is_delta: contents.is_delta(),
-        type_url: contents.type_url.clone(),
-        version: contents.version.as_str().into(),
-        nonce: contents.nonce.as_str().into(),
-        by: by.clone(),
-    }
-}
-
-fn report(contents: &WireContents, interference: Interference, by: &Arc<str>) -> Step {
-    report_instead(contents, interference, by, None, contents.shape.dir())
-}
-
-fn report_sent(
-    contents: &WireContents,
-    interference: Interference,
-    by: &Arc<str>,
-    sent: &Bytes,
-    sent_dir: Dir,
-) -> Step {
-    report_instead(contents, interference, by, Some(sent.clone()), sent_dir)
-}
-
-/// Reports what was done to a message, and the message that is sent instead, if any.
-fn report_instead(
-    contents: &WireContents,
-    interference: Interference,
-    by: &Arc<str>,
-    sent: Option<Bytes>,
-    sent_dir: Dir,
-) -> Step {
-    let facts = facts(contents, interference, by);
-    let original = Some(contents.bytes.clone());
-    Step::Report(Box::new(Intervention { facts, original, sent, sent_dir }))
 }
 
 /// Returns the decompressed bytes of a message; `None` if they cannot be decompressed, or are more

@@ -13,8 +13,8 @@ const MAX_REMEMBERED: usize = 64;
 pub(super) struct Track {
     /// Number of pushes.
     pushes: u64,
-    /// The newest push that the client never sees: its number, nonce and fault.
-    withheld: Option<(u64, String, Arc<str>)>,
+    /// The newest push that the client never sees.
+    withheld: Option<Withheld>,
     /// The nonces of the newest push and of the push before.
     nonces: VecDeque<String>,
     /// Texts that the client was told in place of others, newest last.
@@ -29,8 +29,7 @@ pub(super) struct Track {
     /// Answers to leave out, by nonce: of repeated pushes, and all.
     repeated: VecDeque<(String, Arc<str>)>,
     dropped_answers: VecDeque<(String, Arc<str>)>,
-    /// Copies of pushes: the nonce, the fault, and whether the copy came before the push.
-    copies: VecDeque<(String, Arc<str>, bool)>,
+    copies: VecDeque<CopiedPush>,
     /// Answers to send with the nonce before.
     stale_answers: VecDeque<(String, Arc<str>)>,
     /// Names that the newest requests lack, because the server must not hear of them.
@@ -39,6 +38,21 @@ pub(super) struct Track {
     foreign: Option<(BTreeSet<Arc<str>>, Arc<str>)>,
     /// Bytes of the track that [`ClientMemory`](super::client_memory::ClientMemory) counts.
     pub(super) counted: usize,
+}
+
+/// A push that the client never sees, because of a fault.
+struct Withheld {
+    number: u64,
+    nonce: String,
+    by: Arc<str>,
+}
+
+/// A copy of a push, made because of a fault.
+struct CopiedPush {
+    nonce: String,
+    by: Arc<str>,
+    /// The client gets the copy before the push.
+    is_before: bool,
 }
 
 /// The fate of a request.
@@ -61,8 +75,8 @@ fn remember<T>(list: &mut VecDeque<T>, item: T) {
 }
 
 fn take_by_nonce(list: &mut VecDeque<(String, Arc<str>)>, nonce: &str) -> Option<Arc<str>> {
-    let at = list.iter().position(|(of, _)| of == nonce)?;
-    list.remove(at).map(|(_, by)| by)
+    let place = list.iter().position(|(known, _)| known == nonce)?;
+    list.remove(place).map(|(_, by)| by)
 }
 
 fn original<'a>(aliases: &'a VecDeque<(String, String)>, text: &'a str) -> &'a str {
@@ -80,9 +94,9 @@ impl Track {
     }
 
     /// Notes a push that has arrived. Returns its number.
-    pub(super) fn pushed(&mut self, push: &WireContents) -> u64 {
+    pub(super) fn pushed(&mut self, response: &WireContents) -> u64 {
         self.pushes += 1;
-        remember(&mut self.nonces, push.nonce.clone());
+        remember(&mut self.nonces, response.nonce.clone());
         self.pushes
     }
 
@@ -99,15 +113,15 @@ impl Track {
     }
 
     /// Notes a push that the client never sees.
-    pub(super) fn withhold(&mut self, number: u64, push: &WireContents, by: &Arc<str>) {
-        if self.withheld.as_ref().is_none_or(|(other, _, _)| *other < number) {
-            self.withheld = Some((number, push.nonce.clone(), by.clone()));
+    pub(super) fn withhold(&mut self, number: u64, response: &WireContents, by: &Arc<str>) {
+        if self.withheld.as_ref().is_none_or(|other| other.number < number) {
+            self.withheld = Some(Withheld { number, nonce: response.nonce.clone(), by: by.clone() });
         }
     }
 
     /// Notes a push that was sent to the client.
     pub(super) fn delivered(&mut self, number: u64) {
-        self.withheld.take_if(|(withheld, _, _)| *withheld < number);
+        self.withheld.take_if(|withheld| withheld.number < number);
     }
 
     /// Whether the client has requested nothing yet.
@@ -131,10 +145,10 @@ impl Track {
     }
 
     /// Returns a push that also removes the resources that the server has never sent.
-    pub(super) fn take_foreign(&mut self, push: &WireContents) -> Option<(bytes::Bytes, Arc<str>)> {
+    pub(super) fn take_foreign(&mut self, response: &WireContents) -> Option<(bytes::Bytes, Arc<str>)> {
         let (mut names, by) = self.foreign.take()?;
-        push.all_names().for_each(|name| _ = names.remove(name));
-        if names.is_empty() { None } else { Some((push.with_removed(&names)?, by)) }
+        response.all_names().for_each(|name| _ = names.remove(name));
+        if names.is_empty() { None } else { Some((response.with_removed(&names)?, by)) }
     }
 
     /// Notes that the client was told other texts than the server sent.
@@ -147,38 +161,38 @@ impl Track {
         }
     }
 
-    pub(super) fn repeat(&mut self, push: &WireContents, by: &Arc<str>) {
-        remember(&mut self.repeated, (push.nonce.clone(), by.clone()));
+    pub(super) fn repeat(&mut self, response: &WireContents, by: &Arc<str>) {
+        remember(&mut self.repeated, (response.nonce.clone(), by.clone()));
     }
 
     /// Notes a copy of a push that the client gets under another nonce.
     pub(super) fn copied(
         &mut self,
         copy: &WireContents,
-        push: &WireContents,
+        response: &WireContents,
         by: &Arc<str>,
         is_before: bool,
     ) {
-        self.told(copy, push);
-        remember(&mut self.copies, (copy.nonce.clone(), by.clone(), is_before));
+        self.told(copy, response);
+        remember(&mut self.copies, CopiedPush { nonce: copy.nonce.clone(), by: by.clone(), is_before });
     }
 
     /// Returns the fault because of which an answer to a copy is left out.
     ///
     /// A client may answer only the last of two pushes: then that answer is the one to the push.
     fn answers_copy(&mut self, request: &WireContents) -> Option<Arc<str>> {
-        let at = self.copies.iter().position(|(nonce, ..)| *nonce == request.nonce)?;
-        let (nonce, by, is_before) = self.copies.remove(at)?;
+        let place = self.copies.iter().position(|copy| copy.nonce == request.nonce)?;
+        let CopiedPush { nonce, by, is_before } = self.copies.remove(place)?;
         let is_second = is_before || self.is_answered(original(&self.nonce_aliases, &nonce));
         (is_second && !request.changes_subscription(self.last_request.as_ref())).then_some(by)
     }
 
-    pub(super) fn drop_answer(&mut self, push: &WireContents, by: &Arc<str>) {
-        remember(&mut self.dropped_answers, (push.nonce.clone(), by.clone()));
+    pub(super) fn drop_answer(&mut self, response: &WireContents, by: &Arc<str>) {
+        remember(&mut self.dropped_answers, (response.nonce.clone(), by.clone()));
     }
 
-    pub(super) fn make_answer_stale(&mut self, push: &WireContents, by: &Arc<str>) {
-        remember(&mut self.stale_answers, (push.nonce.clone(), by.clone()));
+    pub(super) fn make_answer_stale(&mut self, response: &WireContents, by: &Arc<str>) {
+        remember(&mut self.stale_answers, (response.nonce.clone(), by.clone()));
     }
 
     fn is_answered(&self, nonce: &str) -> bool {
@@ -186,19 +200,19 @@ impl Track {
     }
 
     /// Returns a NACK of a push in the name of the client; `None` before its first request.
-    pub(super) fn nack(&self, push: &WireContents, text: &str) -> Option<bytes::Bytes> {
+    pub(super) fn nack(&self, response: &WireContents, text: &str) -> Option<bytes::Bytes> {
         let mut last = self.last_request.clone()?;
         let version = original(&self.version_aliases, &last.version);
         if version != last.version {
             last.bytes = last.with(DiscoveryField::Version, version);
         }
-        Some(last.into_nack(&push.nonce, text))
+        Some(last.into_nack(&response.nonce, text))
     }
 
     /// Returns the nonce before this one.
     pub(super) fn nonce_before(&self, nonce: &str) -> Option<&str> {
-        let at = self.nonces.iter().rposition(|of| of == nonce)?;
-        self.nonces.get(at.checked_sub(1)?).map(String::as_str)
+        let place = self.nonces.iter().rposition(|known| known == nonce)?;
+        self.nonces.get(place.checked_sub(1)?).map(String::as_str)
     }
 
     /// Decides about a request that is to be sent.
@@ -227,7 +241,7 @@ impl Track {
             let Some(before) = self.nonce_before(&nonce) else { return RequestFate::Unchanged };
             return RequestFate::Restated(out.with(DiscoveryField::Nonce, before), by);
         }
-        if let Some((_, withheld, by)) = &self.withheld
+        if let Some(Withheld { nonce: withheld, by, .. }) = &self.withheld
             && !request.is_delta()
             && !nonce.is_empty()
             && nonce != *withheld

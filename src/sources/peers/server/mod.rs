@@ -139,7 +139,7 @@ impl Scripts {
         let fits: Vec<&Arc<Script>> = self.scripts.iter().filter(|script| script.fits(method)).collect();
         let own: Vec<_> =
             fits.iter().filter(|script| script.node.as_deref() == Some(node)).copied().collect();
-        let of = if own.is_empty() { fits } else { own };
+        let scripts = if own.is_empty() { fits } else { own };
         // Nothing panics while the lock is held.
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         // Bounds the memory for clients that change their id each time.
@@ -147,7 +147,7 @@ impl Scripts {
             opened.clear();
         }
         let nth = opened.entry((node.to_owned(), script::kind_word(method))).or_default();
-        let script = of.get(nth.checked_rem(of.len())?).copied().cloned();
+        let script = scripts.get(nth.checked_rem(scripts.len())?).copied().cloned();
         *nth += 1;
         script
     }

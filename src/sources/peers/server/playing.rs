@@ -140,7 +140,7 @@ impl ScriptPlayer {
                     .sent
                     .iter()
                     .position(|sent| *sent == nonce.as_str())
-                    .is_none_or(|of| of < history.answered)
+                    .is_none_or(|place| place < history.answered)
             }
         }
     }

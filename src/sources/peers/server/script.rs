@@ -123,7 +123,7 @@ impl ScriptsReader {
                 let Some(reader) = self.open.get_mut(stream) else { return Ok(()) };
                 match message.dir() {
                     Dir::Req => reader.request(*at, message, catalog),
-                    Dir::Resp => reader.response(*at, message, (&mut self.pieces, catalog))?,
+                    Dir::Resp => reader.response(*at, message, &mut self.pieces, catalog)?,
                 }
             }
             FramePayload::End(end) => {
@@ -213,7 +213,8 @@ impl ScriptReader {
         &mut self,
         at: Time,
         message: &Message,
-        (pieces, catalog): (&mut Pieces, &Catalog),
+        pieces: &mut Pieces,
+        catalog: &Catalog,
     ) -> Result<(), TooLarge> {
         let response = message.response().map(|response| (response.nonce.clone(), response.version.clone()));
         let (nonce, version) = response.unwrap_or_default();
@@ -225,11 +226,14 @@ impl ScriptReader {
             plural(count, "resource")
         );
         // Content that a damaged recording has lost cannot be sent.
-        let Some(bytes) = pieces.of(message, catalog)? else { return Ok(()) };
-        let entries = message.resources().filter(|_| message.redacted).map_or(&[][..], |list| list.blobs());
-        for entry in entries.iter().filter(|entry| catalog.blob(**entry).redacted) {
-            let name = Arc::from(catalog.text(catalog.name(*entry)));
-            self.script.incomplete.insert((url.clone(), name));
+        let Some(bytes) = pieces.encode(message, catalog)? else { return Ok(()) };
+        if message.redacted
+            && let Some(list) = message.resources()
+        {
+            for entry in list.blobs().iter().filter(|entry| catalog.blob(**entry).redacted) {
+                let name = Arc::from(catalog.text(catalog.name(*entry)));
+                self.script.incomplete.insert((url.clone(), name));
+            }
         }
         let mut needs = std::mem::take(&mut self.verdicts);
         if let Some(asking) = self.types.get_mut(&url) {
@@ -275,7 +279,7 @@ struct Pieces {
 
 impl Pieces {
     /// Returns the bytes of a message; `None` if they are lost.
-    fn of(&mut self, message: &Message, catalog: &Catalog) -> Result<Option<Vec<Bytes>>, TooLarge> {
+    fn encode(&mut self, message: &Message, catalog: &Catalog) -> Result<Option<Vec<Bytes>>, TooLarge> {
         let mut out = Vec::new();
         for segment in &message.segments {
             let piece = match segment {

@@ -108,8 +108,10 @@ impl Type {
     ///
     /// Delta clients compare the versions of resources, so the source's version needs no mark.
     pub fn stated_version(&self, delta: bool) -> &str {
-        let marked = self.marked_version.as_ref().filter(|_| !delta);
-        let version = marked.unwrap_or(&self.version);
+        let version = match &self.marked_version {
+            Some(marked) if !delta => marked,
+            _ => &self.version,
+        };
         if version.is_empty() { "0" } else { version }
     }
 
@@ -162,8 +164,8 @@ impl Type {
         &'a self,
         names: &'a BTreeSet<Arc<str>>,
     ) -> impl Iterator<Item = (&'a Arc<str>, Duration)> {
-        let names = names.iter().filter(|_| self.has_ttls);
-        names.filter_map(|name| Some((name, self.ttl(name)?)))
+        let some = if self.has_ttls { Some(names) } else { None };
+        some.into_iter().flatten().filter_map(|name| Some((name, self.ttl(name)?)))
     }
 
     /// Returns all resources as encoded entries, which all clients share.
@@ -178,7 +180,9 @@ impl Type {
         };
         whole.get_or_init(|| {
             let mut out = Vec::new();
-            self.resources.iter().for_each(|(name, resource)| self.put((name, resource), form, &mut out));
+            for (name, resource) in &self.resources {
+                self.put(name, resource, form, &mut out);
+            }
             out.into()
         })
     }
@@ -189,8 +193,8 @@ impl Type {
             return self.encoded_all(form).clone();
         }
         let mut out = Vec::new();
-        for resource in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
-            self.put(resource, form, &mut out);
+        for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
+            self.put(name, resource, form, &mut out);
         }
         out.into()
     }
@@ -201,15 +205,15 @@ impl Type {
         let form = EntryForm { delta: true, has_ttls: true };
         let mut out = Vec::new();
         for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
-            self.put_wrapped((name, resource), None, form, &mut out);
+            self.put_wrapped(name, resource, None, form, &mut out);
         }
         out.into()
     }
 
     /// Appends a resource as an entry of a response.
-    fn put(&self, (name, resource): (&Arc<str>, &SnapshotResource), form: EntryForm, out: &mut Vec<u8>) {
+    fn put(&self, name: &str, resource: &SnapshotResource, form: EntryForm, out: &mut Vec<u8>) {
         if form.delta || (form.has_ttls && resource.ttl.is_some()) || resource.needs_wrapper() {
-            self.put_wrapped((name, resource), Some(&resource.any), form, out);
+            self.put_wrapped(name, resource, Some(&resource.any), form, out);
         } else {
             put_entry(out, &resource.any);
         }
@@ -220,7 +224,8 @@ impl Type {
     /// In SotW the version of the wrapper is that of the response (docs/protocol.md#g-10).
     fn put_wrapped(
         &self,
-        (name, resource): (&Arc<str>, &SnapshotResource),
+        name: &str,
+        resource: &SnapshotResource,
         payload: Option<&[u8]>,
         form: EntryForm,
         out: &mut Vec<u8>,
@@ -230,7 +235,7 @@ impl Type {
             payload,
             name,
             aliases: resource.aliases.iter().map(|alias| &**alias).collect(),
-            ttl: resource.ttl.filter(|_| form.has_ttls).map(|ttl| ttl.as_nanos() as i128),
+            ttl: if form.has_ttls { resource.ttl.map(|ttl| ttl.as_nanos() as i128) } else { None },
         };
         let wrapper = fields.encode();
         if form.delta { put_entry(out, &wrapper) } else { put_entry(out, &encode_any(WRAPPER, &wrapper)) }
@@ -293,7 +298,9 @@ impl Snapshot {
         let mut streams: Vec<&StreamFact> = streams.iter().collect();
         streams.sort_by_key(|stream| (stream.last_message, stream.stream));
         let mut states: BTreeMap<StreamId, Vec<StateFact>> = BTreeMap::new();
-        store.states().into_iter().for_each(|state| states.entry(state.stream).or_default().push(state));
+        for state in store.states() {
+            states.entry(state.stream).or_default().push(state);
+        }
         for stream in streams {
             for state in states.remove(&stream.stream).unwrap_or_default() {
                 let growing = types.entry(state.type_url.clone()).or_default();
@@ -354,11 +361,12 @@ impl Snapshot {
                 // A new TTL leaves the version as it is (docs/protocol.md#g-04).
                 let is_changed = changed.contains(name) && now.has_new_content(name, known);
                 has_news |= is_changed;
-                let same = known.resources.get(name).filter(|known| known.version == resource.version);
-                if same.is_some() && is_changed {
-                    resource.version = content_version(&resource.any);
-                } else if let Some(known) = known.resources.get(name).filter(|_| !is_changed) {
-                    resource.version.clone_from(&known.version);
+                match known.resources.get(name) {
+                    Some(known) if !is_changed => resource.version.clone_from(&known.version),
+                    Some(known) if known.version == resource.version => {
+                        resource.version = content_version(&resource.any);
+                    }
+                    _ => {}
                 }
             }
             let mut next = Type::new(now.version.clone(), resources);
@@ -402,7 +410,7 @@ struct MergedType {
 impl MergedType {
     /// Drops the resources of a node, which the next response replaces.
     fn forget(&mut self, node: Option<&str>) {
-        self.resources.retain(|_, (of, _)| of.is_none() || of.as_deref() != node);
+        self.resources.retain(|_, (carrier, _)| carrier.is_none() || carrier.as_deref() != node);
     }
 
     fn take(&mut self, store: &Store, stream: StreamId, url: &TypeUrl, node: Option<&str>) {
@@ -412,7 +420,7 @@ impl MergedType {
                 ResourceState::Waiting | ResourceState::Empty => continue,
                 ResourceState::Removed | ResourceState::Absent | ResourceState::Expired => {
                     self.sent = true;
-                    let own = |(of, _): &(Option<String>, SnapshotResource)| of.as_deref() == node;
+                    let own = |(carrier, _): &(Option<String>, SnapshotResource)| carrier.as_deref() == node;
                     if self.resources.get(&fact.name).is_some_and(own) {
                         self.resources.remove(&fact.name);
                     }

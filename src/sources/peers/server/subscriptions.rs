@@ -53,7 +53,7 @@ struct TypeSubscription {
 
 impl TypeSubscription {
     /// Returns the names of existing resources that the subscription covers.
-    fn of(&self, known: &Type) -> BTreeSet<Arc<str>> {
+    fn covered_names(&self, known: &Type) -> BTreeSet<Arc<str>> {
         if self.all {
             return known.names().cloned().collect();
         }
@@ -65,7 +65,7 @@ impl TypeSubscription {
         if self.all {
             return known.changes(was, has_ttls);
         }
-        let (now, before) = (self.of(known), self.of(was));
+        let (now, before) = (self.covered_names(known), self.covered_names(was));
         let gone = before.difference(&now).cloned().collect();
         (now.into_iter().filter(|name| known.is_new(name, was, has_ttls)).collect(), gone)
     }
@@ -114,10 +114,12 @@ impl Subscriptions {
         let want = self.types.entry(url.clone()).or_default();
         if request.error.is_some() && want.nonce.as_deref() == Some(&*request.nonce) {
             // A client without the version has no timer to refresh.
-            want.newest_timed.drain(..).for_each(|name| want.heartbeats.cancel(&name));
+            for name in want.newest_timed.drain(..) {
+                want.heartbeats.cancel(&name);
+            }
         }
         let answer = match self.form.delta {
-            true => delta(want, first, request, &known, (faults, self.form.has_ttls))?,
+            true => delta(want, first, request, &known, faults, self.form.has_ttls)?,
             false => sotw(want, first, request, &known, full_state(url), faults)?,
         };
         Some(self.response(now, url, &known, answer))
@@ -162,7 +164,7 @@ impl Subscriptions {
         let known = self.snapshot.of_type(url.as_str()).cloned().unwrap_or_default();
         let want = self.types.get_mut(url)?;
         let due = want.heartbeats.take(now);
-        let wanted = want.of(&known);
+        let wanted = want.covered_names(&known);
         let is_left = |name: &Arc<str>| wanted.contains(name) && known.ttl(name).is_some();
         let heartbeats: BTreeSet<Arc<str>> = due.into_iter().filter(is_left).collect();
         if heartbeats.is_empty() || !self.form.has_ttls {
@@ -179,7 +181,7 @@ impl Subscriptions {
     /// Makes a response with all resources that the client wants of a type.
     fn resend(&mut self, now: Time, url: &TypeUrl) -> Option<Vec<Bytes>> {
         let known = self.snapshot.of_type(url.as_str())?.clone();
-        let resources = self.types.get(url)?.of(&known);
+        let resources = self.types.get(url)?.covered_names(&known);
         Some(self.response(now, url, &known, resources.into()))
     }
 
@@ -207,14 +209,14 @@ impl Subscriptions {
             let EntryForm { delta, has_ttls } = self.form;
             let (mut changed, gone) = want.changes(&known, was, has_ttls);
             if self.snapshot.faults().push_unchanged && !delta && known.version != was.version {
-                changed = want.of(&known);
+                changed = want.covered_names(&known);
             }
             match kind(&url) {
                 Some(Kind::Cds) => moved.clone_from(&changed),
                 // An Envoy that warms a changed cluster waits for its endpoints, changed or not
                 // (docs/protocol.md#h-05).
                 Some(Kind::Eds) => {
-                    let wanted = want.of(&known);
+                    let wanted = want.covered_names(&known);
                     changed.extend(moved.iter().filter(|name| wanted.contains(*name)).cloned());
                 }
                 _ => {}
@@ -227,7 +229,7 @@ impl Subscriptions {
                     removed: gone.iter().map(ToString::to_string).collect(),
                     ..changed.into()
                 },
-                false if full_state(&url) => want.of(&known).into(),
+                false if full_state(&url) => want.covered_names(&known).into(),
                 false => changed.into(),
             };
             out.push(self.response(now, &url, &known, answer));
@@ -253,9 +255,11 @@ impl Subscriptions {
             want.nonce = Some(nonce);
             let timed = known.with_ttl(&answer.resources).chain(known.with_ttl(&answer.heartbeats));
             want.newest_timed.clear();
-            for (name, ttl) in timed.filter(|_| has_ttls) {
-                want.heartbeats.plan(now, name, ttl);
-                want.newest_timed.push(name.clone());
+            if has_ttls {
+                for (name, ttl) in timed {
+                    want.heartbeats.plan(now, name, ttl);
+                    want.newest_timed.push(name.clone());
+                }
             }
         }
         let mut out = vec![head.into(), known.encoded_some(&answer.resources, self.form)];
@@ -299,7 +303,7 @@ fn sotw(
     // New names are sent regardless of earlier responses (docs/protocol.md#e-36). Types where
     // absence means deletion are sent completely.
     let resources = if first || full || all || narrows {
-        want.of(known)
+        want.covered_names(known)
     } else {
         new.iter().flat_map(|name| known.covered_names(name)).cloned().collect()
     };
@@ -315,7 +319,8 @@ fn delta(
     first: bool,
     request: &Request<'_>,
     known: &Type,
-    (faults, has_ttls): (Faults, bool),
+    faults: Faults,
+    has_ttls: bool,
 ) -> Option<ResponseContent> {
     let mut answer = ResponseContent::default();
     let mut send: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -399,5 +404,5 @@ fn full_state(url: &TypeUrl) -> bool {
 /// Returns the position of a type in an update: clusters, endpoints, listeners, routes, others.
 fn order(url: &TypeUrl) -> usize {
     let order = [Kind::Sds, Kind::Cds, Kind::Eds, Kind::Ecds, Kind::Lds, Kind::Srds, Kind::Rds];
-    order.iter().position(|of| kind(url) == Some(*of)).unwrap_or(order.len())
+    order.iter().position(|placed| kind(url) == Some(*placed)).unwrap_or(order.len())
 }

@@ -58,8 +58,11 @@ impl Encoder {
             let what = FramePayload::Gap { dir: None, messages, bytes, cause: GapCause::Lost };
             self.put_frame(&Frame { at, stream, what }, None, sink)?;
             self.missing.risk_gap(messages);
-        } else if let Some(open) = self.open.get(&stream).filter(|_| lost.is_new).cloned() {
-            self.put_frame(&Frame { at, stream, what: FramePayload::Open(open) }, None, sink)?;
+        } else if lost.is_new
+            && let Some(open) = self.open.get(&stream)
+        {
+            let what = FramePayload::Open(open.clone());
+            self.put_frame(&Frame { at, stream, what }, None, sink)?;
         }
         (lost.messages, lost.bytes, lost.is_new) = (0, 0, false);
         if let Some(end) = lost.end.clone() {

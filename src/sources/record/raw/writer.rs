@@ -51,8 +51,8 @@ impl<'a, W: Write> Writer<'a, W> {
             FramePayload::Gap { dir, messages, bytes, cause } => {
                 let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
                 let cause = (*cause != GapCause::Lost).then(|| ("cause", json!(cause.word())));
-                let of = dir.map(|dir| ("of", json!(dir_word(dir))));
-                self.line(frame, "gap", counts.into_iter().chain(cause).chain(of))
+                let direction = dir.map(|dir| ("of", json!(dir_word(dir))));
+                self.line(frame, "gap", counts.into_iter().chain(cause).chain(direction))
             }
             FramePayload::Intercepted(what) => self.intercepted(frame, what),
             FramePayload::End(end) => self.end(frame, end),

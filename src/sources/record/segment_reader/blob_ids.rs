@@ -70,12 +70,12 @@ impl BlobIds {
         // A hostile file may reuse numbers; they refer to the later blobs.
         if number < self.next {
             while self.newer.pop_if(|run| run.first >= number).is_some() {}
-            while self.segments.pop_if(|of| of.first >= number).is_some() {}
+            while self.segments.pop_if(|segment| segment.first >= number).is_some() {}
             if let Some(run) = self.newer.last_mut() {
                 run.len = run.len.min(number - run.first);
             }
-            if let Some(of) = self.segments.last_mut() {
-                of.end = of.end.min(number);
+            if let Some(segment) = self.segments.last_mut() {
+                segment.end = segment.end.min(number);
             }
             self.older.retain(|other, _| *other < number);
         }
@@ -116,9 +116,9 @@ impl BlobIds {
         if let Some(id) = self.older.get(&number) {
             return BlobPlace::Known(*id);
         }
-        let after = self.segments.partition_point(|of| of.first <= number);
+        let after = self.segments.partition_point(|segment| segment.first <= number);
         match after.checked_sub(1).and_then(|at| self.segments.get(at)) {
-            Some(of) if number < of.end => BlobPlace::Dropped { segment: of.segment },
+            Some(segment) if number < segment.end => BlobPlace::Dropped { segment: segment.segment },
             _ => BlobPlace::Lost,
         }
     }

@@ -17,10 +17,18 @@ const MAX_NESTED_PAYLOADS: usize = 4;
 #[derive(Default)]
 pub(super) struct SegmentIndexes(Vec<SegmentIndex>);
 
-/// The blobs of a segment: number, start and length of the record.
+/// The blobs of a segment, in order of their numbers.
 struct SegmentIndex {
     segment: u32,
-    places: Arc<Vec<(u32, u32, u32)>>,
+    places: Arc<Vec<RecordPlace>>,
+}
+
+/// The place of a blob's record in its segment.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RecordPlace {
+    number: u32,
+    start: u32,
+    len: u32,
 }
 
 impl SegmentIndexes {
@@ -30,7 +38,7 @@ impl SegmentIndexes {
     }
 
     /// Returns the blobs of a segment, in order of their numbers.
-    fn of(&mut self, segment: u32, raw: &[u8]) -> Arc<Vec<(u32, u32, u32)>> {
+    fn places(&mut self, segment: u32, raw: &[u8]) -> Arc<Vec<RecordPlace>> {
         if let Some(at) = self.0.iter().position(|index| index.segment == segment) {
             let index = self.0.remove(at);
             let places = index.places.clone();
@@ -40,22 +48,22 @@ impl SegmentIndexes {
         if self.0.len() >= MAX_INDEXES {
             self.0.remove(0);
         }
-        let places = Arc::new(places(raw));
+        let places = Arc::new(read_places(raw));
         self.0.push(SegmentIndex { segment, places: places.clone() });
         places
     }
 }
 
 /// Lists the blobs of a segment.
-fn places(raw: &[u8]) -> Vec<(u32, u32, u32)> {
+fn read_places(raw: &[u8]) -> Vec<RecordPlace> {
     let (mut places, mut next) = (Vec::new(), 0u32);
     for field in Fields::new(raw).map_while(Result::ok) {
         let bytes = field.bytes();
         match field.number {
             encode::START => next = decode::start(bytes).blobs,
             encode::BLOB => {
-                let at = (bytes.as_ptr() as usize).wrapping_sub(raw.as_ptr() as usize);
-                places.push((next, at as u32, bytes.len() as u32));
+                let start = (bytes.as_ptr() as usize).wrapping_sub(raw.as_ptr() as usize) as u32;
+                places.push(RecordPlace { number: next, start, len: bytes.len() as u32 });
                 next = next.saturating_add(1);
             }
             _ => {}
@@ -104,10 +112,10 @@ impl SegmentReader {
     ) -> Option<BlobId> {
         let bodies = self.bodies.clone()?;
         let raw = bodies.segment(segment)?;
-        let places = self.indexes.of(segment, &raw);
-        let at = places.partition_point(|(other, ..)| *other < number);
-        let (_, start, len) = places.get(at).filter(|(other, ..)| *other == number)?;
-        let record = decode::blob(raw.get(*start as usize..)?.get(..*len as usize)?);
+        let places = self.indexes.places(segment, &raw);
+        let found = places.partition_point(|place| place.number < number);
+        let place = places.get(found).filter(|place| place.number == number)?;
+        let record = decode::blob(raw.get(place.start as usize..)?.get(..place.len as usize)?);
         let payload = match record.payload.and_then(|back| number.checked_sub(back)) {
             Some(of) if of < number => match self.ids.find(of) {
                 BlobPlace::Dropped { segment } => {

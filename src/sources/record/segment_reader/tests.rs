@@ -14,10 +14,16 @@ fn message(again: usize) -> Vec<u8> {
     message
 }
 
+/// Returns a reader of a file without content, and the catalog of the contents.
+fn reader() -> (SegmentReader, Catalog) {
+    let reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
+    let catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
+    (reader, catalog)
+}
+
 fn read(entries_left: u64, again: usize) -> Option<FramePayload> {
-    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
+    let (mut reader, mut catalog) = reader();
     reader.entries_left = entries_left;
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
     let state = SegmentCursor { number: 0, raw: Bytes::new(), at: 0 };
     reader.blob(decode::blob(b""), &state, &mut catalog);
     reader.message(&message(again), &mut catalog)
@@ -25,9 +31,8 @@ fn read(entries_left: u64, again: usize) -> Option<FramePayload> {
 
 /// Reads a highly compressed segment of this many blobs.
 fn blobs(left: u64, blobs: usize) -> (u64, Vec<String>) {
-    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
+    let (mut reader, mut catalog) = reader();
     reader.blobs_left = left;
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
     let mut raw = Vec::new();
     for _ in 0..blobs {
         put_len_field(&mut raw, encode::BLOB, b"");
@@ -79,8 +84,7 @@ fn limits_frames_and_notices_by_file_size() {
 
 #[test]
 fn resolves_blob_numbers_across_loss_and_reuse() {
-    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
+    let (mut reader, mut catalog) = reader();
     let state = SegmentCursor { number: 0, raw: Bytes::new(), at: 0 };
     let blobs = |reader: &mut SegmentReader, catalog: &mut Catalog, start: u32, count: usize| {
         reader.start(SegmentStart { blobs: start, ..SegmentStart::default() });
@@ -113,8 +117,7 @@ fn limits_list_entries() {
 
 #[test]
 fn limits_list_entries_by_file_size() {
-    let mut reader = SegmentReader::new(FileBodies::new(Box::new(std::io::Cursor::new(Vec::new()))));
-    let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone().unwrap()));
+    let (mut reader, mut catalog) = reader();
     let mut raw = Vec::new();
     put_len_field(&mut raw, encode::BLOB, b"");
     put_len_field(&mut raw, encode::MESSAGE, &message(0));

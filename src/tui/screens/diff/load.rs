@@ -75,15 +75,15 @@ impl DiffScreen {
     fn load(&mut self, data: &dyn Data, total: usize) {
         let Some(target) = self.target.clone() else { return };
         let other = self.wanted.other;
-        let on = |stream| stream == target.stream || Some(stream) == other;
-        let is = |url: &TypeUrl| *url == target.type_url;
-        let same = self.loaded.as_ref().is_some_and(|(known, with)| *known == target && *with == other);
-        let grown = !self.is_stale && same && self.rows_read <= total;
-        let from = if grown { self.rows_read } else { total.saturating_sub(MAX_SEARCHED_ROWS) };
-        if !grown {
+        let is_read = |stream| stream == target.stream || Some(stream) == other;
+        let is_of_type = |url: &TypeUrl| *url == target.type_url;
+        let is_same = self.loaded.as_ref().is_some_and(|(known, with)| *known == target && *with == other);
+        let has_grown = !self.is_stale && is_same && self.rows_read <= total;
+        let from = if has_grown { self.rows_read } else { total.saturating_sub(MAX_SEARCHED_ROWS) };
+        if !has_grown {
             self.versions.clear();
         }
-        extend_versions(&mut self.versions, data.store(), from..total, on, is, &target.name);
+        extend_versions(&mut self.versions, data.store(), from..total, is_read, is_of_type, &target.name);
         (self.rows_read, self.loaded) = (total, Some((target, other)));
         self.find_wanted();
     }

@@ -16,9 +16,11 @@ use serde_json::Value;
 use crate::common::{Common, Pane, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
+use crate::screens::list_screen;
 use crate::screens::screen::{CommandLine, Outcome, ResourcePlace, Screen, ScreenText};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::line_at;
 use crate::widgets::text::plain_lines;
 use xdscope_engine::diff::Change;
 use xdscope_present::text::shell_word;
@@ -34,8 +36,9 @@ impl DiffScreen {
     /// The change that was jumped to, or the first one on the screen.
     fn change(&self) -> Option<&Change> {
         let rows = self.rows.iter().skip(self.mark.unwrap_or(self.scroll));
-        let at = rows.filter_map(|row| if let DiffRow::Path(at) = row { Some(*at) } else { None }).next();
-        self.compared.change(at.unwrap_or_default())
+        let index =
+            rows.filter_map(|row| if let DiffRow::Path(index) = row { Some(*index) } else { None }).next();
+        self.compared.change(index.unwrap_or_default())
     }
 }
 
@@ -94,7 +97,7 @@ impl Screen for DiffScreen {
             return None;
         }
         common.pane = Pane::Main;
-        let row = self.top + usize::from(at.y.checked_sub(top.y + 1)?);
+        let row = self.top + line_at(top, at)?;
         let entries = self.push.as_ref().map_or(0, |push| push.entries.len());
         if !selects || row >= entries {
             return None;
@@ -157,7 +160,7 @@ impl Screen for DiffScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents().lines(self.version(self.new)?.content?, format, usize::MAX).join("\n"))
+        Some(data.contents().text(self.version(self.new)?.content?, format))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
@@ -189,8 +192,8 @@ impl DiffScreen {
     /// The areas of the push's summary and of the changes. Without a push the first one is empty.
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
         match &self.push {
-            Some(push) if !common.is_full_screen => layout.list_above(push.entries.len().max(1), 3),
-            _ => layout::split(layout.body, 0),
+            Some(push) => list_screen::areas(common, layout, push.entries.len().max(1), 3),
+            None => layout::split(layout.body, 0),
         }
     }
 }

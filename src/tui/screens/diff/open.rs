@@ -95,9 +95,9 @@ impl DiffScreen {
 
     /// Whether what is shown is about the stream in scope.
     fn is_in_scope(&self, common: &Common) -> bool {
-        let shown = self.target.as_ref().map(|target| target.stream);
-        let shown = [shown.or(self.push.as_ref().map(|push| push.stream)), self.wanted.other];
-        common.scope.stream.is_none_or(|stream| shown.contains(&Some(stream)))
+        let target = self.target.as_ref().map(|target| target.stream);
+        let streams = [target.or(self.push.as_ref().map(|push| push.stream)), self.wanted.other];
+        common.scope.stream.is_none_or(|stream| streams.contains(&Some(stream)))
     }
 
     /// Opens the newest push of the current stream that changed something. Without one, opens that

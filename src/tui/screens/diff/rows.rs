@@ -2,7 +2,7 @@
 
 use crate::common::Common;
 use crate::data::BodyFormat;
-use crate::widgets::canvas::{Span, StyledLine, plain, span};
+use crate::widgets::canvas::{Span, StyledLine, line_width, plain, span};
 use crate::widgets::layout::Layout;
 use crate::widgets::syntax;
 use xdscope_engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
@@ -49,15 +49,14 @@ pub(super) fn lines(screen: &DiffScreen, common: &Common, row: DiffRow, room: us
         }
         DiffRow::Path(at) => {
             let Some(change) = compared.change(at) else { return vec![vec![]] };
-            let order = if change.op == Op::Reordered { "   in another order" } else { "" };
-            wrapped("", &[(display_safe(&change.path.to_string()).into_owned(), false)], room, Role::Title)
-                .into_iter()
-                .enumerate()
-                .map(|(i, mut line)| {
-                    line.extend((i == 0 && !order.is_empty()).then(|| span(order, Role::Muted)));
-                    line
-                })
-                .collect()
+            let path = display_safe(&change.path.to_string()).into_owned();
+            let mut lines = wrapped("", &[(path, false)], room, Role::Title);
+            if let Some(first) = lines.first_mut()
+                && change.op == Op::Reordered
+            {
+                first.push(span("   in another order", Role::Muted));
+            }
+            lines
         }
         DiffRow::Value { change, new, line } => {
             let values = compared.values.get(change);
@@ -189,8 +188,7 @@ fn pair(screen: &DiffScreen, common: &Common, at: usize, room: usize) -> Vec<Sty
     (0..left.len().max(right.len()).max(1))
         .map(|i| {
             let mut line = left.get(i).cloned().unwrap_or_default();
-            let used: usize = line.iter().map(|span| width(&span.text)).sum();
-            line.push(plain(" ".repeat(side.saturating_sub(used))));
+            line.push(plain(" ".repeat(side.saturating_sub(line_width(&line)))));
             line.push(span(format!(" {bar} "), Role::Muted));
             line.extend(right.get(i).cloned().unwrap_or_default());
             line

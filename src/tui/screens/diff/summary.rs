@@ -39,19 +39,22 @@ pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, ar
         canvas.text(list, "   nothing changed in it", Role::Muted);
         return None;
     }
-    let shown = push.entries.iter().enumerate().skip(screen.top);
-    let wide = shown.clone().take(usize::from(list.height)).map(|(_, entry)| width(&entry.name)).max();
-    let wide = wide.unwrap_or(0).min(usize::from(list.width) / 2);
-    let mut at = None;
-    for (row, (i, entry)) in list.rows().zip(shown) {
+    let entries = push.entries.iter().enumerate().skip(screen.top);
+    let name_width =
+        entries.clone().take(usize::from(list.height)).map(|(_, entry)| width(&entry.name)).max();
+    let name_width = name_width.unwrap_or(0).min(usize::from(list.width) / 2);
+    let mut selected_row = None;
+    for (row, (i, entry)) in list.rows().zip(entries) {
         let role = match entry.op {
             Op::Added => Role::Added,
             Op::Removed => Role::Removed,
             Op::Changed | Op::Reordered => Role::Changed,
         };
         let chosen = i == screen.chosen;
-        let mut line: StyledLine =
-            vec![plain(format!("  {} ", entry.op.sign())), span(pad(&display_safe(&entry.name), wide), role)];
+        let mut line: StyledLine = vec![
+            plain(format!("  {} ", entry.op.sign())),
+            span(pad(&display_safe(&entry.name), name_width), role),
+        ];
         match screen.counts.get(&i) {
             Some(Some(0)) => line.push(span("   bytes differ, same meaning", Role::Muted)),
             Some(Some(n)) => line.push(plain(format!("   {} changed", plural(*n as u64, "field")))),
@@ -63,10 +66,10 @@ pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, ar
         canvas.line(row, &line);
         if chosen {
             canvas.cursor(row, common.pane == Pane::Main);
-            at = Some(row.y);
+            selected_row = Some(row.y);
         }
     }
-    at
+    selected_row
 }
 
 /// `reviews  @41 (in force) → @42 (rejected)`, with two streams

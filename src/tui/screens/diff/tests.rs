@@ -53,7 +53,7 @@ struct SteppedStore {
 }
 
 impl SteppedStore {
-    fn of(text: &str) -> SteppedStore {
+    fn new(text: &str) -> SteppedStore {
         let mut source = SteppedStore::at(text, 0);
         source.advance_to(u64::MAX);
         source
@@ -94,14 +94,14 @@ fn versions(model: &Model) -> (Option<&str>, Option<&str>) {
 
 #[test]
 fn snapshots_of_a_push() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     assert_snapshots!("diff", &source.data(), ":goto #13<enter>d");
     assert_snapshot!("diff_ascii", screen_in(ASCII, &source.data(), ":goto #13<enter>du", 100, 30));
 }
 
 #[test]
 fn answer_leads_to_its_push_and_esc_returns() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":goto #14<enter>d");
     assert_eq!(
         (model.screen, model.screens.diff.push.as_ref().map(|push| push.n)),
@@ -126,7 +126,7 @@ fn answer_leads_to_its_push_and_esc_returns() {
 
 #[test]
 fn steps_through_versions_and_bases() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":diff rds/edge<enter>");
     assert_eq!(versions(&model), (Some("8"), Some("9")));
     assert!(drawn_text(&model).contains("only the order of keyed lists differs"));
@@ -154,7 +154,7 @@ fn steps_through_versions_and_bases() {
 fn base_in_force_is_the_accepted_version() {
     let script = "node a\nstream 1 sotw cds\n+0s 1 > v= n=\n1 < v=1 n=a [c~1]\n1 > v=1 n=a\n\
                   1 < v=2 n=b [c~2]\n1 > v=1 n=b nack=\"no\"\n1 < v=3 n=c [c~3]\n1 > v=1 n=c nack=\"no\"\n";
-    let source = SteppedStore::of(script);
+    let source = SteppedStore::new(script);
     let mut model = typed(&source.data(), ":diff cds/c<enter>");
     assert_eq!(versions(&model), (Some("2"), Some("3")));
     type_keys(&mut model, &source.data(), "b");
@@ -165,7 +165,7 @@ fn base_in_force_is_the_accepted_version() {
 
 #[test]
 fn jumps_to_changes_and_unfolds_context() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":goto #15<enter>d<tab>");
     let rows = model.screens.diff.rows.len();
     let row = |model: &Model| model.screens.diff.mark.and_then(|at| model.screens.diff.rows.get(at).copied());
@@ -185,7 +185,7 @@ fn jumps_to_changes_and_unfolds_context() {
 
 #[test]
 fn compares_contents_once() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":goto #13<enter>d");
     let before = model.screens.diff.compared.clone();
     update(&mut model, Msg::Resize(200, 60), &source.data());
@@ -197,7 +197,7 @@ fn compares_contents_once() {
 
 #[test]
 fn compares_marked_pushes() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":goto #5<enter>D");
     assert!(model.common.notice.as_deref().is_some_and(|notice| notice.starts_with("#5 is marked")));
     type_keys(&mut model, &source.data(), ":goto #21<enter>D");
@@ -208,7 +208,7 @@ fn compares_marked_pushes() {
 
 #[test]
 fn copies_the_command_of_a_diff() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), ":goto #13<enter>d");
     let effects = type_keys(&mut model, &source.data(), "yc");
     let command = "xdscope diff session-20260302-135200.xdsrec cds/reviews '#2' '#13' --stream '#1'";
@@ -219,7 +219,7 @@ fn copies_the_command_of_a_diff() {
 
 #[test]
 fn problem_leads_to_its_push() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let model = typed(&source.data(), "}5");
     assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(13)));
     // Without a selection: the previous diff, or the newest push with changes.
@@ -244,7 +244,7 @@ stream 1 ads
 
 #[test]
 fn diff_of_a_refused_type_shows_the_refused_push() {
-    let source = SteppedStore::of(RESENT);
+    let source = SteppedStore::new(RESENT);
     for keys in ["}d", "ld", "}<enter>d", "2d", "6d"] {
         let model = typed(&source.data(), keys);
         assert_eq!(model.screen, ScreenId::Diff, "{keys}");
@@ -257,7 +257,7 @@ fn diff_of_a_refused_type_shows_the_refused_push() {
 
 #[test]
 fn paused_diff_shows_no_later_version() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let mut model = typed(&source.data(), "");
     let row = source.store.row_of(Seq(16)).unwrap();
     model.common.paused = Some(crate::common::Paused { rows: row, now: source.store.now() });
@@ -270,7 +270,7 @@ fn paused_diff_shows_no_later_version() {
 
 #[test]
 fn says_that_there_is_nothing_to_compare() {
-    let source = SteppedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    let source = SteppedStore::new("node a\nstream 1 ads\n+0s 1 > cds\n");
     let model = typed(&source.data(), "5");
     assert!(drawn_text(&model).contains("Nothing to compare yet"));
     let model = typed(&source.data(), "3d");
@@ -290,7 +290,7 @@ fn folds_unchanged_lines_of_large_contents() {
             routes.join(", ")
         )
     };
-    let source = SteppedStore::of(&format!(
+    let source = SteppedStore::new(&format!(
         "node a\nstream 1 sotw rds\n+0s 1 > v= n= names=[big]\n{}{}",
         push(1, 5),
         push(2, 2000)
@@ -309,7 +309,7 @@ fn folds_unchanged_lines_of_large_contents() {
 
 #[test]
 fn diff_is_as_of_the_time_cursor() {
-    let now = SteppedStore::of(RESENT);
+    let now = SteppedStore::new(RESENT);
     let mut model = typed(&now.data(), "6d");
     let shown = drawn_text(&model);
     assert!(shown.contains("push refused") && shown.contains("@42 (rejected, sent 2×)"), "{shown}");
@@ -367,7 +367,7 @@ fn diff_follows_new_messages() {
 fn kept_resource_has_versions_of_the_earlier_stream() {
     let text = "node n agent=\"envoy/1.40.0\"\nstream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\n> n=1\n+1s close\n\
         +1s stream 2 delta cds\n2 > sub=[*] irv={a:1}\nadvance 1s\n";
-    let source = SteppedStore::of(text);
+    let source = SteppedStore::new(text);
     let stream = source.store.states().last().map(|state| state.stream).unwrap();
     let url = source.store.states()[0].type_url.clone();
     let target = crate::screens::screen::ResourcePlace { stream, type_url: url, name: "a".into() };
@@ -382,7 +382,7 @@ fn kept_resource_has_versions_of_the_earlier_stream() {
 fn resent_content_is_not_new() {
     let script = "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [same changes~1]\n\
                   +2s 1 > cds v=1 n=a\n+3s 1 < cds v=2 n=b [same changes~2]\n+4s 1 > cds v=2 n=b\n";
-    let source = SteppedStore::of(script);
+    let source = SteppedStore::new(script);
     let shown = screen_in(ASCII, &source.data(), ":diff cds/same<enter>", 100, 30);
     assert!(shown.contains("the content is the same, byte for byte"), "{shown}");
     assert!(shown.contains("@1 (accepted) -> @2") && !shown.contains("nothing ->"), "{shown}");
@@ -391,7 +391,7 @@ fn resent_content_is_not_new() {
 /// One side is drawn over the whole width, not beside an empty column.
 #[test]
 fn first_content_takes_the_whole_width() {
-    let source = SteppedStore::of(SCRIPT);
+    let source = SteppedStore::new(SCRIPT);
     let shown = screen_in(ASCII, &source.data(), ":diff cds/ledger<enter>", 200, 60);
     assert!(shown.lines().any(|line| line.starts_with("  + name: ledger")), "{shown}");
 }

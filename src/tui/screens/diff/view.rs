@@ -3,10 +3,10 @@
 use ratatui::layout::Position;
 
 use crate::common::{Common, Pane};
-use crate::widgets::canvas::{Canvas, StyledLine, span};
+use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Layout};
+use crate::widgets::text::paragraph;
 use xdscope_present::report::Role;
-use xdscope_present::text::wrap;
 
 use super::state::DiffScreen;
 use super::{rows, summary};
@@ -24,9 +24,7 @@ pub(super) fn draw(
             ),
             _ => "Nothing to compare yet: choose a push on the timeline (3) and press d".to_owned(),
         };
-        let lines = wrap(&text, usize::from(layout.body.width).saturating_sub(6)).into_iter();
-        let lines: Vec<StyledLine> =
-            lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect();
+        let lines = paragraph(&text, 3, Role::Muted, usize::from(layout.body.width));
         canvas.lines(layout::split(layout.body, 1).1, &lines, 0);
         return None;
     }
@@ -37,8 +35,8 @@ pub(super) fn draw(
     let (top, detail) = screen.areas(common, layout);
     let mut cursor = Position { x: detail.x, y: detail.y };
     if !top.is_empty() {
-        let at = summary::draw(screen, common, canvas, top);
-        if let (Some(y), Pane::Main) = (at, common.pane) {
+        let entry_row = summary::draw(screen, common, canvas, top);
+        if let (Some(y), Pane::Main) = (entry_row, common.pane) {
             cursor = Position { x: top.x, y };
         }
     }
@@ -48,11 +46,11 @@ pub(super) fn draw(
     canvas.heading(rule, &summary::title(screen, common), &how, common.is_in_second_pane());
     let room = usize::from(rest.width);
     let mut areas = rest.rows();
-    for (at, row) in screen.rows.iter().enumerate().skip(screen.scroll) {
+    for (index, row) in screen.rows.iter().enumerate().skip(screen.scroll) {
         for (i, line) in rows::lines(screen, common, *row, room).into_iter().enumerate() {
             let Some(area) = areas.next() else { return Some(cursor) };
             canvas.line(area, &line);
-            if screen.mark == Some(at) && i == 0 {
+            if screen.mark == Some(index) && i == 0 {
                 canvas.select(area);
                 cursor = Position { x: area.x, y: area.y };
             }

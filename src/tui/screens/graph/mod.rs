@@ -224,7 +224,7 @@ impl Screen for GraphScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents().lines(self.node()?.1.content?, format, usize::MAX).join("\n"))
+        Some(data.contents().text(self.node()?.1.content?, format))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

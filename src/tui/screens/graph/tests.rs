@@ -40,7 +40,7 @@ fn snapshot_in_ascii() {
 
 #[test]
 fn refused_content_is_an_overlay() {
-    let source = ScriptedStore::of(PARTLY_REFUSED);
+    let source = ScriptedStore::new(PARTLY_REFUSED);
     assert_snapshot!("refused", screen(&source.data(), "8", 120, 40));
     let screen = screen(&source.data(), "8", 200, 60);
     for part in
@@ -53,7 +53,7 @@ fn refused_content_is_an_overlay() {
 
 #[test]
 fn says_that_there_is_no_resource() {
-    let nothing = ScriptedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    let nothing = ScriptedStore::new("node a\nstream 1 ads\n+0s 1 > cds\n");
     assert!(screen(&nothing.data(), "8", 80, 24).contains("no resource yet"));
 }
 
@@ -169,7 +169,7 @@ fn builds_a_large_graph_in_steps() {
 #[test]
 fn shows_gaps_expiry_and_what_is_waited_for() {
     let text = include_str!("../../../../tests/fixtures/cli/gaps.xds");
-    let gaps = ScriptedStore::of(text.split("\nnode unknown").next().unwrap());
+    let gaps = ScriptedStore::new(text.split("\nnode unknown").next().unwrap());
     let shown = screen(&gaps.data(), "8/name:b<enter>", 120, 40);
     assert!(shown.contains("dangling: not in CDS 2   503 since 5s"), "{shown}");
     let effect = "requests that RDS r routes to b get 503 since 5s: the client does not have the cluster";
@@ -178,7 +178,7 @@ fn shows_gaps_expiry_and_what_is_waited_for() {
     assert!(shown.contains("expires on 2036-11-20T03:06:39Z"), "{shown}");
     assert!(shown.contains("certificate edge.example expires on 2036"), "{shown}");
 
-    let warming = ScriptedStore::of(include_str!("../../../../tests/fixtures/scripts/S-35f.xds"));
+    let warming = ScriptedStore::new(include_str!("../../../../tests/fixtures/scripts/S-35f.xds"));
     let shown = screen(&warming.data(), "8", 160, 40);
     assert!(shown.contains("warming 20s") || shown.contains("warming 21s"), "{shown}");
     assert!(
@@ -192,16 +192,16 @@ fn shows_gaps_expiry_and_what_is_waited_for() {
 #[test]
 fn says_that_nothing_is_there_although_it_was_asked_for() {
     let text = include_str!("../../../../tests/fixtures/lint/lds-cds-emptied.bad.xds");
-    let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
+    let shown = screen(&ScriptedStore::new(text).data(), "8", 120, 30);
     assert!(shown.contains("removed by the server, and in use until the client's ACK"), "{shown}");
     let accepted = format!("{text}\n> v=2 n=b\n");
-    let shown = screen(&ScriptedStore::of(&accepted).data(), "8", 120, 30);
+    let shown = screen(&ScriptedStore::new(&accepted).data(), "8", 120, 30);
     assert!(
         shown.contains("was not sent, or was removed") && !shown.contains("nothing was asked"),
         "{shown}"
     );
     let text = include_str!("../../../../tests/fixtures/lint/delta-alias-collision.bad.xds");
-    let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
+    let shown = screen(&ScriptedStore::new(text).data(), "8", 120, 30);
     assert!(shown.contains(" 2 resources   "), "{shown}");
 }
 

@@ -215,9 +215,7 @@ fn refused_state(node: &GraphNode, glyphs: &Glyphs) -> String {
 /// The state of a node, with its age.
 fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
     let glyphs = common.theme.glyphs();
-    let since = |at: Option<xdscope_wire::event::Time>| {
-        at.map(|at| format!(" {}", common.age(at))).unwrap_or_default()
-    };
+    let since = |at: Option<Time>| at.map(|at| format!(" {}", common.age(at))).unwrap_or_default();
     let mut text = match &node.state {
         NodeState::Ready => format!("{} {}", glyphs.ok, accepted(node)),
         NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
@@ -231,17 +229,14 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
             let age = common.age_until(again.since, request.and_then(|request| request.ended));
             format!("{glyph} {}, {} {age}", version(node), report::owed_again(again))
         }
-        NodeState::Waiting { request: Some(of), .. } => {
-            format!(
-                "{} asked #{} {} ago, no answer yet",
-                glyphs.wait,
-                of.n.0,
-                common.age_until(of.at, of.ended)
-            )
+        NodeState::Waiting { request: Some(request), .. } => {
+            let age = common.age_until(request.at, request.ended);
+            format!("{} asked #{} {age} ago, no answer yet", glyphs.wait, request.n.0)
         }
         NodeState::Waiting { request: None, .. } => format!("{} waiting", glyphs.wait),
-        NodeState::Missing { request: Some(of), .. } => {
-            format!("{} asked #{}, no answer {}", glyphs.miss, of.n.0, common.age_until(of.at, of.ended))
+        NodeState::Missing { request: Some(request), .. } => {
+            let age = common.age_until(request.at, request.ended);
+            format!("{} asked #{}, no answer {age}", glyphs.miss, request.n.0)
         }
         NodeState::Missing { request: None, .. } => format!("{} never sent", glyphs.miss),
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
@@ -429,16 +424,8 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());
     for user in node.users.iter().take(4).filter_map(|user| screen.graph.get(*user)) {
-        add(
-            "used by",
-            &format!(
-                "{} {}  {}",
-                user.kind.label(),
-                name_at_server(user),
-                field_of(user).unwrap_or_default()
-            ),
-            Role::Plain,
-        );
+        let field = field_of(user).unwrap_or_default();
+        add("used by", &format!("{} {}  {field}", user.kind.label(), name_at_server(user)), Role::Plain);
     }
     match node.users.len() {
         0 if node.kind == Kind::Lds => {}

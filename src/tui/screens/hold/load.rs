@@ -1,11 +1,15 @@
+//! Facts about held messages: what they change, and which types have diverged.
+
 use crate::common::Common;
 use crate::data::Data;
+use xdscope_engine::diff::compare;
 use xdscope_engine::hold::{HeldFact, compare_held, without_secrets};
 use xdscope_present::report::Role;
 use xdscope_present::{hold, report};
 use xdscope_schema::{FieldNames, to_yaml};
 use xdscope_wire::Interference;
 use xdscope_wire::event::StreamId;
+use xdscope_wire::text::type_label;
 
 use super::{HoldDetail, HoldScreen};
 
@@ -45,7 +49,7 @@ impl HoldScreen {
                 let diverged =
                     state.diverged.filter(|diverged| diverged.facts.interference != Interference::Held)?;
                 let words = report::diverged(&diverged);
-                let label = xdscope_wire::text::type_label(state.type_url.as_str());
+                let label = type_label(state.type_url.as_str());
                 Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))
             });
             self.diverged = diverged.take(MAX_DIVERGED).collect();
@@ -99,9 +103,9 @@ fn changes(old: &HeldFact, new: &HeldFact, data: &dyn Data, arrow: &str) -> Vec<
         let bytes = without_secrets(fact, data.store().catalog()).unwrap_or_default();
         data.schema().tree(&fact.message_name(), &bytes, FieldNames::Original)
     };
-    let found = xdscope_engine::diff::compare(&tree(old), &tree(new), &Default::default());
+    let compared = compare(&tree(old), &tree(new), &Default::default());
     let line = |change| (Role::Changed, format!("~ {}", hold::change(change, arrow)));
-    let mut lines: Vec<_> = found.changes.iter().map(line).collect();
+    let mut lines: Vec<_> = compared.changes.iter().map(line).collect();
     if lines.is_empty() {
         lines.push((Role::Muted, "the bytes differ, the fields do not".to_owned()));
     }

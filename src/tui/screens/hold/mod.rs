@@ -103,10 +103,6 @@ impl ListScreen for HoldScreen {
         &self.queue
     }
 
-    fn list_mut(&mut self) -> &mut dyn List {
-        &mut self.queue
-    }
-
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
         let parts = view::parts(self, common, layout);
         (parts.list, parts.detail)
@@ -212,8 +208,8 @@ impl Screen for HoldScreen {
         Some(self)
     }
 
-    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
-        Some(self)
+    fn list_mut(&mut self) -> Option<&mut dyn List> {
+        Some(&mut self.queue)
     }
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {

@@ -28,7 +28,7 @@ const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A client that has acknowledged version 41, and of which two pushes are held.
 fn source() -> ScriptedStore {
-    let mut source = ScriptedStore::of(
+    let mut source = ScriptedStore::new(
         "node edge-gw-1\nstream 1 ads\n+0s 1 > cds\n\
          +1s 1 < cds v=41 n=a81e [cart{connect_timeout: 5s} reviews{connect_timeout: 5s}]\n\
          +2s 1 > cds v=41 n=a81e\n",

@@ -2,15 +2,16 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{HeldDetails, HoldScreen};
+use super::HoldScreen;
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::text::{hanging, paragraph};
 use xdscope_engine::hold::{HeldRow, HoldStatus};
-use xdscope_present::hold::{held_counts, held_title, hold_choices, hold_time};
+use xdscope_present::hold::{HoldChoice, held_counts, held_title, hold_choices, hold_time};
 use xdscope_present::report::Role;
 use xdscope_present::text::{Keep, cut, pad, wrap};
 use xdscope_wire::event::Dir;
@@ -52,7 +53,7 @@ pub(super) fn columns() -> [Column; 11] {
 /// The cells of a message, in the order of the columns.
 pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> StyledLine {
     let (fact, glyphs) = (&row.fact, common.theme.glyphs());
-    let stream = screen.loaded.get(&fact.id).and_then(|loaded: &HeldDetails| loaded.stream);
+    let stream = screen.loaded.get(&fact.id).and_then(|loaded| loaded.stream);
     let node = match (&fact.node, stream) {
         (node, Some(stream)) => common.client_name(node.as_deref(), stream),
         (Some(node), None) => node.to_string(),
@@ -91,17 +92,12 @@ fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize, mark: &str) 
     };
     let mut lines = vec![first];
     if hold.armed.is_some() || hold.streams > 0 {
-        lines.extend(
-            wrap(&coverage(screen, hold), width)
-                .into_iter()
-                .map(|text| vec![span(format!(" {text}"), Role::Muted)]),
-        );
+        lines.extend(paragraph(&coverage(screen, hold), 1, Role::Muted, width + 2));
     }
     let most = if screen.queue.rows.is_empty() { MAX_DIVERGED_LINES } else { 1 };
     for text in &screen.diverged {
         let text = cut(&display_safe(text), width * most, Keep::Head, mark).into_owned();
-        let shown = wrap(&text, width).into_iter().take(most);
-        lines.extend(shown.map(|text| vec![span(format!(" {text}"), Role::Warn)]));
+        lines.extend(paragraph(&text, 1, Role::Warn, width + 2).into_iter().take(most));
     }
     lines
 }
@@ -133,11 +129,11 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Ho
     let (width, mark) = (usize::from(body.width).saturating_sub(2), common.theme.glyphs().cut);
     let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width, mark).len());
     let most = if screen.queue.rows.is_empty() { body.height.saturating_sub(2) } else { body.height / 3 };
-    let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(most));
-    let choices = 1 + hold_lines(screen, width).len();
-    let rows = u16::try_from(screen.queue.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let (head, rest) = layout::split(body, layout::height(head).min(most));
+    let choices = layout::height(1 + hold_lines(screen, width).len());
+    let rows = layout::height(screen.queue.rows.len() + 1);
     let least = rows.min(MIN_LIST);
-    let choices = u16::try_from(choices).unwrap_or(6).min(rest.height.saturating_sub(least + MIN_DETAIL));
+    let choices = choices.min(rest.height.saturating_sub(least + MIN_DETAIL));
     let room = rest.height - choices;
     let wanted = layout.shifted(room.saturating_sub(rows), room, MIN_DETAIL);
     let list = rows.min(room.saturating_sub(wanted)).max(least).min(room.saturating_sub(MIN_DETAIL).max(1));
@@ -149,16 +145,11 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Ho
 /// The keys and what they would do.
 fn hold_lines(screen: &HoldScreen, width: usize) -> Vec<StyledLine> {
     let Some(row) = screen.selected() else { return Vec::new() };
-    let line = |choice: xdscope_present::hold::HoldChoice| {
+    let line = |choice: HoldChoice| {
         let lead = format!(" {}! {} ", choice.key, pad(choice.label, 8));
         let room = width.saturating_sub(lead.len()).max(20);
-        let texts = wrap(&display_safe(&choice.consequence), room).into_iter().enumerate();
-        let indent = " ".repeat(lead.len());
-        let lines = texts.map(|(at, text)| {
-            let lead = if at == 0 { lead.clone() } else { indent.clone() };
-            vec![span(lead, Role::Key), plain(text)]
-        });
-        lines.collect::<Vec<StyledLine>>()
+        let lines = wrap(&display_safe(&choice.consequence), room);
+        hanging(span(lead, Role::Key), lines, Role::Plain)
     };
     hold_choices(&row.fact).into_iter().flat_map(line).collect()
 }

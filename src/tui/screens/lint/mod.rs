@@ -15,10 +15,10 @@ use crate::data::{AppliedFilter, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
-use crate::screens::list_screen::ListScreen;
+use crate::screens::list_screen::{self, ListScreen};
 use crate::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
 use crate::widgets::canvas::{Canvas, StyledLine};
-use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::layout::{Content, Layout};
 use crate::widgets::list::{List, SelectionList};
 use crate::widgets::table::Column;
 use crate::widgets::text::{plain_row, texts};
@@ -104,9 +104,9 @@ impl LintScreen {
         if self.is_unfolded {
             return;
         }
-        let shown: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
+        let listed: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
         for group in &common.finding_groups {
-            let mut group = group.iter().copied().filter(|at| shown.contains(at));
+            let mut group = group.iter().copied().filter(|at| listed.contains(at));
             let (Some(lead), others) = (group.next(), group.collect::<Vec<usize>>()) else { continue };
             if !others.is_empty() {
                 self.folded.insert(lead, others);
@@ -180,15 +180,8 @@ impl ListScreen for LintScreen {
         &self.list
     }
 
-    fn list_mut(&mut self) -> &mut dyn List {
-        &mut self.list
-    }
-
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
-        if common.is_full_screen {
-            return layout::split(layout.body, 0);
-        }
-        layout.list_above(self.list.rows.len(), 2)
+        list_screen::areas(common, layout, self.list.rows.len(), 2)
     }
 
     fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
@@ -278,8 +271,8 @@ impl Screen for LintScreen {
         Some(self)
     }
 
-    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
-        Some(self)
+    fn list_mut(&mut self) -> Option<&mut dyn List> {
+        Some(&mut self.list)
     }
 
     fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
@@ -340,7 +333,7 @@ fn matches(data: &dyn Data, marks: &ClientMarks, applied: &AppliedFilter, findin
         report::place(finding, marks),
         report::finding(finding, "x")
     );
-    let message = |n: &xdscope_wire::event::Seq| {
+    let message = |n: &Seq| {
         let fact = data.row_of(*n).and_then(|row| data.row(row));
         fact.is_some_and(|fact| data.row_matches(applied, &fact))
     };

@@ -18,14 +18,14 @@ fn snapshot_in_ascii() {
 
 #[test]
 fn says_that_there_is_no_finding() {
-    let nothing = ScriptedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    let nothing = ScriptedStore::new("node a\nstream 1 ads\n+0s 1 > cds\n");
     assert!(screen(&nothing.data(), "9", 80, 24).contains("no finding"));
 }
 
 /// Without a finding, the screen has the rules, and what they checked.
 #[test]
 fn lists_what_was_checked_without_a_finding() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n",
     );
     let shown = screen(&source.data(), "9", 200, 60);
@@ -39,7 +39,7 @@ fn lists_what_was_checked_without_a_finding() {
 
 #[test]
 fn enter_shows_findings_of_other_scopes() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n\
          node b\nstream 2 ads\n+3s 2 > cds\n+4s 2 < cds v=41 n=x [c]\n+5s 2 > cds v=41 n=nosuch\n",
     );
@@ -119,7 +119,7 @@ fn scope_of_a_client_has_the_findings_of_its_problems() {
                     +3s 1 close status=16 \"expired\"\n+4s stream 2 ads\n+4s 2 close status=16 \"expired\"\n\
                     +5s stream 3 ads\n+5s 3 close status=16 \"expired\"\n";
     for (script, keys) in [(named, "29"), (nameless, "29"), (nameless, "}<enter>9")] {
-        let source = ScriptedStore::of(script);
+        let source = ScriptedStore::new(script);
         let model = typed(&source.data(), keys);
         assert!(model.common.scope.stream.is_some(), "{keys}");
         let rule = model.screens.lint.finding.as_ref().map(|finding| finding.rule.id);
@@ -133,7 +133,7 @@ fn empty_scope_names_the_findings_of_others() {
     let source = ScriptedStore::gateway();
     let all = typed(&source.data(), "9").screens.lint.total;
     let healthy = format!("{GATEWAY}node calm\nstream 99 ads\n+70s 99 > lds\n");
-    let source = ScriptedStore::of(&healthy);
+    let source = ScriptedStore::new(&healthy);
     let shown = screen(&source.data(), "/node:calm<enter>2<esc>9", 100, 30);
     assert!(shown.contains(&format!("no finding in this scope, {all} findings in others")), "{shown}");
     assert!(shown.contains(&format!("0 of {all} findings")), "{shown}");
@@ -141,7 +141,7 @@ fn empty_scope_names_the_findings_of_others() {
 
 #[test]
 fn filter_by_rule_and_other_rules_of_a_cause() {
-    let source = ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/version-churn.bad.xds"));
+    let source = ScriptedStore::new(include_str!("../../../../tests/fixtures/lint/version-churn.bad.xds"));
     let all = screen(&source.data(), "9", 140, 40);
     assert!(all.contains("version-churn"), "{all}");
     let own = screen(&source.data(), "9/rule:version-*<enter>", 140, 40);
@@ -152,10 +152,15 @@ fn filter_by_rule_and_other_rules_of_a_cause() {
 
 #[test]
 fn narrow_list_has_whole_rules() {
-    let source = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/diagnoses.xds"));
+    let source = ScriptedStore::new(include_str!("../../../../tests/fixtures/tui/diagnoses.xds"));
     let shown = screen(&source.data(), "9", 80, 24);
-    let rules =
-        typed(&source.data(), "9").screens.lint.window.iter().map(|of| of.rule.id).collect::<Vec<_>>();
+    let rules = typed(&source.data(), "9")
+        .screens
+        .lint
+        .window
+        .iter()
+        .map(|finding| finding.rule.id)
+        .collect::<Vec<_>>();
     assert!(rules.len() > 2);
     for rule in rules {
         assert!(shown.contains(rule), "{rule} is cut:\n{shown}");

@@ -12,9 +12,9 @@ use crate::widgets::table::{Column, Cut, column};
 use xdscope_engine::lint::Finding;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::{shell_word, wrap};
-use xdscope_wire::text::{count, display_safe, plural, time_of_day_secs};
+use xdscope_wire::text::{count, plural};
 
-use crate::widgets::text::field;
+use crate::widgets::text::{field, paragraph};
 
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 5] {
@@ -37,7 +37,7 @@ pub(super) fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
         span(finding.severity.word(), severity),
         span(finding.rule.id, if is_narrow { severity } else { Role::Plain }),
         plain(report::place(finding, &common.marks)),
-        plain(time_of_day_secs(finding.first, common.clock, &common.zone)),
+        plain(common.time_of_day(finding.first)),
         plain(report::finding(finding, times)),
     ]
 }
@@ -48,19 +48,19 @@ pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let (rows, total) = (errors + warnings + notes, screen.total);
-    let mut shown = match rows < total && !screen.is_unfolded {
+    let mut words = match rows < total && !screen.is_unfolded {
         true => format!("{} of {}", count(rows as u64), plural(total as u64, "finding")),
         false => plural(rows as u64, "finding"),
     };
     if screen.findings > rows {
-        shown.push_str(&format!(" (z: {} one by one)", count(screen.findings as u64)));
+        words.push_str(&format!(" (z: {} one by one)", count(screen.findings as u64)));
     }
     if !parts.is_empty() {
-        shown.push_str(&format!(": {}", parts.join(", ")));
+        words.push_str(&format!(": {}", parts.join(", ")));
     }
     match screen.hidden_rules.len() as u64 {
-        0 => shown,
-        n => format!("{shown} {} {} hidden, U shows", common.theme.glyphs().dot, plural(n, "rule")),
+        0 => words,
+        n => format!("{words} {} {} hidden, U shows", common.theme.glyphs().dot, plural(n, "rule")),
     }
 }
 
@@ -122,10 +122,8 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         return manual_lines(&manual, width);
     }
     let glyphs = common.theme.glyphs();
-    let mut lines: Vec<StyledLine> = Vec::new();
-    for line in wrap(&display_safe(&report::finding(finding, glyphs.times)), width.saturating_sub(2)) {
-        lines.push(vec![span(format!(" {line}"), report::severity_role(finding.severity))]);
-    }
+    let role = report::severity_role(finding.severity);
+    let mut lines = paragraph(&report::finding(finding, glyphs.times), 1, role, width);
     lines.push(vec![]);
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -139,10 +137,10 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         &if evidence.is_empty() { "a timer, no message".to_owned() } else { evidence.join("  ") },
     );
     add("also", &screen.also.join(", "));
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let mut when = time(finding.first);
+    let mut when = common.time_of_day(finding.first);
     if finding.count > 1 {
-        when.push_str(&format!(", last {}, {}", time(finding.last), plural(finding.count, "time")));
+        let last = common.time_of_day(finding.last);
+        when.push_str(&format!(", last {last}, {}", plural(finding.count, "time")));
     }
     add("seen", &when);
     if common.layout().is_some_and(|layout| layout.narrow) {
@@ -152,7 +150,7 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     add("names", &report::listed_names(&finding.names, 0));
     if !has_manual_beside(screen, common) {
         for (label, start) in [("why", "Why: "), ("advice", "Advice: "), ("reference", "Reference: ")] {
-            add(label, &paragraph(&manual, start));
+            add(label, &manual_part(&manual, start));
         }
     }
     let rule = finding.rule.id;
@@ -193,7 +191,7 @@ fn draw_manual(screen: &LintScreen, canvas: &mut Canvas, area: Rect, lines: &[St
 }
 
 /// The paragraph of a manual that begins with `start`, without it.
-fn paragraph(manual: &str, start: &str) -> String {
+fn manual_part(manual: &str, start: &str) -> String {
     let found = manual.split("\n\n").find_map(|part| part.strip_prefix(start));
     found.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -6,15 +6,15 @@ use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::text::paragraph;
 use crate::widgets::theme;
 use xdscope_engine::lint::Finding;
 use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::SummaryFact;
 use xdscope_present::nack_card;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::wrap;
 use xdscope_wire::event::{Seq, Time};
-use xdscope_wire::text::{count, plural, time_of_day_secs, type_label};
+use xdscope_wire::text::{count, plural, type_label};
 
 use super::groups::groups_in;
 
@@ -112,7 +112,7 @@ impl AcceptedVersions {
             common.client_name(newest.node.as_deref(), newest.stream),
             type_label(newest.type_url.as_str()),
             nack_card::refused_version(newest),
-            time_of_day_secs(last.at, common.clock, &common.zone)
+            common.time_of_day(last.at)
         )
     }
 
@@ -123,11 +123,9 @@ impl AcceptedVersions {
             false => self.words(common),
         };
         let area = layout::split(layout.body, 1).1;
-        let words = wrap(&words, usize::from(area.width).saturating_sub(6)).into_iter();
-        let words: Vec<StyledLine> =
-            words.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect();
+        let words = paragraph(&words, 3, Role::Muted, usize::from(area.width));
         canvas.lines(area, &words, 0);
-        let (_, rest) = layout::split(area, u16::try_from(words.len() + 1).unwrap_or(u16::MAX));
+        let (_, rest) = layout::split(area, layout::height(words.len() + 1));
         if is_filtered || self.types.is_empty() || rest.height < 3 {
             return;
         }
@@ -156,9 +154,8 @@ fn row(common: &Common, in_force: &VersionInForce) -> StyledLine {
     let VersionInForce { fact, version, accepted } = in_force;
     let mark = theme::state_mark(fact.state, common.theme.glyphs());
     let state = report::state_text(fact.state, fact, common.theme.glyphs().times);
-    let accepted = accepted.map(|(n, at)| {
-        format!("#{} at {}, {} ago", n.0, time_of_day_secs(at, common.clock, &common.zone), common.age(at))
-    });
+    let accepted =
+        accepted.map(|(n, at)| format!("#{} at {}, {} ago", n.0, common.time_of_day(at), common.age(at)));
     vec![
         plain(common.client_name(fact.node.as_deref(), fact.stream)),
         plain(type_label(fact.type_url.as_str())),

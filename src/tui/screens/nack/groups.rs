@@ -1,13 +1,11 @@
 //! The groups of NACKs that are in scope.
 
-use std::collections::HashMap;
-
 use crate::common::Scope;
 use crate::data::{AppliedFilter, Data};
 use crate::widgets::list::ListRow;
-use xdscope_engine::nack::{NackGroup, NackSource, StatedFaults, groups_of_states};
-use xdscope_engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
-use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_engine::nack::{NackGroup, groups_of_states};
+use xdscope_engine::store::StateFact;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
 /// The identity of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,34 +24,13 @@ impl ListRow for NackGroup {
     }
 }
 
-/// The facts of the screens.
-struct ScreenFacts<'a>(&'a dyn Data);
-
-impl NackSource for ScreenFacts<'_> {
-    fn kept(&self, state: &StateFact, nack: &NackFact) -> Option<Vec<RefusedVersion>> {
-        self.0.store().kept(state, nack)
-    }
-    fn refused(&self, state: &StateFact) -> HashMap<Seq, RefusedBy> {
-        NackSource::refused(self.0.store(), state)
-    }
-    fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool {
-        NackSource::has_accepted_later(self.0.store(), state, nack)
-    }
-    fn stated_faults(&self, nack: &NackFact) -> StatedFaults {
-        NackSource::stated_faults(self.0.store(), nack)
-    }
-    fn closed(&self, stream: StreamId) -> Option<Time> {
-        self.0.stream(stream)?.closed
-    }
-}
-
 /// The groups in scope that match the filter: open ones first, then newest first.
 pub(super) fn groups_in(scope: &Scope, filter: Option<&AppliedFilter>, data: &dyn Data) -> Vec<NackGroup> {
     let is_shown = |state: &&StateFact| {
         scope.has(state.stream, &state.type_url)
             && filter.is_none_or(|applied| data.state_matches(applied, state))
     };
-    groups_of_states(refused_states(data).iter().filter(is_shown), &ScreenFacts(data))
+    groups_of_states(refused_states(data).iter().filter(is_shown), data.store())
 }
 
 /// The states of the types with a NACK.

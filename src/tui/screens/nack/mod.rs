@@ -14,13 +14,13 @@ use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::sort_by_column;
-use crate::screens::list_screen::ListScreen;
+use crate::screens::list_screen::{self, ListScreen};
 use crate::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, ResourcePlace, Screen, movement,
 };
 use crate::screens::shared::pushes;
 use crate::widgets::canvas::{Canvas, StyledLine};
-use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::layout::{Content, Layout};
 use crate::widgets::list::{List, ListRow, SelectionList};
 use crate::widgets::table::Column;
 use xdscope_engine::nack::{NackGroup, NackReport};
@@ -151,15 +151,8 @@ impl ListScreen for NackScreen {
         &self.groups
     }
 
-    fn list_mut(&mut self) -> &mut dyn List {
-        &mut self.groups
-    }
-
     fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
-        if common.is_full_screen {
-            return layout::split(layout.body, 0);
-        }
-        layout.list_above(self.groups.rows.len(), 3)
+        list_screen::areas(common, layout, self.groups.rows.len(), 3)
     }
 
     fn list_columns(&self, is_narrow: bool) -> Vec<Column> {
@@ -245,8 +238,8 @@ impl Screen for NackScreen {
         Some(self)
     }
 
-    fn as_list_mut(&mut self) -> Option<&mut dyn ListScreen> {
-        Some(self)
+    fn list_mut(&mut self) -> Option<&mut dyn List> {
+        Some(&mut self.groups)
     }
 
     fn label(&self, command: Command) -> Option<&'static str> {
@@ -309,7 +302,7 @@ impl Screen for NackScreen {
         let (group, subject) = (self.group()?, self.card.subjects.first()?);
         let pushed = data.store().pushed(group.last()?.refused?)?;
         let id = pushed.into_iter().find(|(name, _)| **name == *subject.name.value)?.1;
-        Some(data.contents().lines(id, format, usize::MAX).join("\n"))
+        Some(data.contents().text(id, format))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

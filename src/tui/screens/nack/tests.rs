@@ -24,14 +24,14 @@ fn snapshot_in_ascii() {
 
 #[test]
 fn says_that_nothing_was_refused() {
-    let nothing = ScriptedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    let nothing = ScriptedStore::new("node a\nstream 1 ads\n+0s 1 > cds\n");
     assert!(screen(&nothing.data(), "6", 80, 24).contains("nothing was refused"));
 }
 
 /// Without a refusal, the screen has the versions in force, and the messages.
 #[test]
 fn lists_versions_in_force_without_a_refusal() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=41 n=x [c]\n+2s 1 > cds v=41 n=x\n\
          +2s 1 > eds names=[c]\nadvance 1s\n",
     );
@@ -92,7 +92,7 @@ fn card_has_field_last_good_and_repeats() {
 
 #[test]
 fn card_lists_all_broken_constraints() {
-    let source = ScriptedStore::of(PARTLY_REFUSED);
+    let source = ScriptedStore::new(PARTLY_REFUSED);
     let card = screen(&source.data(), "6j", 160, 60);
     for part in [
         "breaks    connect_timeout must be greater than 0s   named in the NACK",
@@ -108,7 +108,7 @@ fn card_lists_all_broken_constraints() {
 
 #[test]
 fn shows_a_nack_without_error_detail() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c]\n> cds v=1 n=a\n< cds v=2 n=b [c~2]\n> cds v=1 n=b\n",
     );
     let shown = screen(&source.data(), "6", 100, 30);
@@ -122,7 +122,7 @@ fn card_says_what_traffic_sees() {
             "node a\nstream 1 ads\n> cds\n{before}< cds v=2 n=2 [c{{connect_timeout: -1s}}]\n\
              > cds v=1 n=2 nack=\"Error adding/updating cluster(s) c: bad\"\n"
         );
-        screen(&ScriptedStore::of(&script).data(), "6", 120, 30)
+        screen(&ScriptedStore::new(&script).data(), "6", 120, 30)
     };
     let kept = refused("< cds v=1 n=1 [c]\n> cds v=1 n=1\n");
     assert!(kept.contains("effect    cluster c keeps taking requests with version 1"), "{kept}");
@@ -133,7 +133,7 @@ fn card_says_what_traffic_sees() {
 /// docs/protocol.md#e-20: a client states the version that it uses.
 #[test]
 fn version_in_force_outlives_a_reconnect() {
-    let sotw = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect.xds"));
+    let sotw = ScriptedStore::new(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect.xds"));
     let shown = screen(&sotw.data(), "6", 130, 40);
     let good = line(&shown, "last good");
     assert!(
@@ -146,7 +146,7 @@ fn version_in_force_outlives_a_reconnect() {
     assert!(line(&stream, " in force").contains("41   as the client states"), "{stream}");
 
     let delta =
-        ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect-delta.xds"));
+        ScriptedStore::new(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect-delta.xds"));
     let shown = screen(&delta.data(), "6", 130, 40);
     let good = line(&shown, "last good");
     assert!(
@@ -159,7 +159,7 @@ fn version_in_force_outlives_a_reconnect() {
 #[test]
 fn version_in_force_is_known_in_a_part_of_a_session() {
     let part = include_str!("../../../../tests/fixtures/tui/refused-in-part-of-a-session.xds");
-    let shown = screen(&ScriptedStore::of(part).data(), "6", 130, 40);
+    let shown = screen(&ScriptedStore::new(part).data(), "6", 130, 40);
     assert!(line(&shown, "last good").contains("not seen: the client has version 41 from before"), "{shown}");
     assert!(line(&shown, "recovery").contains("none yet; 41 is in force"), "{shown}");
 }
@@ -168,7 +168,7 @@ fn version_in_force_is_known_in_a_part_of_a_session() {
 #[test]
 fn card_agrees_with_the_problem() {
     let shown = |script: &str| {
-        let source = ScriptedStore::of(&format!("node n1\nstream 1 {script}advance 20s\n"));
+        let source = ScriptedStore::new(&format!("node n1\nstream 1 {script}advance 20s\n"));
         (screen(&source.data(), "1", 140, 40), screen(&source.data(), "6", 160, 40))
     };
     // The removal of a resource is refused.
@@ -216,7 +216,7 @@ fn card_agrees_with_the_problem() {
 
 #[test]
 fn card_tells_the_times_between_refusals() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=1 [c]\n+2s > cds n=1 nack=\"bad\"\n\
          +3s < cds v=1 n=2 [c]\n+9s > cds n=2 nack=\"bad\"\n",
     );
@@ -226,11 +226,12 @@ fn card_tells_the_times_between_refusals() {
 
 #[test]
 fn card_and_tab_agree_about_what_is_in_force_and_open() {
-    let delta = ScriptedStore::of(include_str!("../../../../tests/fixtures/client/delta-refused.xds"));
+    let delta = ScriptedStore::new(include_str!("../../../../tests/fixtures/client/delta-refused.xds"));
     let card = screen(&delta.data(), "6", 140, 40);
     assert!(line(&card, "recovery").contains("none yet; x 1 is in force"), "{card}");
     assert!(card.contains("[6 NACK 1]") && card.contains(", 1 open"), "{card}");
-    let two = ScriptedStore::of(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
+    let two =
+        ScriptedStore::new(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
     let card = screen(&two.data(), "6", 140, 40);
     assert!(card.contains("[6 NACK 2]") && card.contains(", 2 open"), "{card}");
     assert!(!card.contains("OK (0)") && !card.contains("\n why "), "{card}");

@@ -13,10 +13,9 @@ use xdscope_engine::nack::NackGroup;
 use xdscope_engine::store::NackFact;
 use xdscope_present::nack_card::{self, CardLine, NackCard};
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::wrap;
-use xdscope_wire::text::{count, display_safe, plural, time_of_day_secs, type_label};
+use xdscope_wire::text::{count, plural, type_label};
 
-use crate::widgets::text::{bounded, field};
+use crate::widgets::text::{field, long_text};
 
 /// The columns of the list.
 pub(super) fn columns(narrow: bool) -> [Column; 8] {
@@ -34,9 +33,7 @@ pub(super) fn columns(narrow: bool) -> [Column; 8] {
 
 /// The cells of a group, in the order of the columns.
 pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
-    let last = group.last().map(|nack| time(nack.at)).unwrap_or_default();
+    let time = |nack: Option<&NackFact>| nack.map(|nack| common.time_of_day(nack.at)).unwrap_or_default();
     let text = report::error_reason(&group.faults.to_string());
     let node = common.client_name(group.node.as_deref(), group.stream);
     let kept = nack_card::kept_version(group);
@@ -47,8 +44,8 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
         plain(type_label(group.type_url.as_str())),
         plain(if version.is_empty() { "-".to_owned() } else { version }),
         span(count(group.nacks.len() as u64), if group.nacks.len() > 1 { Role::Bad } else { Role::Plain }),
-        plain(first),
-        plain(last),
+        plain(time(group.nacks.first())),
+        plain(time(group.last())),
         match group.is_mended {
             true => span(format!("{in_force} fixed"), Role::Ok),
             false => span(in_force, Role::Plain),
@@ -119,8 +116,8 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, area: Rect) -> Ve
             .map(|pair| side_by_side::bodies(common.theme, pair, is_unfolded, width))
             .collect::<Vec<_>>()
     };
-    let (message, faults, history) =
-        (message_lines(last, width), fields(texts.faults()), fields(texts.history()));
+    let message = long_text(&nack_card::nack_message(last), Role::Bad, width);
+    let (faults, history) = (fields(texts.faults()), fields(texts.history()));
     let card = |bodies: Vec<Vec<StyledLine>>, has_bodies_first: bool| {
         let mut parts = vec![message.clone(), faults.clone()];
         let at = if has_bodies_first { 1 } else { 2 };
@@ -135,13 +132,4 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, area: Rect) -> Ve
     }
     let unfolded = card(bodies(true), false);
     if unfolded.len() < height { unfolded } else { folded }
-}
-
-/// The words of the client.
-fn message_lines(nack: &NackFact, width: usize) -> Vec<StyledLine> {
-    let message = nack_card::nack_message(nack);
-    let (head, more) = bounded(&message);
-    let lines = head.split('\n').flat_map(|part| wrap(&display_safe(part), width.saturating_sub(2)));
-    let lines = lines.map(|line| vec![span(format!(" {line}"), Role::Bad)]);
-    lines.chain(more.map(|more| vec![span(format!(" {more}"), Role::Muted)])).collect()
 }

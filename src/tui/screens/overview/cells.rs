@@ -1,8 +1,7 @@
 //! The cells of a node: states, stream, and what is wrong.
 
-use std::time::Duration;
-
 use crate::common::Common;
+use crate::screens::shared::millis;
 use crate::widgets::canvas::{Span, marked, plain, span};
 use crate::widgets::theme;
 use xdscope_engine::problems::Problem;
@@ -10,7 +9,7 @@ use xdscope_engine::store::{SummaryFact, TypeState};
 use xdscope_present::report::{self, Role, Row};
 use xdscope_present::text::{Keep, cut, pad};
 use xdscope_wire::event::Variant;
-use xdscope_wire::text::{count, display_safe, latency};
+use xdscope_wire::text::{count, display_safe};
 
 /// Columns of an age in one unit, so that columns keep their widths while ages change.
 const AGE_WIDTH: usize = 4;
@@ -83,7 +82,7 @@ fn age(common: &Common, cell: &SummaryFact) -> String {
 /// The stream of a node: variant and age, or how often streams have ended.
 pub(super) fn stream(common: &Common, row: &Row) -> Span {
     let glyphs = common.theme.glyphs();
-    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let worst = common.worst_problem(row);
     let lives = worst.and_then(|problem| Some((problem, report::problem_lives(problem, &common.clock)?)));
     if let Some((problem, lives)) = lives {
         return span(format!("{} {lives}", glyphs.again), report::problem_word(problem).1);
@@ -108,20 +107,20 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let reason = reason(common, row);
     let text = display_safe(&reason.text);
     let mark = common.theme.glyphs().cut;
-    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let worst = common.worst_problem(row);
     let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
-    let shown = match text.strip_suffix('?') {
+    let shortened = match text.strip_suffix('?') {
         Some(sentence) if is_rule && cells > 0 => {
             format!("{}?", cut(sentence, cells - 1, Keep::Head, mark))
         }
         _ => cut(&text, cells, if is_rule { Keep::Head } else { Keep::Reason }, mark).into_owned(),
     };
-    Span { text: shown, ..reason }
+    Span { text: shortened, ..reason }
 }
 
 /// The defect of a node in a few words.
 pub(super) fn reason(common: &Common, row: &Row) -> Span {
-    if let Some(problem) = common.worst.of_row(row).and_then(|at| common.problems.get(at)) {
+    if let Some(problem) = common.worst_problem(row) {
         let text = report::problem_reason(problem);
         return span(text, report::problem_word(problem).1);
     }
@@ -138,6 +137,5 @@ pub(super) fn reason(common: &Common, row: &Row) -> Span {
 
 /// Median and 99th percentile of the answers.
 pub(super) fn answers(ack_ms: Option<(f64, f64)>) -> [String; 2] {
-    let time = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency);
-    ack_ms.map_or(["-".to_owned(), "-".to_owned()], |(p50, p99)| [time(p50), time(p99)])
+    ack_ms.map_or(["-".to_owned(), "-".to_owned()], |(p50, p99)| [millis(p50), millis(p99)])
 }

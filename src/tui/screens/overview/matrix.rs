@@ -106,8 +106,8 @@ fn row_cells(
 ) -> StyledLine {
     let mark = canvas.glyphs().cut;
     let name = cells::name(row);
-    let shown = cut_name(&display_safe(&name.text), plan.node, mark).into_owned();
-    let mut line = vec![fit(Span { text: shown, ..name }, plan.node)];
+    let shortened = cut_name(&display_safe(&name.text), plan.node, mark).into_owned();
+    let mut line = vec![fit(Span { text: shortened, ..name }, plan.node)];
     let states = states(common, row, plan.with_age).into_iter().skip(plan.hidden.0);
     line.extend(states.zip(&plan.types).map(|(cell, width)| fit(cell, *width)));
     let charts = screen.charts.rows.get(at);
@@ -123,8 +123,8 @@ fn row_cells(
     }
     if plan.stream > 0 {
         let cell = cells::stream(common, row);
-        let shown = cut(&cell.text, plan.stream, Keep::Head, mark).into_owned();
-        line.push(fit(Span { text: shown, ..cell }, plan.stream));
+        let shortened = cut(&cell.text, plan.stream, Keep::Head, mark).into_owned();
+        line.push(fit(Span { text: shortened, ..cell }, plan.stream));
     }
     line.push(cells::short_reason(common, row, plan.reason));
     line
@@ -181,7 +181,9 @@ fn draw_titles(
         line.push(title("STREAM".to_owned(), plan.stream));
     }
     let parts = [(PUSHES, plan.spark > 0), (ANSWERS, plan.has_answers), (STREAM, plan.stream > 0)];
-    parts.iter().for_each(|(title, fits)| canvas.widths.note_fit(title, *fits));
+    for (title, fits) in parts {
+        canvas.widths.note_fit(title, fits);
+    }
     let fitting = plan.hidden.0..plan.hidden.0 + plan.types.len();
     for (at, url) in screen.table.types.iter().enumerate() {
         canvas.widths.note_fit(&type_label(url.as_str()), fitting.contains(&at));

@@ -47,7 +47,6 @@ impl OverviewScreen {
         self.row().and_then(|row| stream_of(row, self.column))
     }
 
-    /// The type of the selected column.
     fn column_type(&self) -> Option<&TypeUrl> {
         self.column.checked_sub(1).and_then(|at| self.table.types.get(at))
     }
@@ -68,15 +67,13 @@ impl OverviewScreen {
     }
 
     fn open(&self, common: &mut Common) -> Outcome {
-        let outcome = match common.pane {
-            Pane::Main => self.selected_stream().map(|stream| {
+        match (common.pane, self.selected_stream(), common.chosen_problem()) {
+            (Pane::Main, Some(stream), _) => {
                 Outcome::Open(Destination::Stream { stream, type_url: self.column_type().cloned() })
-            }),
-            Pane::Second => common
-                .chosen_problem()
-                .map(|problem| Outcome::OpenProblem(problem_place::destination(problem))),
-        };
-        outcome.unwrap_or_else(|| Outcome::say(common, "nothing to open"))
+            }
+            (Pane::Second, _, Some(problem)) => Outcome::OpenProblem(problem_place::destination(problem)),
+            _ => Outcome::say(common, "nothing to open"),
+        }
     }
 
     /// Looks up the rules that were broken by the cause of the chosen problem.
@@ -92,7 +89,7 @@ impl OverviewScreen {
     fn problem_in_detail<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
         match common.pane {
             Pane::Second => common.chosen_problem(),
-            Pane::Main => common.worst.of_row(self.row()?).and_then(|at| common.problems.get(at)),
+            Pane::Main => common.worst_problem(self.row()?),
         }
     }
 
@@ -166,11 +163,12 @@ impl OverviewScreen {
         let sort = common.sorts.get(ScreenId::Overview);
         let Some(by) = sort.column() else { return };
         let mut types = self.table.types.iter().map(|url| type_label(url.as_str()));
-        let at = types.position(|title| title == *by.title);
-        let cell = |row: &Row| match (at, &*by.title) {
-            (Some(at), _) => {
-                row.cells.get(at).map(|cell| cells::state(common, cell.as_deref()).text).unwrap_or_default()
-            }
+        let type_column = types.position(|title| title == *by.title);
+        let cell = |row: &Row| match (type_column, &*by.title) {
+            (Some(type_column), _) => match row.cells.get(type_column) {
+                Some(cell) => cells::state(common, cell.as_deref()).text,
+                None => String::new(),
+            },
             (None, plan::PUSHES) => charts::pushes(common, data, row).to_string(),
             (None, plan::ANSWERS) => {
                 let streams = row.streams.iter().map(|stream| stream.stream);
@@ -250,12 +248,12 @@ impl Screen for OverviewScreen {
         let areas = self.areas(common, layout);
         let height = usize::from(areas.nodes.height).saturating_sub(chrome);
         self.settle_rows(height);
-        let shown = self.table.rows.len().min(self.top + height);
+        let end = self.table.rows.len().min(self.top + height);
         let cells = Traffic::columns(view::charts_width(&areas));
         let newest = usize::from(areas.newest.height).saturating_sub(3);
         let rows = (data.store().first_row()..common.rows(data)).rev();
         self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();
-        let rows = &self.table.rows[self.top.min(shown)..shown];
+        let rows = &self.table.rows[self.top.min(end)..end];
         self.charts.settle(common, data, rows, cells);
         self.load_rules(common, data);
         self.load_refused(common, data);
@@ -272,14 +270,14 @@ impl Screen for OverviewScreen {
 
     fn summary(&self, common: &Common, layout: &Layout) -> String {
         let (dot, table) = (common.theme.glyphs().dot, &self.table);
-        let shown = table.matching_nodes;
+        let matching = table.matching_nodes;
         if layout.narrow {
-            return plural(shown as u64, "node");
+            return plural(matching as u64, "node");
         }
-        let (shown, nodes) = (count(shown as u64), plural(table.nodes as u64, "node"));
+        let (matching, nodes) = (count(matching as u64), plural(table.nodes as u64, "node"));
         let streams = plural(table.streams as u64, "stream");
         let sort = common.sorts.get(ScreenId::Overview).words();
-        format!("{shown} of {nodes} {dot} {streams} {dot} {sort}")
+        format!("{matching} of {nodes} {dot} {streams} {dot} {sort}")
     }
 
     fn hint(&self, common: &Common) -> String {

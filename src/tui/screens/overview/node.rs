@@ -1,15 +1,13 @@
 //! The selected node: identity, streams, traffic.
 
-use std::time::Duration;
-
 use crate::common::Common;
-use crate::screens::shared::delay_words;
 use crate::screens::shared::variant::variant_words;
+use crate::screens::shared::{delay_words, millis};
 use crate::widgets::canvas::{StyledLine, plain, span};
 use xdscope_engine::store::StreamFact;
 use xdscope_present::report::Role;
 use xdscope_present::text::pad;
-use xdscope_wire::text::{latency, plural, size, type_label};
+use xdscope_wire::text::{plural, size, type_label};
 
 use super::cells::state;
 use super::state::OverviewScreen;
@@ -53,11 +51,6 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
         vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref()), plain(nack)]
     }));
     lines
-}
-
-/// Formats milliseconds.
-fn millis(ms: f64) -> String {
-    Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency)
 }
 
 fn node_line(stream: Option<&StreamFact>) -> StyledLine {

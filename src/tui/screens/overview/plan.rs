@@ -4,7 +4,8 @@ use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::Span;
 use xdscope_present::report::Row;
-use xdscope_wire::text::{self, type_label};
+use xdscope_present::text::width;
+use xdscope_wire::text::{display_safe, type_label};
 
 use super::cells;
 use super::state::OverviewScreen;
@@ -59,11 +60,11 @@ pub(super) fn states(common: &Common, row: &Row, with_age: bool) -> Vec<Span> {
 
 /// The widths of all types.
 fn type_widths(screen: &OverviewScreen, common: &Common, rows: &[&Row], with_age: bool) -> Vec<usize> {
-    let title = |at| xdscope_present::text::width(&type_title(screen, at)).max(MIN_TYPE_WIDTH);
+    let title = |at| width(&type_title(screen, at)).max(MIN_TYPE_WIDTH);
     let mut widths: Vec<usize> = (0..screen.table.types.len()).map(title).collect();
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(states(common, row, with_age)) {
-            *width = (*width).max(xdscope_present::text::width(&cell.text));
+        for (widest, cell) in widths.iter_mut().zip(states(common, row, with_age)) {
+            *widest = (*widest).max(width(&cell.text));
         }
     }
     let table = if with_age { "states with ages" } else { "states" };
@@ -74,8 +75,7 @@ fn type_widths(screen: &OverviewScreen, common: &Common, rows: &[&Row], with_age
 /// Divides `room` columns for these rows. The reason is the last to shrink.
 pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room: usize) -> Plan {
     let widest = |column: &str, cell: &dyn Fn(&Row) -> Span| {
-        let widths =
-            rows.iter().map(|row| xdscope_present::text::width(&text::display_safe(&cell(row).text)));
+        let widths = rows.iter().map(|row| width(&display_safe(&cell(row).text)));
         common.widths.grow("nodes", column, widths.max().unwrap_or(0))
     };
     let is_narrow = room < 98;

@@ -5,9 +5,9 @@ use ratatui::layout::{Position, Rect};
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
-use crate::widgets::list::scroll;
+use crate::widgets::list::{line_at, scroll};
 use crate::widgets::table::{self, Column, Cut, column};
-use crate::widgets::text::{bounded, field};
+use crate::widgets::text::{field, long_text};
 use crate::widgets::theme;
 use xdscope_engine::nack::without_long_dumps;
 use xdscope_engine::problems::ProblemFact;
@@ -131,11 +131,7 @@ fn sentence(common: &Common, problem: &ProblemFact) -> String {
 /// The symbol and word of a problem.
 fn state(common: &Common, problem: &ProblemFact) -> Span {
     let (word, role) = report::problem_word(problem);
-    let symbol = match problem.state() {
-        Some(state) => theme::state_mark(state, common.theme.glyphs()).symbol,
-        None => "!",
-    };
-    span(format!("{symbol} {word}"), role)
+    span(format!("{} {word}", theme::problem_symbol(problem, common.theme.glyphs())), role)
 }
 
 /// The cells of a line, in the order of the columns.
@@ -164,12 +160,12 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
 fn shown_rows(screen: &OverviewScreen, common: &Common, list: Rect) -> (Listing, usize) {
     let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let chosen = chosen_problem(screen, common);
-    let at = lines.iter().position(|line| chosen == Some(line.index())).unwrap_or(0);
+    let chosen_line = lines.iter().position(|line| chosen == Some(line.index())).unwrap_or(0);
     let height = usize::from(list.height).saturating_sub(1);
-    let top = scroll(0, at, height, lines.len());
+    let top = scroll(0, chosen_line, height, lines.len());
     let below = lines.len().saturating_sub(top + height);
-    let shown = lines.get(top..lines.len() - below).unwrap_or_default();
-    (listing(common, shown, list.width, height), below)
+    let visible = lines.get(top..lines.len() - below).unwrap_or_default();
+    (listing(common, visible, list.width, height), below)
 }
 
 /// The problem at a row of the terminal.
@@ -182,11 +178,8 @@ pub(super) fn problem_at(
 ) -> Option<usize> {
     let list = canvas::pane_area(area, is_framed);
     let (listing, _) = shown_rows(screen, common, list);
-    if y >= list.bottom() {
-        return None;
-    }
-    let row = y.checked_sub(list.y + 1)?;
-    listing.rows.get(usize::from(row)).map(|(index, _)| *index)
+    let line = line_at(list, Position { x: list.x, y })?;
+    listing.rows.get(line).map(|(index, _)| *index)
 }
 
 /// The problem with the mark: the chosen one or, without the focus, that of the selected node.
@@ -273,11 +266,11 @@ pub(super) fn detail_lines(
 ) -> Vec<StyledLine> {
     let Some(problem) = problem else { return Vec::new() };
     let (_, role) = report::problem_word(problem);
-    let mut lines = wrapped(&sentence(common, problem), role, width);
+    let mut lines = long_text(&sentence(common, problem), role, width);
     if let Some(reason) = problem.reason() {
         // The whole text is at the end.
         let brief = cut(&reason, MAX_REASON_LINES * width, Keep::Ends, common.theme.glyphs().cut);
-        lines.extend(wrapped(&brief, Role::Bad, width));
+        lines.extend(long_text(&brief, Role::Bad, width));
     }
     let mut add = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -306,14 +299,7 @@ pub(super) fn detail_lines(
     add("rules", &rules.join(", "));
     add("more", &report::next_step(problem, &common.info.rerun));
     if let Some(quote) = problem.quote() {
-        lines.extend(wrapped(&format!("\"{}\"", without_long_dumps(quote)), Role::Bad, width));
+        lines.extend(long_text(&format!("\"{}\"", without_long_dumps(quote)), Role::Bad, width));
     }
     lines
-}
-
-/// A text of any length, wrapped.
-fn wrapped(text: &str, role: Role, width: usize) -> Vec<StyledLine> {
-    let (head, more) = bounded(text);
-    let parts = head.split('\n').flat_map(|part| wrap(&display_safe(part), width.saturating_sub(2)));
-    parts.chain(more).map(|line| vec![span(format!(" {line}"), role)]).collect()
 }

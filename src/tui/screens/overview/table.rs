@@ -101,28 +101,25 @@ impl NodeTable {
         worst: &WorstProblems,
     ) {
         self.is_behind = false;
-        match self
-            .key
-            .as_ref()
-            .map(|key| key.moment)
-            .filter(|then| self.is_fresh_enough(*then, wanted.moment, policy))
-        {
-            Some(moment) => {
-                let aged = policy.is_live
-                    && !policy.is_paused
-                    && moment
-                        .zip(wanted.moment)
-                        .is_some_and(|(then, now)| !is_younger(then, now, TYPING_REFRESH_INTERVAL));
+        match &self.key {
+            Some(known) if self.is_fresh_enough(known.moment, wanted.moment, policy) => {
+                let (moment, now) = (known.moment, wanted.moment);
                 let key = TableKey { moment, ..wanted };
-                let differs = self.key.as_ref() != Some(&key);
+                let differs = *known != key;
+                let is_aged = match moment.zip(now) {
+                    Some((then, now)) if policy.is_live && !policy.is_paused => {
+                        !is_younger(then, now, TYPING_REFRESH_INTERVAL)
+                    }
+                    _ => false,
+                };
                 self.is_behind = policy.has_key
                     && self.streams >= MANY_STREAMS
-                    && (aged || (policy.is_in_prompt && differs));
+                    && (is_aged || (policy.is_in_prompt && differs));
                 if differs && !(self.is_behind && policy.is_in_prompt) {
                     self.derive(data, filter, key, worst);
                 }
             }
-            None => {
+            _ => {
                 self.read(data);
                 self.derive(data, filter, wanted, worst);
             }
@@ -163,8 +160,11 @@ impl NodeTable {
         let is_match = |cell: &&Arc<SummaryFact>| {
             is_in_scope(&cell.type_url) && filter.is_none_or(|applied| data.cell_matches(applied, cell))
         };
-        let matched = self.all_states.iter().filter(|_| is_narrowed).filter(is_match);
-        let matched: HashSet<_> = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
+        let mut matched = HashSet::new();
+        if is_narrowed {
+            let cells = self.all_states.iter().filter(is_match);
+            matched.extend(cells.map(|cell| (cell.stream, cell.type_url.clone())));
+        }
         // A filter chooses rows. The cells of a row show the states of all types, also of those
         // that do not match: an empty cell would say that the type is not in use.
         let (streams, cells) = (self.all_streams.clone(), self.all_states.clone());
@@ -184,7 +184,9 @@ impl NodeTable {
         let is_kept: Vec<bool> = all_types.iter().map(|url| is_in_scope(url) && !is_hidden(url)).collect();
         let mut types = all_types.clone();
         keep_marked(&mut types, &is_kept);
-        rows.iter_mut().for_each(|row| keep_marked(&mut row.cells, &is_kept));
+        for row in &mut rows {
+            keep_marked(&mut row.cells, &is_kept);
+        }
         let mut counts: Vec<(TypeState, usize)> = Vec::new();
         for row in &rows {
             match counts.iter_mut().find(|(state, _)| *state == row.worst) {
@@ -245,21 +247,25 @@ mod tests {
 
     #[test]
     fn keeps_facts_of_many_streams_for_a_while() {
-        let of = |streams, pace, (then, now): (u64, u64)| {
+        let is_fresh = |streams, pace, (then, now): (u64, u64)| {
             let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
             NodeTable { streams, ..NodeTable::default() }.is_fresh_enough(moment(then), moment(now), pace)
         };
         let live = RefreshPolicy { is_live: true, ..RefreshPolicy::default() };
         let hurried = RefreshPolicy { has_key: true, ..live };
-        let stand =
-            |pace| [0, 99, 100, 999, 1999, 2000].map(|since| of(MANY_STREAMS, pace, (5000, 5000 + since)));
+        let verdicts = |pace| {
+            [0, 99, 100, 999, 1999, 2000].map(|since| is_fresh(MANY_STREAMS, pace, (5000, 5000 + since)))
+        };
         let t = true;
-        assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
-        assert_eq!(stand(RefreshPolicy { is_typing: t, ..live }), [t, t, t, t, !t, !t]);
-        assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
+        assert_eq!(verdicts(live), [t, t, !t, !t, !t, !t]);
+        assert_eq!(verdicts(RefreshPolicy { is_typing: t, ..live }), [t, t, t, t, !t, !t]);
+        assert_eq!(verdicts(hurried), [t, t, t, t, t, !t]);
         // At a point of a recording, facts are those of the point.
-        assert_eq!(stand(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
-        assert_eq!(stand(RefreshPolicy { is_paused: true, ..live }), [t; 6]);
-        assert!(!of(MANY_STREAMS - 1, hurried, (5000, 5001)) && !of(MANY_STREAMS, hurried, (5000, 4999)));
+        assert_eq!(verdicts(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
+        assert_eq!(verdicts(RefreshPolicy { is_paused: true, ..live }), [t; 6]);
+        assert!(
+            !is_fresh(MANY_STREAMS - 1, hurried, (5000, 5001))
+                && !is_fresh(MANY_STREAMS, hurried, (5000, 4999))
+        );
     }
 }

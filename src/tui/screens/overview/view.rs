@@ -8,7 +8,6 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::shared::{message_rows, traffic};
 use crate::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table;
 use crate::widgets::text::field;
 use xdscope_present::report::{Role, Row};
 use xdscope_present::text;
@@ -126,9 +125,7 @@ fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
         return;
     }
     let inner = canvas.pane(area, "newest messages", "3 timeline", false, true);
-    let rows: Vec<StyledLine> =
-        screen.newest.iter().map(|line| message_rows::cells(common, line, None, false)).collect();
-    table::draw(canvas, inner, &message_rows::apart_columns(common, false, inner.width), &rows, None, false);
+    message_rows::draw_apart(common, canvas, inner, &screen.newest, false, None);
 }
 
 fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
@@ -215,7 +212,6 @@ pub(super) fn charts_width(areas: &OverviewAreas) -> u16 {
 /// Divides the body.
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let body = layout.body;
-    let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
     let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
     let (body, charts) = layout::split(body, body.height - charts);
@@ -223,12 +219,12 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     if is_framed(layout) {
         // The message pane of the previous screen may still take almost all lines.
         let half = body.height / 2;
-        let least = want(wanted.problems).saturating_add(1).clamp(half.min(6), half);
+        let least = layout::height(wanted.problems).saturating_add(1).clamp(half.min(6), half);
         let room = body.height.saturating_sub(least + gap);
-        let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
+        let (nodes, rest) = layout::split(body, layout::height(wanted.nodes).min(room));
         let (_, rest) = layout::split(rest, gap);
         // The frame of a list adds a line: its title is in the frame.
-        let lower = want(wanted.whole_problems.max(wanted.detail.unwrap_or(0))).saturating_add(1);
+        let lower = layout::height(wanted.whole_problems.max(wanted.detail.unwrap_or(0))).saturating_add(1);
         let newest = rest.height.saturating_sub(lower);
         let newest = if newest >= MIN_NEWEST_LINES { newest } else { 0 };
         let (lower, newest) = layout::split(rest, rest.height - newest);
@@ -238,15 +234,15 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
         return OverviewAreas { nodes, problems, selected, newest, charts, is_framed: true };
     }
     let selected = match wanted.detail {
-        Some(lines) => want(lines).min((body.height / 3).max(SELECTED_NODE_LINES)) + gap,
+        Some(lines) => layout::height(lines).min((body.height / 3).max(SELECTED_NODE_LINES)) + gap,
         None if layout.low => 0,
         None => SELECTED_NODE_LINES + gap,
     };
-    let least = want(wanted.problems).min(body.height / 3);
+    let least = layout::height(wanted.problems).min(body.height / 3);
     let room = body.height.saturating_sub(selected + least + gap);
-    let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
+    let (nodes, rest) = layout::split(body, layout::height(wanted.nodes).min(room));
     let (_, rest) = layout::split(rest, gap);
-    let problems = want(wanted.whole_problems).min(rest.height.saturating_sub(selected));
+    let problems = layout::height(wanted.whole_problems).min(rest.height.saturating_sub(selected));
     let (problems, rest) = layout::split(rest, problems);
     let (_, selected) = layout::split(rest, gap);
     OverviewAreas { nodes, problems, selected, newest: nothing, charts, is_framed: false }

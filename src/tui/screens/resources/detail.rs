@@ -134,7 +134,6 @@ impl ResourceDetail {
         self.chosen = if at == 0 { None } else { self.versions.get(at).map(|version| version.first) };
     }
 
-    /// Unfolds everything, or folds large values again.
     /// Unfolds all lines.
     pub fn unfold(&mut self) {
         if !self.folds.all_open {
@@ -148,6 +147,7 @@ impl ResourceDetail {
             && self.lines.iter().all(|line| line.fold.as_ref().is_none_or(|(_, is_open)| *is_open))
     }
 
+    /// Unfolds everything, or folds large values again.
     pub fn unfold_all(&mut self) {
         self.folds = Folds { all_open: !self.folds.all_open, ..Folds::default() };
     }

@@ -1,7 +1,7 @@
 //! The commands of Resources.
 
 use crate::common::Common;
-use crate::data::{BodyFormat, Contents};
+use crate::data::Contents;
 use crate::input::command::Command;
 use crate::screens::screen::{Destination, Outcome, ResourcePlace, movement};
 use xdscope_schema::links::Link;
@@ -38,7 +38,10 @@ pub(super) fn update(
             screen.shows_docs = Some(!common.layout().is_some_and(is_shown));
         }
         Command::Format if screen.detail.content().is_none() => common.say("choose a resource first"),
-        Command::Format => next_format(screen),
+        Command::Format => {
+            screen.detail.line = 0;
+            screen.detail.format = screen.detail.format().next();
+        }
         Command::Older | Command::Newer => show_version(screen, common, command == Command::Older),
         Command::Parents => toggle_referrers(screen, common, contents),
         Command::Open => open(screen, common, contents),
@@ -55,16 +58,6 @@ fn next_focus(focus: Focus, command: Command) -> Focus {
         (Focus::Body, Command::NextPane) | (Focus::Tree, Command::PreviousPane) => Focus::Side,
         _ => Focus::Tree,
     }
-}
-
-fn next_format(screen: &mut ResourcesScreen) {
-    screen.detail.line = 0;
-    screen.detail.format = match screen.detail.format() {
-        BodyFormat::Yaml => Some(BodyFormat::Json),
-        BodyFormat::Json => Some(BodyFormat::Text),
-        BodyFormat::Text => Some(BodyFormat::Hex),
-        BodyFormat::Hex => None,
-    };
 }
 
 fn step(screen: &mut ResourcesScreen, by: isize, is_full_screen: bool) {
@@ -111,9 +104,9 @@ fn right(screen: &mut ResourcesScreen) {
 
 fn show_version(screen: &mut ResourcesScreen, common: &mut Common, older: bool) {
     let detail = &mut screen.detail;
-    let at = detail.version_shown();
-    let to = if older { at + 1 } else { at.saturating_sub(1) };
-    if to == at || to >= detail.versions.len() {
+    let current = detail.version_shown();
+    let to = if older { current + 1 } else { current.saturating_sub(1) };
+    if to == current || to >= detail.versions.len() {
         common.say(if older { "nothing older on this stream" } else { "this is the newest version" });
     } else {
         detail.show_version(to);

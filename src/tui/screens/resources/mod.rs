@@ -20,6 +20,7 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::screen::{CommandLine, Comparable, Outcome, ResourcePlace, Screen, ScreenText};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
+use crate::widgets::list::line_at;
 use xdscope_present::text;
 use xdscope_wire::event::Seq;
 use xdscope_wire::text::display_safe;
@@ -69,9 +70,9 @@ impl Screen for ResourcesScreen {
     }
 
     fn hint(&self, _common: &Common) -> String {
-        let line = self.detail.lines.get(self.detail.line).filter(|_| self.focus == Focus::Body);
+        let line = self.detail.lines.get(self.detail.line);
         match (line, &self.tree.selected) {
-            (Some(line), _) if !line.path.is_empty() => line.path.clone(),
+            (Some(line), _) if self.focus == Focus::Body && !line.path.is_empty() => line.path.clone(),
             (_, Some(TreePath { name: Some(name), .. })) => name.to_string(),
             _ => "docs and rules come from the descriptors".to_owned(),
         }
@@ -81,11 +82,10 @@ impl Screen for ResourcesScreen {
         let areas = areas(self, common, layout);
         if areas.tree.contains(at) {
             self.focus = Focus::Tree;
-            let row = usize::from(at.y.checked_sub(areas.tree.y + 1)?);
             if !selects {
                 return None;
             }
-            let place = self.tree.window.get(row)?.place().cloned()?;
+            let place = self.tree.window.get(line_at(areas.tree, at)?)?.place().cloned()?;
             let is_same = self.tree.selected.as_ref() == Some(&place);
             self.tree.selected = Some(place);
             return Some(is_same);
@@ -173,7 +173,7 @@ impl Screen for ResourcesScreen {
     }
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
-        Some(data.contents().lines(self.detail.content()?, format, usize::MAX).join("\n"))
+        Some(data.contents().text(self.detail.content()?, format))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {

@@ -45,7 +45,7 @@ fn snapshot_in_ascii() {
 
 #[test]
 fn shows_what_is_in_force_and_all_broken_constraints() {
-    let source = ScriptedStore::of(PARTLY_REFUSED);
+    let source = ScriptedStore::new(PARTLY_REFUSED);
     let shown = |resource: &str, width, height| {
         screen(&source.data(), &select_resource_of(&source, resource), width, height)
     };
@@ -70,7 +70,7 @@ fn shows_what_is_in_force_and_all_broken_constraints() {
 
 #[test]
 fn says_that_there_is_no_resource() {
-    let empty = ScriptedStore::of("node a\nstream 1 ads\n");
+    let empty = ScriptedStore::new("node a\nstream 1 ads\n");
     assert!(screen(&empty.data(), "4", 80, 24).contains("no resource yet"));
 }
 
@@ -207,7 +207,7 @@ fn filters_the_tree() {
 #[test]
 fn loads_only_visible_rows_of_a_large_type() {
     let names: Vec<String> = (0..20_000).map(|i| format!("c-{i:05}")).collect();
-    let source = ScriptedStore::of(&format!(
+    let source = ScriptedStore::new(&format!(
         "node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [{}]\n1 > cds v=1 n=a\n",
         names.join(" ")
     ));
@@ -245,7 +245,7 @@ fn toggles_folds_and_docs() {
 #[test]
 fn cuts_or_wraps_long_lines() {
     let value = "long".repeat(60);
-    let source = ScriptedStore::of(&format!(
+    let source = ScriptedStore::new(&format!(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c{{alt_stat_name: {value}}}]\n> cds v=1 n=a\n"
     ));
     let count = |model: &Model| drawn_text(model).matches("long").count();
@@ -330,7 +330,7 @@ fn compares_a_resource_with_another_node() {
 
 #[test]
 fn unchanged_resource_of_a_refused_push_keeps_its_version() {
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     let resources = screen(&source.data(), "4", 100, 30);
     let cart = line(&resources, " cart ").split('│').next().unwrap();
     assert!(cart.contains("41") && cart.contains('✓') && !cart.contains("42"), "{resources}");
@@ -346,7 +346,7 @@ fn selects_the_refused_resource_among_many() {
     let push = |version: u32, seconds: u32| {
         format!("1 < cds v={version} n=n{version} [{names} reviews{{connect_timeout: {seconds}s}}]\n")
     };
-    let source = ScriptedStore::of(&format!(
+    let source = ScriptedStore::new(&format!(
         "node edge\nstream 1 ads\n+0s 1 > cds\n{}1 > cds v=41 n=n41\n{}1 > cds v=41 n=n42 \
          nack=\"Error adding/updating cluster(s) reviews: no\" code=13\n",
         push(41, 5),
@@ -363,9 +363,9 @@ fn selects_the_refused_resource_among_many() {
 
 #[test]
 fn shows_folds_in_ascii() {
-    let shown = screen_in(ASCII, &ScriptedStore::of(REFUSED).data(), "4", 100, 30);
+    let shown = screen_in(ASCII, &ScriptedStore::new(REFUSED).data(), "4", 100, 30);
     assert!(shown.contains("[-] CDS"), "{shown}");
-    let shown = screen_in(ASCII, &ScriptedStore::of(REFUSED).data(), "4h", 100, 30);
+    let shown = screen_in(ASCII, &ScriptedStore::new(REFUSED).data(), "4h", 100, 30);
     assert!(shown.contains("[+] CDS"), "{shown}");
 }
 
@@ -407,7 +407,7 @@ stream 1 delta lds
 
 #[test]
 fn groups_structured_names_by_authority() {
-    let source = ScriptedStore::of(STRUCTURED);
+    let source = ScriptedStore::new(STRUCTURED);
     let glob = typed(&source.data(), "4j");
     assert_snapshot!("resources_xdstp", drawn_text(&glob));
     let redirect = drawn_text(&typed(&source.data(), "4jjjj"));
@@ -426,7 +426,7 @@ fn selected_name_below_headings_stays_in_the_window() {
         names.join(" "),
         listed.join(" ")
     );
-    let source = ScriptedStore::of(&script);
+    let source = ScriptedStore::new(&script);
     for keys in ["4l", "4lG", "4ljjjjjjjjjjjjjjjjjjjj", "4lGkkkkkk"] {
         let model = typed(&source.data(), keys);
         let tree = &model.screens.resources.tree;
@@ -439,10 +439,11 @@ fn selected_name_below_headings_stays_in_the_window() {
 #[test]
 fn marks_unanswered_warming_and_kept_resources() {
     let vhds =
-        ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/delta-alias-collision.bad.xds"));
-    let resent = ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/delta-irv-resent.good.xds"));
-    let warming = ScriptedStore::of(include_str!("../../../../examples/warming.xds"));
-    let refused = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused.xds"));
+        ScriptedStore::new(include_str!("../../../../tests/fixtures/lint/delta-alias-collision.bad.xds"));
+    let resent =
+        ScriptedStore::new(include_str!("../../../../tests/fixtures/lint/delta-irv-resent.good.xds"));
+    let warming = ScriptedStore::new(include_str!("../../../../examples/warming.xds"));
+    let refused = ScriptedStore::new(include_str!("../../../../tests/fixtures/tui/refused.xds"));
     let gateway = ScriptedStore::gateway();
     let cases = [
         (&vhds, "", "rc/y", "1", "» sent"),
@@ -466,7 +467,7 @@ fn marks_unanswered_warming_and_kept_resources() {
 #[test]
 fn counts_what_waits_apart_from_what_is_missing() {
     let source =
-        ScriptedStore::of(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
+        ScriptedStore::new(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
     let resources = screen(&source.data(), "4", 120, 40);
     assert!(resources.contains("1 refused, 3 waiting") && resources.contains("⋯ 3"), "{resources}");
     let names = screen(&source.data(), "7j", 120, 40);
@@ -483,7 +484,7 @@ fn group_row_has_nothing_to_compare_or_to_find_in() {
 
 #[test]
 fn names_keep_the_part_that_tells_them_apart_at_80_columns() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node sidecar\nstream 1 delta-ads\n+0s 1 > cds sub=[\"*\"]\n\
          +1s 1 < cds n=a [\"outbound|8080|v1|reviews.shop.svc.cluster.local\"@\"2026-03-02T14:01:58Z/41\" \
          \"outbound|8080|v2|reviews.shop.svc.cluster.local\"@\"2026-03-02T14:01:58Z/42\" \

@@ -3,7 +3,7 @@
 //! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the
 //! screen.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::data::{AppliedFilter, Contents};
@@ -205,15 +205,20 @@ impl ResourceTree {
         }
     }
 
+    /// Rows of a type and its names.
+    fn rows_of(&self, list: &TypeList) -> usize {
+        1 + if self.is_open(list) { list.len() } else { 0 }
+    }
+
     /// Rows of the tree.
     pub fn len(&self) -> usize {
-        self.types.iter().map(|list| 1 + if self.is_open(list) { list.len() } else { 0 }).sum()
+        self.types.iter().map(|list| self.rows_of(list)).sum()
     }
 
     fn at(&self, row: usize) -> Option<(TreePath, usize)> {
         let mut left = row;
         for (i, list) in self.types.iter().enumerate() {
-            let rows = 1 + if self.is_open(list) { list.len() } else { 0 };
+            let rows = self.rows_of(list);
             if left < rows {
                 let name = left.checked_sub(1).and_then(|at| list.names.get(at)).cloned();
                 return Some((TreePath { type_url: list.fact.type_url.clone(), name }, i));
@@ -228,17 +233,21 @@ impl ResourceTree {
         let selected = self.selected.as_ref()?;
         let mut before = 0;
         for list in &self.types {
-            let open = self.is_open(list);
             if list.fact.type_url == selected.type_url {
-                let at = selected.name.as_ref().filter(|_| open).map(|name| match list.names.rank(name) {
-                    Ok(at) => at + 1,
-                    Err(at) => at.min(list.len().saturating_sub(1)) + usize::from(list.len() > 0),
-                });
-                return Some(before + at.unwrap_or(0));
+                return Some(before + self.row_in(list, selected.name.as_deref()));
             }
-            before += 1 + if open { list.len() } else { 0 };
+            before += self.rows_of(list);
         }
         None
+    }
+
+    /// The row of a name below its type, or of the name nearest to it; 0 is that of the type.
+    fn row_in(&self, list: &TypeList, name: Option<&str>) -> usize {
+        match name.map(|name| list.names.rank(name)) {
+            Some(Ok(at)) if self.is_open(list) => at + 1,
+            Some(Err(at)) if self.is_open(list) => (at + 1).min(list.len()),
+            _ => 0,
+        }
     }
 
     pub fn select(&mut self, row: usize) {
@@ -286,12 +295,8 @@ impl ResourceTree {
         if self.position().is_none() {
             // The first type that has a resource.
             let first = self.types.iter().position(|list| self.is_open(list) && list.len() > 0);
-            let row: usize = self
-                .types
-                .iter()
-                .take(first.unwrap_or(0))
-                .map(|list| 1 + if self.is_open(list) { list.len() } else { 0 })
-                .sum();
+            let before = self.types.iter().take(first.unwrap_or(0));
+            let row: usize = before.map(|list| self.rows_of(list)).sum();
             self.select(row + usize::from(first.is_some()));
         }
         let at = self.position().unwrap_or(0);
@@ -304,11 +309,13 @@ impl ResourceTree {
             self.window = self.rows_from(self.top, height);
         }
         let Some(stream) = self.stream else { return };
-        let mut names: HashMap<TypeUrl, Vec<Arc<str>>> = HashMap::new();
+        let mut names: BTreeMap<TypeUrl, Vec<Arc<str>>> = BTreeMap::new();
         for place in self.window.iter().filter_map(ResourceRow::place) {
             names.entry(place.type_url.clone()).or_default().extend(place.name.clone());
         }
-        names.iter_mut().for_each(|(url, names)| *names = contents.store.warming_among(stream, url, names));
+        for (url, names) in &mut names {
+            *names = contents.store.warming_among(stream, url, names);
+        }
         let structured = contents.structured_names();
         for row in &mut self.window {
             if let ResourceRow::Resource { place, fact, is_warming, members } = row

@@ -9,7 +9,7 @@ use super::state::{Focus, ResourcesScreen};
 use super::tree::{self, ResourceRow};
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
-use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::canvas::{Canvas, Span, StyledLine, line_width, plain, span};
 use crate::widgets::layout;
 use crate::widgets::table;
 use crate::widgets::theme::Glyphs;
@@ -48,7 +48,7 @@ impl TreeWidths {
             let ResourceRow::Resource { place, fact, is_warming, members } = row else { continue };
             let fact = fact.as_deref();
             let cells = state_cells(common, fact, *is_warming, members.as_deref());
-            let state: usize = cells.iter().map(|cell| text::width(&cell.text)).sum();
+            let state = line_width(&cells);
             widths.name = widths.name.max(text::width(&display_safe(&tree_name(place))));
             widths.version = widths.version.max(text::width(&display_safe(version(fact))));
             widths.state = widths.state.max(state);
@@ -95,7 +95,7 @@ pub(super) fn draw(
     let widths = screen.widths.fit(usize::from(area.width));
     let head = format!(" {}{}", pad("TYPE / NAME", INDENT + widths.name), pad("VER", widths.version + 1));
     canvas.line(title, &[span(format!("{head}STATE"), table::title_role(screen.focus == Focus::Tree))]);
-    let mut at = None;
+    let mut selected_row = None;
     for (row, shown) in rest.rows().zip(&screen.tree.window) {
         let line: StyledLine = match shown {
             ResourceRow::Type { place, list, open } => {
@@ -140,10 +140,10 @@ pub(super) fn draw(
         canvas.line(row, &line);
         if shown.place().is_some() && shown.place() == screen.tree.selected.as_ref() {
             canvas.cursor(row, screen.focus == Focus::Tree);
-            at = Some(row.y);
+            selected_row = Some(row.y);
         }
     }
-    at
+    selected_row
 }
 
 /// The text of [`ResourceFact::standing`].
@@ -213,8 +213,10 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
 /// The time that is left of a resource: ` 9s ttl`.
 fn ttl(common: &Common, fact: &ResourceFact) -> String {
     let is_present = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
-    let left = fact.ttl_left.filter(|_| is_present && !common.clock.untimed);
-    left.map(|left| format!(" {} ttl", age(left))).unwrap_or_default()
+    match fact.ttl_left {
+        Some(left) if is_present && !common.clock.untimed => format!(" {} ttl", age(left)),
+        _ => String::new(),
+    }
 }
 
 /// The name in the tree, uncut. Below the heading of its authority, an `xdstp` name is its id and
@@ -241,15 +243,13 @@ fn parts_below_authority(place: &TreePath) -> Option<NameParts> {
 /// give way to the last one and the parameters.
 fn cut_tree_name(place: &TreePath, cells: usize, mark: &str) -> String {
     let name = tree_name(place);
-    let shown = display_safe(&name);
-    let is_cut = text::width(&shown) > cells;
-    let folder = parts_below_authority(place).filter(|_| is_cut);
-    let folder = folder.and_then(|parts| Some(parts.id.rsplit_once('/')?.0.to_owned()));
-    match folder {
-        Some(folder) => {
-            let short = display_safe(&name.replacen(&folder, mark, 1)).into_owned();
-            cut(&short, cells, Keep::Ends, mark).into_owned()
-        }
-        None => cut_name(&shown, cells, mark).into_owned(),
+    let safe = display_safe(&name);
+    if text::width(&safe) > cells
+        && let Some(parts) = parts_below_authority(place)
+        && let Some((folder, _)) = parts.id.rsplit_once('/')
+    {
+        let short = name.replacen(folder, mark, 1);
+        return cut(&display_safe(&short), cells, Keep::Ends, mark).into_owned();
     }
+    cut_name(&safe, cells, mark).into_owned()
 }

@@ -13,19 +13,17 @@ use crate::widgets::layout::{self, Layout};
 use crate::widgets::syntax;
 use crate::widgets::text::field;
 use crate::widgets::theme::Glyphs;
-use xdscope_engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use xdscope_engine::store::{ResourceFact, ResourceState, SummaryFact, Verdict, VersionFact};
 use xdscope_present::authority::authority_text;
 use xdscope_present::report::{self, Role};
 use xdscope_present::structured;
 use xdscope_present::text;
 use xdscope_present::text::{Keep, cut, pad, wrap};
-use xdscope_wire::text::{count, display_safe, plural, shown_name, size, time_of_day_secs, type_label};
+use xdscope_wire::text::{count, display_safe, plural, shown_name, size, type_label};
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;
-    let sum = |number: &dyn Fn(&xdscope_engine::store::SummaryFact) -> u64| {
-        types.iter().map(|list| number(&list.fact)).sum::<u64>()
-    };
+    let sum = |number: &dyn Fn(&SummaryFact) -> u64| types.iter().map(|list| number(&list.fact)).sum::<u64>();
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
     let (waiting, missing) = (sum(&|fact| fact.missing - fact.overdue), sum(&|fact| fact.overdue));
     let (refused, again) = (sum(&|fact| fact.refused), sum(&|fact| fact.owed_again));
@@ -37,9 +35,9 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
         }
     }
     if common.filter_on(ScreenId::Resources).is_some() {
-        let shown: usize = types.iter().map(|list| list.len()).sum();
+        let matching: usize = types.iter().map(|list| list.len()).sum();
         let more = if screen.tree.is_searching() { ", searching" } else { "" };
-        words.push(format!("{} match{more}", count(shown as u64)));
+        words.push(format!("{} match{more}", count(matching as u64)));
     }
     words.join(", ")
 }
@@ -61,12 +59,10 @@ pub(super) fn draw(
     let areas = areas(screen, common, layout);
     let mut cursor = None;
     if !areas.tree.is_empty() {
-        let at = tree_view::draw(screen, common, canvas, areas.tree);
-        cursor = at.map(|y| Position { x: areas.tree.x, y });
+        let selected_row = tree_view::draw(screen, common, canvas, areas.tree);
+        cursor = selected_row.map(|y| Position { x: areas.tree.x, y });
         side(screen, common, canvas, areas.side);
-        for row in areas.bar.rows() {
-            canvas.text(row, canvas.glyphs().bar, Role::Muted);
-        }
+        canvas.bar(areas.bar);
     }
     let line = body(screen, common, canvas, areas.body);
     docs(screen, canvas, areas.docs);
@@ -89,15 +85,9 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 let name = shown_name(place.name.as_deref().unwrap_or_default());
                 vec![plain(format!("   {} {name}", type_label(place.type_url.as_str())))]
             };
-            (
-                format!(
-                    "used by {}{}",
-                    referrers.found.len(),
-                    if referrers.is_partial() { ", at least" } else { "" }
-                ),
-                detail.referrer,
-                referrers.found.iter().map(line).collect(),
-            )
+            let more = if referrers.is_partial() { ", at least" } else { "" };
+            let heading = format!("used by {}{more}", referrers.found.len());
+            (heading, detail.referrer, referrers.found.iter().map(line).collect())
         }
         None => {
             let mut lines: Vec<StyledLine> =
@@ -152,7 +142,7 @@ fn version_line(common: &Common, detail: &ResourceDetail, version: &VersionFact)
         None => (glyphs.sent, Role::Pending),
     };
     let text = display_safe(&version.version).into_owned();
-    let at = time_of_day_secs(version.at, common.clock, &common.zone);
+    let at = common.time_of_day(version.at);
     let times =
         if version.pushes > 1 { format!(" {}{}", glyphs.times, version.pushes) } else { String::new() };
     let gone = if version.content.is_none() { " removed" } else { "" };
@@ -196,10 +186,10 @@ fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
     };
     canvas.heading(title, &heading, &remark, screen.focus == Focus::Body || common.is_full_screen);
     let about = name_lines(detail, common.theme.glyphs(), rest);
-    let (area, rest) = layout::split(rest, u16::try_from(about.len()).unwrap_or(u16::MAX));
+    let (area, rest) = layout::split(rest, layout::height(about.len()));
     canvas.lines(area, &about, 0);
     let remarks = detail.remarks_shown(usize::from(rest.height));
-    let (top, rest) = layout::split(rest, u16::try_from(remarks.len()).unwrap_or(u16::MAX));
+    let (top, rest) = layout::split(rest, layout::height(remarks.len()));
     for (row, (text, role)) in top.rows().zip(remarks) {
         let text = display_safe(text);
         let shown = cut(&text, usize::from(row.width).saturating_sub(2), Keep::Head, canvas.glyphs().cut);
@@ -222,7 +212,7 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
     let detail = &screen.detail;
     let width = usize::from(area.width);
     let mut rows = area.rows();
-    let mut at = None;
+    let mut selected_row = None;
     for (i, line) in detail.lines.iter().enumerate().skip(detail.top) {
         let safe = display_safe(&line.text);
         let pieces =
@@ -230,24 +220,20 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
         let selected = i == detail.line && (screen.focus == Focus::Body || common.is_full_screen);
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
-            let Some(row) = rows.next() else { return at };
+            let Some(row) = rows.next() else { return selected_row };
             let mut shown = syntax::indented(&piece, detail.format());
             if k == last {
-                shown.extend(notes(
-                    screen,
-                    common,
-                    &line.path,
-                    line.fold.as_ref().is_some_and(|(_, open)| !open),
-                ));
+                let is_folded = line.fold.as_ref().is_some_and(|(_, open)| !open);
+                shown.extend(notes(screen, common, &line.path, is_folded));
             }
             canvas.line(row, &shown);
             if selected {
                 canvas.select(row);
-                at = at.or(Some(row.y));
+                selected_row = selected_row.or(Some(row.y));
             }
         }
     }
-    at
+    selected_row
 }
 
 /// The notes beside a line: fold, refusal, reference.
@@ -300,22 +286,16 @@ fn docs(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) {
         .iter()
         .flat_map(|line| wrap(&display_safe(line), width))
         .map(|line| {
-            let role = if line.starts_with("rule: ") || line.starts_with("secret: ") {
-                Role::Warn
-            } else {
-                Role::Plain
-            };
-            vec![span(format!(" {line}"), role)]
+            let is_warning = line.starts_with("rule: ") || line.starts_with("secret: ");
+            vec![span(format!(" {line}"), if is_warning { Role::Warn } else { Role::Plain })]
         })
         .collect();
     let none = [vec![span(" no description: Tab to the body and choose a field", Role::Muted)]];
-    let shown = if lines.is_empty() { &none[..] } else { &lines[..] };
-    canvas.lines(rest, shown, 0);
+    let drawn = if lines.is_empty() { &none[..] } else { &lines[..] };
+    canvas.lines(rest, drawn, 0);
     if lines.len() > usize::from(rest.height) && rest.height > 0 {
-        let more = format!(
-            " {}: xdscope explain ",
-            plural((lines.len() - usize::from(rest.height)) as u64, "more line")
-        );
+        let hidden = (lines.len() - usize::from(rest.height)) as u64;
+        let more = format!(" {}: xdscope explain ", plural(hidden, "more line"));
         if text::width(&more) + 2 < usize::from(rest.width) {
             canvas.right(title, &more, Role::Muted);
         }

@@ -8,7 +8,7 @@ use xdscope_engine::store::{EndKind, StreamFact};
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::{Keep, cut, pad, width};
 use xdscope_wire::event::{StreamId, Time};
-use xdscope_wire::text::{age, display_safe, time_of_day_secs};
+use xdscope_wire::text::{age, display_safe};
 
 /// Columns of number and time of opening.
 const LEFT_WIDTH: usize = 17;
@@ -62,7 +62,7 @@ fn line(canvas: &Canvas, common: &Common, stream: &StreamFact, axis: Axis, room:
     let glyphs = canvas.glyphs();
     let opened = match common.clock.untimed {
         true => String::new(),
-        false => time_of_day_secs(stream.opened, common.clock, &common.zone),
+        false => common.time_of_day(stream.opened),
     };
     let left = pad(&format!("  #{} {opened}", stream.stream.0), LEFT_WIDTH);
     let (start, end) = (axis.cell(stream.opened), axis.cell(stream.closed.unwrap_or(common.now)));

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use ratatui::layout::Rect;
+
 use crate::common::Common;
-use crate::widgets::canvas::{Span, plain, span};
-use crate::widgets::table::{Column, Cut, column};
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::widgets::table::{self, Column, Cut, column};
 use crate::widgets::theme::Glyphs;
 use xdscope_engine::store::{LineFact, MessageKind};
 use xdscope_present::report::{self, Role};
-use xdscope_wire::event::Dir;
+use xdscope_wire::event::{Dir, Seq};
 use xdscope_wire::text::{latency, shown_name, size, time_of_day, type_label};
 
 /// The default message size limit of gRPC clients. Larger messages are marked.
@@ -47,12 +49,35 @@ pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] 
 }
 
 /// The columns of messages that do not follow each other: without the time since the one before.
-pub(crate) fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
+fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
     let mut columns = columns(common, of_one, room);
     for column in columns.iter_mut().filter(|column| column.title == common.theme.glyphs().delta) {
         (column.min, column.max) = (0, 0);
     }
     columns
+}
+
+/// Draws messages that do not follow each other. The number of the `marked` one stands out.
+pub(crate) fn draw_apart(
+    common: &Common,
+    canvas: &mut Canvas,
+    area: Rect,
+    messages: &[LineFact],
+    of_one: bool,
+    marked: Option<Seq>,
+) {
+    let row = |message: &LineFact| {
+        let mut row = cells(common, message, None, of_one);
+        if let Some(number) = row.first_mut()
+            && marked.is_some()
+            && message.n == marked
+        {
+            number.role = Role::Key;
+        }
+        row
+    };
+    let rows: Vec<StyledLine> = messages.iter().map(row).collect();
+    table::draw(canvas, area, &apart_columns(common, of_one, area.width), &rows, None, false);
 }
 
 /// The cells of a message, in the order of the columns. `delta` is the time since the message

@@ -15,6 +15,11 @@ use std::time::Duration;
 
 use xdscope_wire::text::latency;
 
+/// A number of milliseconds as a time: `4ms`.
+pub(crate) fn millis(ms: f64) -> String {
+    Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency)
+}
+
 /// Median and 99th percentile of the delay that a tap adds: `84us, p99 3ms`.
 pub(crate) fn delay_words((p50, p99): (Duration, Duration)) -> String {
     let words = |delay: Duration| match delay.as_micros() {

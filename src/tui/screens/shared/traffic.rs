@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
+use crate::screens::shared::millis;
 use crate::widgets::canvas::{Canvas, plain, span};
 use crate::widgets::chart::{self, HistogramClass, SparkValue};
 use crate::widgets::layout;
@@ -93,7 +94,9 @@ impl Traffic {
 
     fn sum(&self) -> Tally {
         let mut sum = Tally::default();
-        self.cells.iter().flatten().for_each(|tally| sum.merge(tally));
+        for tally in self.cells.iter().flatten() {
+            sum.merge(tally);
+        }
         sum
     }
 
@@ -255,8 +258,7 @@ fn classes(sum: &Tally) -> Vec<HistogramClass> {
 
 /// `p50 4ms  p99 31ms`.
 fn percentiles(ack_ms: Option<(f64, f64)>) -> String {
-    let time = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency);
-    ack_ms.map(|(p50, p99)| format!("p50 {}  p99 {}", time(p50), time(p99))).unwrap_or_default()
+    ack_ms.map(|(p50, p99)| format!("p50 {}  p99 {}", millis(p50), millis(p99))).unwrap_or_default()
 }
 
 /// Draws the histogram in one line: `answers <1ms ▁▃▇▅▂▁ >10s  p50 4ms  p99 31ms`.

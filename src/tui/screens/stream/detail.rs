@@ -1,8 +1,7 @@
 //! The selected type in full: nothing cut, long texts wrapped.
 
-use std::time::Duration;
-
 use crate::common::Common;
+use crate::screens::shared::millis;
 use crate::widgets::canvas::StyledLine;
 use crate::widgets::text::field;
 use xdscope_engine::store::{StateFact, TypeState};
@@ -10,7 +9,7 @@ use xdscope_present::applied::{applied_lines, applied_summary};
 use xdscope_present::report::{self, Role};
 use xdscope_present::text;
 use xdscope_wire::event::Seq;
-use xdscope_wire::text::{count, latency, plural, size, time_of_day};
+use xdscope_wire::text::{count, plural, size, time_of_day};
 
 use super::{StreamScreen, WantedLines, areas};
 
@@ -38,10 +37,6 @@ fn node_lines(screen: &StreamScreen, width: usize) -> Vec<StyledLine> {
         fields.add("node", "no request has stated a node", Role::Muted);
     }
     fields.lines
-}
-
-pub(super) fn millis(ms: f64) -> String {
-    Duration::try_from_secs_f64(ms / 1000.0).map_or("-".to_owned(), latency)
 }
 
 fn numbers(seqs: impl Iterator<Item = Seq>) -> String {

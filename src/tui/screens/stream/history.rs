@@ -9,7 +9,7 @@ use xdscope_present::node;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::pad;
 use xdscope_wire::event::Time;
-use xdscope_wire::text::{age, count, plural, time_of_day_secs};
+use xdscope_wire::text::{age, count, plural};
 
 /// The events of the stream and of those that it continues, newest stream first.
 pub(super) fn lines(chain: &[StreamFact], common: &Common, width: usize) -> Vec<StyledLine> {
@@ -31,7 +31,7 @@ impl Events<'_> {
     }
 
     fn add_at(&mut self, at: Time, word: &str, role: Role, text: &str) {
-        self.push(&time_of_day_secs(at, self.common.clock, &self.common.zone), word, role, text);
+        self.push(&self.common.time_of_day(at), word, role, text);
     }
 
     fn push(&mut self, at: &str, word: &str, role: Role, text: &str) {

@@ -120,7 +120,8 @@ impl StreamScreen {
         if let Some(by) = common.sorts.get(ScreenId::Stream).column() {
             sort_by_column(types, by, &view::columns(), |state| view::stream_row(common, state, plain("")));
         }
-        self.applied = types.iter().map(|state| data.applied(state)).collect();
+        let dump = data.applied_state();
+        self.applied = types.iter().map(|state| dump?.compare(state, data.store())).collect();
         if self.types.position().is_none() {
             let rank = |state: &&StateFact| severity(state.last_state.unwrap_or(state.state));
             self.types.selected = self.types.rows.iter().min_by_key(rank).map(ListRow::key);
@@ -489,26 +490,26 @@ fn chart_lines(height: u16) -> u16 {
 /// Divides the body.
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
     let body = layout.body;
-    let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
     let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
     let (body, charts) = layout::split(body, body.height - charts);
-    let lives = want(wanted.lives).min((body.height / 4).max(3));
+    let lives = layout::height(wanted.lives).min((body.height / 4).max(3));
     let (lives, rest) = layout::split(body, if wanted.lives > 0 { lives } else { 0 });
     let (_, rest) = layout::split(rest, if lives.is_empty() { 0 } else { gap });
-    let (types, rest) = layout::split(rest, want(wanted.types).min(rest.height / 2));
+    let (types, rest) = layout::split(rest, layout::height(wanted.types).min(rest.height / 2));
     let (_, rest) = layout::split(rest, gap);
     let nothing = Rect { height: 0, ..charts };
     if layout.wide {
-        let upper = want(wanted.detail).max(MIN_DETAIL_LINES).min(rest.height);
+        let upper = layout::height(wanted.detail).max(MIN_DETAIL_LINES).min(rest.height);
         let is_high = rest.height - upper > MIN_NEWEST_LINES;
         // The history takes what the messages leave.
-        let upper = upper.max(rest.height.saturating_sub(want(wanted.newest)));
+        let upper = upper.max(rest.height.saturating_sub(layout::height(wanted.newest)));
         let (rest, newest) = if is_high { layout::split(rest, upper) } else { (rest, nothing) };
         let (detail, history) = layout::beside(rest, rest.width * 5 / 9);
         return StreamAreas { lives, types, detail, history, newest, charts };
     }
-    let (detail, rest) = layout::split(rest, want(wanted.detail).min(rest.height.saturating_sub(4)));
+    let (detail, rest) =
+        layout::split(rest, layout::height(wanted.detail).min(rest.height.saturating_sub(4)));
     let (_, history) = layout::split(rest, gap);
     StreamAreas { lives, types, detail, history, newest: nothing, charts }
 }

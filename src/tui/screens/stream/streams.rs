@@ -12,12 +12,12 @@ use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Content, Layout};
 use crate::widgets::list::{List, ListRow, SelectionList, below_title};
 use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::text::paragraph;
 use xdscope_engine::problems::Problem;
 use xdscope_engine::store::StreamFact;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::wrap;
 use xdscope_wire::event::{Side, StreamId, Time};
-use xdscope_wire::text::{age, count, plural, time_of_day_secs};
+use xdscope_wire::text::{age, count, plural};
 
 use super::history;
 
@@ -80,10 +80,10 @@ impl ClientStreams {
     }
 
     pub(super) fn areas(&self, common: &Common, layout: &Layout) -> StreamListAreas {
-        let lines = u16::try_from(self.headline(common, usize::from(layout.body.width)).len()).unwrap_or(1);
+        let lines = layout::height(self.headline(common, usize::from(layout.body.width)).len());
         let (headline, rest) = layout::split(layout.body, lines);
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
-        let rows = u16::try_from(self.list.rows.len() + 1).unwrap_or(u16::MAX);
+        let rows = layout::height(self.list.rows.len() + 1);
         let (list, rest) = layout::split(rest, rows.min(rest.height * 2 / 3));
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
         let wanted = rows.min(rest.height.saturating_sub(MIN_DETAIL_LINES));
@@ -124,18 +124,14 @@ impl ClientStreams {
         if let Some(lasted) = self.lifetimes(common) {
             text.push_str(&format!("; ended ones lasted {lasted}"));
         }
-        let mut lines: Vec<StyledLine> = wrap(&text, width.saturating_sub(2))
-            .into_iter()
-            .map(|line| vec![plain(format!(" {line}"))])
-            .collect();
+        let mut lines = paragraph(&text, 1, Role::Plain, width);
         for problem in common.problems.iter().filter(|problem| {
             matches!(problem.problem, Problem::Failing(_) | Problem::Unreachable(_))
                 && self.list.rows.iter().any(|fact| fact.stream == problem.stream)
         }) {
             let (word, role) = report::problem_word(problem);
             let sentence = format!("{word}: {}", report::problem(problem, &common.clock));
-            let wrapped = wrap(&sentence, width.saturating_sub(2)).into_iter();
-            lines.extend(wrapped.map(|line| vec![span(format!(" {line}"), role)]));
+            lines.extend(paragraph(&sentence, 1, role, width));
         }
         lines
     }
@@ -169,7 +165,7 @@ impl ClientStreams {
         let end = if fact.closed.is_some() { end_text(fact) } else { "-".to_owned() };
         Some(vec![
             plain(format!("#{}", fact.stream.0)),
-            plain(time_of_day_secs(fact.opened, common.clock, &common.zone)),
+            plain(common.time_of_day(fact.opened)),
             span(lasted, role),
             plain(match self.pause(at) {
                 Some(pause) if timed => pause,
@@ -189,8 +185,8 @@ impl ClientStreams {
     pub(super) fn draw(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
         let areas = self.areas(common, layout);
         canvas.lines(areas.headline, &self.headline(common, usize::from(areas.headline.width)), 0);
-        let shown = self.list.top..self.list.top + below_title(areas.list);
-        let rows: Vec<StyledLine> = shown.map_while(|at| self.row(common, at)).collect();
+        let visible = self.list.top..self.list.top + below_title(areas.list);
+        let rows: Vec<StyledLine> = visible.map_while(|at| self.row(common, at)).collect();
         let cursor = table::draw(canvas, areas.list, &columns(), &rows, self.list.selected_line(), true);
         let (title, rest) = layout::split(areas.detail, 1);
         if let Some(fact) = self.fact()

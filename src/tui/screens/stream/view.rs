@@ -6,11 +6,11 @@ use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::draw_text;
 use crate::screens::shared::list_table::ListTable;
-use crate::screens::shared::{lifetimes, message_rows, traffic};
+use crate::screens::shared::{lifetimes, message_rows, millis, traffic};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::{List, below_title};
-use crate::widgets::table::{self, Column, Cut, column};
+use crate::widgets::table::{Column, Cut, column};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
 use xdscope_engine::store::{StateFact, TypeState};
@@ -19,7 +19,6 @@ use xdscope_present::report::{self, Role};
 use xdscope_present::text::pad;
 use xdscope_wire::text::{count, plural, type_label};
 
-use super::detail::millis;
 use super::{StreamScreen, detail, history};
 
 /// Columns of an age, so that the column keeps its width while ages change.
@@ -178,7 +177,5 @@ fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rec
     }
     let (title, rest) = layout::split(area, 1);
     canvas.rule(title, "newest messages", "3 timeline");
-    let rows: Vec<StyledLine> =
-        screen.newest.iter().map(|line| message_rows::cells(common, line, None, true)).collect();
-    table::draw(canvas, rest, &message_rows::apart_columns(common, true, rest.width), &rows, None, false);
+    message_rows::draw_apart(common, canvas, rest, &screen.newest, true, None);
 }

@@ -20,7 +20,7 @@ use crate::screens::shared::members::CountedMembers;
 use crate::screens::shared::names::ContentsVersion;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
-use crate::widgets::list::{List, ListRow, below_title, scroll};
+use crate::widgets::list::{List, ListRow, below_title, line_at, scroll};
 use crate::widgets::table::titles_of;
 use crate::widgets::text::{plain_row, texts};
 use xdscope_engine::store::{PendingNameFact, Store, SummaryFact, Wildcard};
@@ -244,7 +244,7 @@ impl Screen for SubscriptionsScreen {
             return None;
         }
         let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
-        let row = self.top + usize::from(at.y.checked_sub(areas.names.y + 1)?);
+        let row = self.top + line_at(areas.names, at)?;
         if !selects || row >= self.len() {
             return None;
         }
@@ -297,7 +297,7 @@ impl Screen for SubscriptionsScreen {
 
     fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
         let id = self.row()?.fact.as_ref()?.content?;
-        Some(data.contents().lines(id, format, usize::MAX).join("\n"))
+        Some(data.contents().text(id, format))
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
@@ -325,7 +325,7 @@ pub(super) fn areas(screen: &SubscriptionsScreen, common: &Common, layout: &Layo
     let left = Rect { width, ..body };
     let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
     let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
-    let rows = u16::try_from(screen.types.rows.len() + 1).unwrap_or(u16::MAX);
+    let rows = layout::height(screen.types.rows.len() + 1);
     let (types, changes) = layout::split(left, rows.min(left.height / 2).max(2));
     let (names, detail) = layout::split(right, right.height - (right.height / 3).min(9));
     SubscriptionAreas { types, changes, bar, names, detail }

@@ -166,10 +166,8 @@ impl SubscriptionsScreen {
         }
         let previous_sort = std::mem::replace(&mut self.sort, sort.clone());
         if self.loaded.as_ref().is_none_or(|old| old.stream != stream || old.type_url != url) {
-            (self.scanned, self.name, self.top) = (0, None, 0);
-            self.changes.clear();
-            self.asked.clear();
-            self.came.clear();
+            (self.name, self.top) = (None, 0);
+            self.forget_requests();
         }
         let Some(state) = store.state(stream, &url) else { return };
         let missing: HashSet<&Arc<str>> = state.missing.iter().chain(&state.owed_again).collect();
@@ -216,6 +214,14 @@ impl SubscriptionsScreen {
         self.loaded = Some(key);
     }
 
+    /// Starts the search for requests again.
+    fn forget_requests(&mut self) {
+        self.scanned = 0;
+        self.changes.clear();
+        self.asked.clear();
+        self.came.clear();
+    }
+
     /// The time from the request for a name to its first response.
     fn first_answer(&self, name: &Arc<str>) -> Duration {
         let times = self.asked.get(name).zip(self.came.get(name));
@@ -228,10 +234,7 @@ impl SubscriptionsScreen {
         self.total = data.rows();
         // The time cursor went back.
         if self.scanned > self.total {
-            self.scanned = 0;
-            self.changes.clear();
-            self.asked.clear();
-            self.came.clear();
+            self.forget_requests();
         }
         let end = self.total.min(self.scanned + ROWS_PER_STEP);
         for row in self.scanned..end {

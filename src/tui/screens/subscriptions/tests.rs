@@ -21,7 +21,7 @@ fn snapshot_in_ascii() {
 
 #[test]
 fn says_that_nothing_was_asked_for() {
-    let empty = ScriptedStore::of("node a\nstream 1 ads\n");
+    let empty = ScriptedStore::new("node a\nstream 1 ads\n");
     assert!(screen(&empty.data(), "7", 80, 24).contains("nothing was asked for"));
 }
 
@@ -42,7 +42,7 @@ fn lists_missing_names_first() {
 
 #[test]
 fn explains_missing_names_as_a_guess() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [c]\n> cds v=1 n=1\n> eds names=[stranger]\nadvance 5s\n",
     );
     let why = "stranger: no cluster of this client refers to it";
@@ -59,7 +59,7 @@ fn explains_missing_names_as_a_guess() {
 fn loads_only_visible_names() {
     let names: Vec<String> = (0..100_000).map(|i| format!("c-{i:06}")).collect();
     let names = names.join(" ");
-    let source = ScriptedStore::of(&format!(
+    let source = ScriptedStore::new(&format!(
         "node a\nstream 1 ads\n+0s 1 > eds names=[{names} late]\n1 < eds v=1 n=a [{names}]\n\
          1 > eds v=1 n=a names=[{names} late]\nadvance 20s\n"
     ));
@@ -77,7 +77,7 @@ const ASKED: &str = "node edge\nstream 1 ads\n+0s 1 > eds v= n= names=[e]\n+1s 1
 
 #[test]
 fn name_is_missing_after_the_timeout() {
-    let source = ScriptedStore::of(ASKED);
+    let source = ScriptedStore::new(ASKED);
     let subs = screen(&source.data(), "7j", 100, 30);
     assert!(subs.contains("1 waiting") && subs.contains("waiting 1"), "{subs}");
     assert!(!subs.contains("1 missing") && !subs.contains("missing 1"), "{subs}");
@@ -86,7 +86,7 @@ fn name_is_missing_after_the_timeout() {
         "{subs}"
     );
     assert!(!line(&screen(&source.data(), "2", 100, 30), "not sent").contains("missing"));
-    let source = ScriptedStore::of(&format!("{ASKED}+20s 1 > sds v= n= names=[s]\n"));
+    let source = ScriptedStore::new(&format!("{ASKED}+20s 1 > sds v= n= names=[s]\n"));
     let subs = screen(&source.data(), "7j", 100, 30);
     assert!(subs.contains("0 answered, 1 missing") && subs.contains("missing 20"), "{subs}");
     let resources = screen(&source.data(), "4", 100, 30);
@@ -116,10 +116,10 @@ fn sorts_names_by_the_last_choice() {
 
 #[test]
 fn says_that_the_wildcard_waits_and_that_nothing_was_sent() {
-    let wild = ScriptedStore::of(include_str!("../../../../tests/fixtures/rows/L-17.xds"));
+    let wild = ScriptedStore::new(include_str!("../../../../tests/fixtures/rows/L-17.xds"));
     let shown = screen(&wild.data(), "7", 120, 30);
     assert!(shown.contains("0 names, the wildcard is not answered"), "{shown}");
-    let absent = ScriptedStore::of(include_str!(
+    let absent = ScriptedStore::new(include_str!(
         "../../../../tests/fixtures/lint/delta-subscribe-unanswered.good.xds"
     ));
     let shown = screen(&absent.data(), "7", 120, 30);

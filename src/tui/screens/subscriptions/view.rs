@@ -14,11 +14,9 @@ use crate::widgets::table::{self, Column, Cut, column};
 use xdscope_engine::store::{PendingNameFact, ResourceFact, ResourceState, TypeState, Wildcard};
 use xdscope_present::report::{self, Role};
 use xdscope_present::structured;
-use xdscope_present::text;
-use xdscope_wire::event::Time;
-use xdscope_wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
+use xdscope_wire::text::{count, latency, plural, shown_name, type_label};
 
-use crate::widgets::text::field;
+use crate::widgets::text::{field, paragraph};
 
 fn mode(subscribed: &SubscribedType, narrow: bool) -> &'static str {
     match subscribed.wildcard {
@@ -52,7 +50,7 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         return format!("{}, looking through messages", plural(screen.all() as u64, "name"));
     }
     let all = plural(screen.all() as u64, "name");
-    let shown = if common.filter_on(ScreenId::Subscriptions).is_some() {
+    let listed = if common.filter_on(ScreenId::Subscriptions).is_some() {
         format!("{} of {all}", count(screen.len() as u64))
     } else {
         all
@@ -65,15 +63,15 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         let state = fact.map(|fact| fact.state);
         return match state {
             Some(TypeState::Miss) if errors > 0 => {
-                format!("{shown}, {} not sent because of an error", count(errors))
+                format!("{listed}, {} not sent because of an error", count(errors))
             }
-            Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
-            Some(TypeState::Expired) => format!("{shown}, all expired"),
-            _ => format!("{shown}, none waits for the server"),
+            Some(TypeState::Wait | TypeState::Miss) => format!("{listed}, the wildcard is not answered"),
+            Some(TypeState::Expired) => format!("{listed}, all expired"),
+            _ => format!("{listed}, none waits for the server"),
         };
     }
     let answered = (screen.all() as u64).saturating_sub(owed + again + malformed);
-    let mut text = format!("{shown}, {} answered", count(answered));
+    let mut text = format!("{listed}, {} answered", count(answered));
     let waiting = owed.saturating_sub(missing);
     let counts =
         [(waiting, "waiting"), (missing, "missing"), (again, report::OWED_AGAIN), (malformed, "malformed")];
@@ -112,7 +110,6 @@ fn type_row(subscribed: &SubscribedType, narrow: bool) -> StyledLine {
 
 /// The cells of a name, in the order of the columns.
 pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let asked = row.waits.map(|waits| waits.requested).or(row.asked.map(|(_, at)| at));
     let first = match (row.asked, row.came) {
         (Some((_, asked)), Some(came)) if !common.clock.untimed => latency(came.since(asked)),
@@ -120,7 +117,7 @@ pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     };
     vec![
         plain(shown_name(&row.name)),
-        plain(asked.map_or("-".to_owned(), time)),
+        plain(asked.map_or("-".to_owned(), |at| common.time_of_day(at))),
         plain(first),
         name_state(common, row),
     ]
@@ -223,9 +220,7 @@ pub(super) fn draw(
         cursor = line.map(|y| Position { x: areas.types.x, y });
         let lines = change_lines(screen, common, areas.changes);
         canvas.lines(areas.changes, &lines, 0);
-        for row in areas.bar.rows() {
-            canvas.text(row, canvas.glyphs().bar, Role::Muted);
-        }
+        canvas.bar(areas.bar);
     }
     if screen.len() == 0 {
         let text = match common.filter_on(ScreenId::Subscriptions) {
@@ -243,9 +238,9 @@ pub(super) fn draw(
         selected,
         has_focus: common.is_in_second_pane(),
     };
-    let at = table.draw(common, canvas, areas.names);
+    let name_position = table.draw(common, canvas, areas.names);
     if common.pane == Pane::Second || common.is_full_screen {
-        cursor = at;
+        cursor = name_position;
     }
     let (title, rest) = layout::split(areas.detail, 1);
     let name = screen.row().map(|row| row.name.to_string()).unwrap_or_default();
@@ -260,7 +255,6 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
     let label = type_label(subscribed.fact.type_url.as_str());
     let mut lines: Vec<StyledLine> =
         vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let words = usize::from(area.height).saturating_sub(7).max(1);
     for change in screen.changes.iter().rev().take(words) {
         let names = report::listed_names(&change.names, 0);
@@ -272,7 +266,7 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
             (added, removed) => format!("+{} -{}", count(added), count(removed)),
         };
         lines.push(vec![
-            span(format!(" {} ", time(change.at)), Role::Muted),
+            span(format!(" {} ", common.time_of_day(change.at)), Role::Muted),
             plain(format!("#{} {signs}  {names}{more}", change.n.0)),
         ]);
     }
@@ -281,9 +275,7 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
     }
     lines.push(vec![]);
     lines.push(vec![span(" subscribed", Role::Title)]);
-    for line in text::wrap(wildcard_words(subscribed), usize::from(area.width).saturating_sub(2)) {
-        lines.push(vec![plain(format!(" {line}"))]);
-    }
+    lines.extend(paragraph(wildcard_words(subscribed), 1, Role::Plain, usize::from(area.width)));
     for reading in &screen.missing_answers.readings {
         let text = report::open_reading(reading, None);
         lines.extend(field("reading", &text, Role::Muted, usize::from(area.width)));
@@ -300,20 +292,19 @@ pub(super) fn change_lines(screen: &SubscriptionsScreen, common: &Common, area: 
 pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let (Some(row), Some(subscribed)) = (screen.row(), screen.selected_type()) else { return lines };
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let mut add = |label: &str, value: String| {
-        lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
+    let mut add = |label: &str, value: &str| {
+        lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
     };
     let missing = row.waits.filter(|waits| !waits.has_resource);
-    if let Some(text) = asked_by(row, subscribed, &time) {
-        add("asked by", text);
+    if let Some(text) = asked_by(row, subscribed, common) {
+        add("asked by", &text);
     }
     if let Some(claim) = &row.claim {
-        add("claimed", report::claim(claim));
+        add("claimed", &report::claim(claim));
     }
     let Some(fact) = &row.fact else {
         if let Some(why) = &screen.why {
-            add("perhaps", why.clone());
+            add("perhaps", why);
         }
         return lines;
     };
@@ -323,57 +314,56 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
             true => "the client has an older version, and the server has not sent the newest one",
             false => "the client has the resource, and the server has not sent it again",
         };
-        let asked = format!("#{} at {}", waits.requests.last.0, time(waits.requested));
-        add("again", format!("{}: {text} since the request {asked}", waited(common, &waits)));
+        let asked = format!("#{} at {}", waits.requests.last.0, common.time_of_day(waits.requested));
+        add("again", &format!("{}: {text} since the request {asked}", waited(common, &waits)));
     } else if let Some(waits) = missing {
-        add("since", format!("{}: no resource of this name was sent", waited(common, &waits)));
+        add("since", &format!("{}: no resource of this name was sent", waited(common, &waits)));
         if fact.state == ResourceState::Absent {
-            let delta = subscribed.fact.variant.is_delta();
-            add(
-                "timer",
-                if delta {
+            let text = match subscribed.fact.variant.is_delta() {
+                true => {
                     "--resource-timeout passed, and the server did not say that the resource does not exist"
-                        .to_owned()
-                } else {
-                    "--resource-timeout passed. State of the world cannot report a missing resource: the client gives up".to_owned()
-                },
-            );
+                }
+                false => {
+                    "--resource-timeout passed. State of the world cannot report a missing resource: the client gives up"
+                }
+            };
+            add("timer", text);
         }
     }
     if let Some(why) = &screen.why {
-        add("perhaps", why.clone());
+        add("perhaps", why);
     }
     if let Some((n, at)) = fact.unclassified {
         let text = "unsubscribed under the wildcard. The server owes the resource again, or its removal";
-        add("pending", format!("reclassification since #{} at {}: {text}", n.0, time(at)));
+        add("pending", &format!("reclassification since #{} at {}: {text}", n.0, common.time_of_day(at)));
     }
     if let Some(error) = &fact.error {
-        add("error", format!("#{} {}", error.n.0, report::resource_error(error)));
+        add("error", &format!("#{} {}", error.n.0, report::resource_error(error)));
     }
     let ttl_left = if common.clock.untimed { None } else { report::ttl_left(fact) };
     let ttl: Vec<String> = [ttl_left, report::ttl_history(fact)].into_iter().flatten().collect();
     if !ttl.is_empty() {
-        add("ttl", ttl.join("; "));
+        add("ttl", &ttl.join("; "));
     }
     if *fact.name != *row.name {
-        add("alias of", shown_name(&fact.name).to_owned());
+        add("alias of", shown_name(&fact.name));
     }
     for (label, text) in &screen.alternatives {
-        add(label, text.clone());
+        add(label, text);
     }
     if !fact.aliases.is_empty() {
-        add("aliases", report::listed_names(&fact.aliases, 0));
+        add("aliases", &report::listed_names(&fact.aliases, 0));
     }
     if let Some(versions) = versions(fact)
         && (missing.is_none() || fact.owed_again.is_some())
     {
-        add("version", versions);
+        add("version", &versions);
     }
     lines
 }
 
 /// The request for a name; `None` for a name that was unsubscribed under a wildcard.
-fn asked_by(row: &NameRow, subscribed: &SubscribedType, time: &dyn Fn(Time) -> String) -> Option<String> {
+fn asked_by(row: &NameRow, subscribed: &SubscribedType, common: &Common) -> Option<String> {
     let label = type_label(subscribed.fact.type_url.as_str());
     let missing = row.waits.filter(|waits| !waits.has_resource);
     Some(match (missing, row.asked) {
@@ -382,9 +372,13 @@ fn asked_by(row: &NameRow, subscribed: &SubscribedType, time: &dyn Fn(Time) -> S
                 1 => String::new(),
                 n => format!(", {n} times, last by #{}", waits.requests.last.0),
             };
-            format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.requested))
+            format!(
+                "#{} {label} request at {}{again}",
+                waits.requests.first.0,
+                common.time_of_day(waits.requested)
+            )
         }
-        (None, Some((n, at))) => format!("#{} {label} request at {}", n.0, time(at)),
+        (None, Some((n, at))) => format!("#{} {label} request at {}", n.0, common.time_of_day(at)),
         (None, None) if row.fact.as_ref().is_some_and(|fact| fact.unclassified.is_some()) => return None,
         (None, None) if subscribed.wildcard != Wildcard::None => "the wildcard, not by name".to_owned(),
         (None, None) => "a request that was not recorded".to_owned(),
@@ -396,8 +390,8 @@ fn versions(fact: &ResourceFact) -> Option<String> {
     if matches!(fact.state, ResourceState::Absent | ResourceState::Waiting) {
         return None;
     }
-    let shown = |version: &str| if version.is_empty() { "(no version)" } else { version }.to_owned();
+    let worded = |version: &str| if version.is_empty() { "(no version)" } else { version }.to_owned();
     let accepted = fact.acked_version.as_deref();
-    let accepted = accepted.map_or("nothing accepted".to_owned(), |v| format!("{} accepted", shown(v)));
-    Some(format!("{} sent, {accepted}", shown(fact.version.as_deref()?)))
+    let accepted = accepted.map_or("nothing accepted".to_owned(), |v| format!("{} accepted", worded(v)));
+    Some(format!("{} sent, {accepted}", worded(fact.version.as_deref()?)))
 }

@@ -2,7 +2,7 @@
 
 use crate::data::Data;
 use crate::widgets::canvas::{StyledLine, plain, span};
-use xdscope_engine::diff::{DiffSide, LineDiff};
+use xdscope_engine::diff::{DiffSide, LineDiff, SideBySideRow};
 use xdscope_engine::store::MessageFact;
 use xdscope_present::bodies;
 use xdscope_present::report::Role;
@@ -71,7 +71,7 @@ impl InterceptedTexts {
             plain("   "),
             span("sent instead", Role::Title),
         ];
-        let row = |pair: &xdscope_engine::diff::SideBySideRow| {
+        let row = |pair: &SideBySideRow| {
             let (old, new) = match pair.changed {
                 true => (Role::Removed, Role::Added),
                 false => (Role::Plain, Role::Plain),

@@ -24,7 +24,7 @@ pub(super) fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas
         width.saturating_sub(LEFT_WIDTH + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT_WIDTH + 2));
     canvas.line(area, &names(screen, common, lane));
     let mut rows = area.rows().skip(1);
-    let mut at = None;
+    let mut selected_row = None;
     for (i, shown) in screen.window.iter().enumerate() {
         if i > 0 && !screen.is_unfolded && shown.is_after_gap() {
             let Some(row) = rows.next() else { break };
@@ -37,10 +37,10 @@ pub(super) fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas
         canvas.line(row, &line(common, shown, lane));
         if Some(shown.row) == screen.selected {
             canvas.cursor(row, !common.is_in_second_pane());
-            at = Some(row.y);
+            selected_row = Some(row.y);
         }
     }
-    at
+    selected_row
 }
 
 fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {

@@ -21,6 +21,7 @@ use crate::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Layout};
+use crate::widgets::list::line_at;
 use crate::widgets::text::{plain_lines, plain_row, texts};
 use xdscope_engine::store::MessageFact;
 use xdscope_wire::event::{Dir, Seq, TypeUrl};
@@ -35,13 +36,7 @@ const SIDEWAYS_COLUMNS: usize = 8;
 impl TimelineScreen {
     fn next_format(&mut self) {
         self.scroll = 0;
-        self.format = match self.format {
-            None => Some(BodyFormat::Yaml),
-            Some(BodyFormat::Yaml) => Some(BodyFormat::Json),
-            Some(BodyFormat::Json) => Some(BodyFormat::Text),
-            Some(BodyFormat::Text) => Some(BodyFormat::Hex),
-            Some(BodyFormat::Hex) => None,
-        };
+        self.format = self.format.map_or(Some(BodyFormat::Yaml), BodyFormat::next);
     }
 
     fn scroll_sideways(&mut self, right: bool) -> Outcome {
@@ -185,7 +180,7 @@ impl Screen for TimelineScreen {
         if !selects {
             return None;
         }
-        let row = self.row_on_line(usize::from(at.y.checked_sub(list.y + 1)?))?;
+        let row = self.row_on_line(line_at(list, at)?)?;
         let is_same = self.selected == Some(row);
         self.stop_following(self.seen_rows());
         self.select(Some(row));

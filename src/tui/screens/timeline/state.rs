@@ -159,13 +159,13 @@ impl TimelineScreen {
 
     /// The row on a line of the list. The lines of gaps have none.
     pub(super) fn row_on_line(&self, line: usize) -> Option<usize> {
-        let mut at = 0;
+        let mut next_line = 0;
         for (i, shown) in self.window.iter().enumerate() {
-            at += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && shown.is_after_gap());
-            if at == line {
+            next_line += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && shown.is_after_gap());
+            if next_line == line {
                 return Some(shown.row);
             }
-            at += 1;
+            next_line += 1;
         }
         None
     }
@@ -204,30 +204,27 @@ impl TimelineScreen {
     /// loads all lines of the body.
     pub fn settle_rows(&mut self, data: &dyn Data, height: usize, detail: usize, needs_all: bool) {
         let last = self.index.len().checked_sub(1);
-        let at = if self.is_following() { last } else { self.position().or(last) };
-        let Some(at) = at else {
+        let position = if self.is_following() { last } else { self.position().or(last) };
+        let Some(position) = position else {
             self.window.clear();
             self.selected_message = None;
             return;
         };
-        self.select(self.index.get(at));
-        let mut top = scroll(self.index.rank(self.top), at, height, self.index.len());
-        self.load(data, top, height, at);
+        self.select(self.index.get(position));
+        let mut top = scroll(self.index.rank(self.top), position, height, self.index.len());
+        self.load(data, top, height, position);
         // Gap lines take room too, so the selected row may lie below the last line.
-        while self.is_ladder && top < at && self.lines_to_selected() > height {
+        while self.is_ladder && top < position && self.lines_to_selected() > height {
             top += 1;
-            self.load(data, top, height, at);
+            self.load(data, top, height, position);
         }
         self.top = self.index.get(top).unwrap_or(0);
         self.load_body(data, detail, needs_all);
     }
 
     fn lines_to_selected(&self) -> usize {
-        let shown = self.window.iter().take_while(|shown| Some(shown.row) <= self.selected);
-        shown
-            .enumerate()
-            .map(|(i, shown)| 1 + usize::from(i > 0 && !self.is_unfolded && shown.is_after_gap()))
-            .sum()
+        let rows = self.window.iter().take_while(|shown| Some(shown.row) <= self.selected).enumerate();
+        rows.map(|(i, shown)| 1 + usize::from(i > 0 && !self.is_unfolded && shown.is_after_gap())).sum()
     }
 
     fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
@@ -256,7 +253,7 @@ impl TimelineScreen {
                 return Some(SelectedMessage { row: shown, warming, ..selected });
             }
             let fact = data.row(shown.row).map(Arc::new)?;
-            let variant = data.variant(fact.stream);
+            let variant = data.stream(fact.stream).and_then(|stream| stream.variant);
             let is_delta = variant.is_some_and(Variant::is_delta);
             let has_one_type = !variant.is_some_and(Variant::is_aggregated);
             let warming = warming(data, &fact);

@@ -39,12 +39,12 @@ pub(super) fn draw(
         return None;
     }
     if !list.is_empty() {
-        let at = if screen.is_ladder {
+        let selected_row = if screen.is_ladder {
             ladder::draw(screen, common, canvas, list)
         } else {
             rows(screen, common, canvas, list)
         };
-        cursor = at.map(|y| Position { x: list.x, y });
+        cursor = selected_row.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(detail, 1);
     let format = match (screen.format, &screen.body) {
@@ -81,12 +81,12 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     common.hidden_columns.hide(ScreenId::Timeline, &mut columns);
     table::note_fit(canvas.widths, &columns, &lines, area);
     let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
-    let at = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
+    let selected_row = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
     // Without a column of notes, the note of a stream event covers the columns that the event has
     // no values for.
     let widths = table::widths(canvas.widths, &columns, &lines, usize::from(area.width.saturating_sub(2)));
     if columns.iter().zip(&widths).any(|(column, width)| column.title == "NOTE" && width.is_some()) {
-        return at;
+        return selected_row;
     }
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
     for (row, shown) in area.rows().skip(1).zip(&screen.window) {
@@ -99,7 +99,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
             }
         }
     }
-    at
+    selected_row
 }
 
 fn nothing(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) {

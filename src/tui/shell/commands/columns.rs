@@ -141,8 +141,8 @@ pub(crate) fn accept(model: &mut Model, at: usize) {
 fn toggle_column(model: &mut Model, at: usize) {
     let entries = column_entries(model);
     let Some((title, is_shown)) = entries.get(at) else { return };
-    let shown = entries.iter().filter(|(_, is_shown)| *is_shown).count();
-    if *is_shown && (at == 0 || shown == 1) {
+    let shown_count = entries.iter().filter(|(_, is_shown)| *is_shown).count();
+    if *is_shown && (at == 0 || shown_count == 1) {
         return model.say(format!("{title} stays: rows need it to be told apart"));
     }
     model.common.hidden_columns.toggle(model.screen, title);

@@ -35,8 +35,7 @@ pub(crate) fn diff_marked(model: &mut Model, data: &dyn Data) {
     let from = return_point(model);
     let fact = model.screens.timeline.selected_message().filter(|fact| fact.dir == Some(Dir::Resp));
     let Some((n, url)) = fact.and_then(|fact| Some((fact.n?, fact.type_url.clone()))) else {
-        model.say("only pushes can be marked and compared");
-        return;
+        return model.say("only pushes can be marked and compared");
     };
     let marked = model.screens.diff.marked.filter(|marked| *marked != n);
     let other = marked.and_then(|marked| data.row(data.row_of(marked)?));

@@ -29,10 +29,7 @@ pub(crate) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<E
     };
     match text {
         Some(text) => vec![Effect::Copy(text)],
-        None => {
-            model.say(reason(command));
-            vec![]
-        }
+        None => model.decline(reason(command)),
     }
 }
 
@@ -41,10 +38,7 @@ fn copy_table(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     let table = model.active().table(&model.common, data).filter(|table| !table.rows.is_empty());
     match table {
         Some(table) => vec![Effect::Copy(table.markdown(model.screen, &model.common.hidden_columns))],
-        None => {
-            model.say("no table to copy here: yr copies a row, yy the content");
-            vec![]
-        }
+        None => model.decline("no table to copy here: yr copies a row, yy the content"),
     }
 }
 

@@ -18,57 +18,48 @@ use crate::shell::overlay::{ClientPrompt, Overlay};
 pub(crate) fn run(model: &mut Model, command: Command) -> Vec<Effect> {
     let Some(hold) = model.common.info.hold.clone() else {
         let reason = model.common.info.no_hold.clone();
-        model.say(reason.unwrap_or_else(|| NO_TAP.to_owned()));
-        return vec![];
+        return model.decline(reason.unwrap_or_else(|| NO_TAP.to_owned()));
     };
-    match command {
+    let overlay = match command {
         Command::Intercept => {
             let input = hold.armed.as_deref().unwrap_or_default().to_owned();
-            model.overlays.push(Overlay::ClientPrompt {
-                prompt: ClientPrompt::Intercept,
-                input,
-                error: None,
-            });
-            return vec![];
+            Overlay::ClientPrompt { prompt: ClientPrompt::Intercept, input, error: None }
         }
         Command::ReleaseHeld if hold.armed.is_none() && hold.held.is_empty() => {
-            model.say("nothing is held, and nothing is armed");
-            return vec![];
+            return model.decline("nothing is held, and nothing is armed");
         }
         Command::ReleaseHeld => return vec![Effect::Hold(HoldCommand::Disarm)],
-        Command::Reconnect if hold.can_cover_more() => {
-            model.overlays.push(Overlay::ConfirmHold(HoldCommand::Reconnect));
-            return vec![];
-        }
+        Command::Reconnect if hold.can_cover_more() => Overlay::ConfirmHold(HoldCommand::Reconnect),
         Command::Reconnect if hold.armed.is_none() => {
-            model.say("nothing is armed: I! holds messages that match an expression");
-            return vec![];
+            return model.decline("nothing is armed: I! holds messages that match an expression");
         }
-        Command::Reconnect => {
-            model.say("no connection was opened before the tap was armed");
-            return vec![];
-        }
-        _ => {}
-    }
-    let row = match selected(model) {
-        Ok(row) => row,
-        Err(why) => {
-            model.say(why);
-            return vec![];
-        }
+        Command::Reconnect => return model.decline("no connection was opened before the tap was armed"),
+        command => return decide(model, command),
     };
-    let fact = row.fact;
-    match command {
+    model.overlays.push(overlay);
+    vec![]
+}
+
+/// Decides about the selected message, or opens the prompt or question of the command.
+fn decide(model: &mut Model, command: Command) -> Vec<Effect> {
+    let fact = match selected(model) {
+        Ok(row) => row.fact,
+        Err(why) => return model.decline(why),
+    };
+    let overlay = match command {
         Command::AckHeld => return vec![Effect::Hold(HoldCommand::Allow(fact.id))],
-        Command::DropHeld => model.overlays.push(Overlay::ConfirmHold(HoldCommand::Drop(fact.id))),
-        Command::NackHeld if !fact.is_push() => model.say(format!("{}: only a push can be refused", fact.id)),
+        Command::EditHeld => return vec![Effect::Edit { fact, text: None }],
+        Command::DropHeld => Overlay::ConfirmHold(HoldCommand::Drop(fact.id)),
+        Command::NackHeld if !fact.is_push() => {
+            return model.decline(format!("{}: only a push can be refused", fact.id));
+        }
         Command::NackHeld => {
             let prompt = ClientPrompt::BounceText { id: fact.id, nonce: fact.nonce.clone() };
-            model.overlays.push(Overlay::ClientPrompt { prompt, input: String::new(), error: None });
+            Overlay::ClientPrompt { prompt, input: String::new(), error: None }
         }
-        Command::EditHeld => return vec![Effect::Edit { fact, text: None }],
-        _ => {}
-    }
+        _ => return vec![],
+    };
+    model.overlays.push(overlay);
     vec![]
 }
 
@@ -139,25 +130,18 @@ pub(crate) fn edited(
     result: Result<EditedText, FeedError>,
 ) -> Option<HoldCommand> {
     let end = Some(HoldCommand::EndEdit(fact.id));
-    match result {
+    let (text, edited) = match result {
         Err(error) => {
             model.say(error.to_string());
-            end
+            return end;
         }
-        Ok(EditedText { edited: Ok(None), .. }) => end,
-        Ok(EditedText { text, edited: Ok(Some(edited)) }) => {
-            ask(model, EditDraft { fact: fact.clone(), text, edited: Ok(edited) });
-            None
-        }
-        Ok(EditedText { text, edited: Err(error) }) => {
-            ask(model, EditDraft { fact: fact.clone(), text, edited: Err(error.to_string()) });
-            None
-        }
-    }
-}
-
-fn ask(model: &mut Model, draft: EditDraft) {
+        Ok(EditedText { edited: Ok(None), .. }) => return end,
+        Ok(EditedText { text, edited: Ok(Some(edited)) }) => (text, Ok(edited)),
+        Ok(EditedText { text, edited: Err(error) }) => (text, Err(error.to_string())),
+    };
+    let draft = EditDraft { fact: fact.clone(), text, edited };
     model.overlays.push(Overlay::ConfirmEdit(Arc::new(draft)));
+    None
 }
 
 /// Answers the question after an edit.
@@ -167,8 +151,7 @@ pub(crate) fn answer_edit(model: &mut Model, command: Command) -> Vec<Effect> {
     let effect = match (command, &draft.edited) {
         (Command::Yes, Ok(edited)) => Effect::Hold(HoldCommand::Replace(id, edited.bytes.clone())),
         (Command::Yes, Err(_)) => {
-            model.say("this text cannot be sent: e opens it again, n keeps the message held");
-            return vec![];
+            return model.decline("this text cannot be sent: e opens it again, n keeps the message held");
         }
         (Command::EditHeld, _) => Effect::Edit { fact: draft.fact.clone(), text: Some(draft.text.clone()) },
         _ => Effect::Hold(HoldCommand::EndEdit(id)),

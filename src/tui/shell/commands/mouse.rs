@@ -18,29 +18,29 @@ const WHEEL_ROWS: usize = 3;
 
 /// Takes in a click or a step of the wheel. Other movements do nothing.
 pub(crate) fn take_in(model: &mut Model, event: MouseEvent, data: &dyn Data) -> Vec<Effect> {
-    let at = Position { x: event.column, y: event.row };
+    let position = Position { x: event.column, y: event.row };
     match event.kind {
-        MouseEventKind::Down(MouseButton::Left) => click(model, at, data),
-        MouseEventKind::ScrollDown => wheel(model, at, Command::Down, data),
-        MouseEventKind::ScrollUp => wheel(model, at, Command::Up, data),
+        MouseEventKind::Down(MouseButton::Left) => click(model, position, data),
+        MouseEventKind::ScrollDown => wheel(model, position, Command::Down, data),
+        MouseEventKind::ScrollUp => wheel(model, position, Command::Up, data),
         _ => vec![],
     }
 }
 
-fn click(model: &mut Model, at: Position, data: &dyn Data) -> Vec<Effect> {
+fn click(model: &mut Model, position: Position, data: &dyn Data) -> Vec<Effect> {
     let Some(layout) = model.common.layout() else { return vec![] };
     model.common.notice = None;
     if let Some(overlay) = model.overlays.last() {
         match overlay {
             Overlay::Palette { search, chosen, .. } => {
-                let line = palette::line_at(&layout, search, *chosen, at.y);
+                let line = palette::line_at(&layout, search, *chosen, position.y);
                 return line.map_or_else(Vec::new, |line| {
                     palette_commands::choose(model, line);
                     palette_commands::accept(model, data)
                 });
             }
             Overlay::Sort { .. } | Overlay::Columns { .. } => {
-                if let Some(entry) = menu::entry_at(model, &layout, at.y) {
+                if let Some(entry) = menu::entry_at(model, &layout, position) {
                     columns::choose(model, entry);
                     columns::accept(model, entry);
                 } else {
@@ -52,22 +52,22 @@ fn click(model: &mut Model, at: Position, data: &dyn Data) -> Vec<Effect> {
         }
         return vec![];
     }
-    if layout.head[2].contains(at) {
-        let screen = title::tab_at(model, &layout, at.x);
+    if layout.head[2].contains(position) {
+        let screen = title::tab_at(model, &layout, position.x);
         return screen.map_or_else(Vec::new, |screen| commands::run(model, screen.command(), data));
     }
-    if !layout.body.contains(at) {
+    if !layout.body.contains(position) {
         return vec![];
     }
     let screen = model.screens.get_mut(model.screen);
-    match screen.point(at, true, &mut model.common, &layout) {
+    match screen.point(position, true, &mut model.common, &layout) {
         // The second click opens.
         Some(true) => commands::run(model, Command::Open, data),
         _ => vec![],
     }
 }
 
-fn wheel(model: &mut Model, at: Position, command: Command, data: &dyn Data) -> Vec<Effect> {
+fn wheel(model: &mut Model, position: Position, command: Command, data: &dyn Data) -> Vec<Effect> {
     let Some(layout) = model.common.layout() else { return vec![] };
     match model.overlays.last() {
         Some(Overlay::Palette { chosen, search, .. }) => {
@@ -79,9 +79,9 @@ fn wheel(model: &mut Model, at: Position, command: Command, data: &dyn Data) -> 
         Some(Overlay::Help { .. } | Overlay::Sort { .. } | Overlay::Columns { .. }) | None => {}
         Some(_) => return vec![],
     }
-    if model.overlays.is_empty() && layout.body.contains(at) {
+    if model.overlays.is_empty() && layout.body.contains(position) {
         let screen = model.screens.get_mut(model.screen);
-        screen.point(at, false, &mut model.common, &layout);
+        screen.point(position, false, &mut model.common, &layout);
     }
     (0..WHEEL_ROWS).flat_map(|_| commands::run(model, command, data)).collect()
 }

@@ -6,7 +6,6 @@ use crate::input::screen_id::ScreenId;
 use crate::screens::screen::{Destination, Screen};
 use crate::screens::shared::problem_place;
 use xdscope_engine::problems::{Problem, ProblemFact};
-use xdscope_present::report;
 use xdscope_wire::event::Seq;
 
 use crate::shell::model::{Model, ReturnPoint};
@@ -77,7 +76,10 @@ fn place_that_answers(model: &Model, screen: ScreenId) -> Option<Destination> {
         && !model.screens.overview.was_moved
         && model.common.scope == Scope::default()
         && model.common.filter.is_none();
-    let problems = || model.common.problems.iter().filter(|_| is_untouched);
+    if !is_untouched {
+        return None;
+    }
+    let problems = || model.common.problems.iter();
     match screen {
         ScreenId::Subscriptions => {
             let has_name = |problem: &&ProblemFact| match &problem.problem {
@@ -184,10 +186,8 @@ pub(crate) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: boo
         return model.say(if none { "no problems" } else { "no further problem this way" });
     };
     let Some(problem) = model.common.problems.get(at) else { return };
-    let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
-    let sentence = report::problem(problem, &model.common.clock);
-    let count = model.common.problem_count();
-    let notice = format!("problem {} of {count}: {place} {word}: {sentence}", at + 1);
+    let (count, words) = (model.common.problem_count(), model.common.problem_words(problem));
+    let notice = format!("problem {} of {count}: {words}", at + 1);
     let destination = problem_place::destination(problem);
     let from = return_point(model);
     let is_same = |place: &ReturnPoint| (place.screen, &place.scope) == (from.screen, &from.scope);

@@ -36,13 +36,11 @@ pub(crate) const OPENING: &str = "the recording is still being read";
 /// Moves the time cursor. A live source is paused, and goes back in its session file.
 pub(crate) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
     if model.common.info.is_opening() {
-        model.say(OPENING);
-        return vec![];
+        return model.decline(OPENING);
     }
     if model.common.info.bar.is_none() {
         if matches!(seek, Seek::On | Seek::Slower | Seek::Faster | Seek::Problem { on: true, .. }) {
-            model.say("this is live: , goes back, and then these work");
-            return vec![];
+            return model.decline("this is live: , goes back, and then these work");
         }
         model.pause(data);
     }
@@ -58,12 +56,12 @@ pub(crate) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
     let is_reached = |problem: &ProblemFact| {
         problem.is_wrong() && problem.stream == reached.stream && problem.type_url == reached.type_url
     };
-    let at = common.problems.iter().position(is_reached);
-    if let Some(at) = at {
-        common.choose_problem(at);
+    let index = common.problems.iter().position(is_reached);
+    if let Some(index) = index {
+        common.choose_problem(index);
     }
     if model.screen == ScreenId::Overview {
-        common.pane = if at.is_some() { Pane::Second } else { Pane::Main };
+        common.pane = if index.is_some() { Pane::Second } else { Pane::Main };
         model.screens.overview.select_stream(Some(reached.stream));
     }
     model.say(reached.words.to_string());
@@ -76,8 +74,7 @@ pub(crate) fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<
     let newest = || (data.store().first_row()..common.rows(data)).rev().find_map(|row| data.line(row)?.n);
     let cursor = common.info.bar.as_ref().map(|bar| Seq(bar.message));
     let Some(n) = cursor.or(selected).or_else(newest) else {
-        model.say("nothing to mark: no message came yet");
-        return vec![];
+        return model.decline("nothing to mark: no message came yet");
     };
     model.marks.insert(letter, Marked { n, at: common.now });
     model.say(format!("{letter} marks #{}; ' and {letter} returns to it", n.0));
@@ -87,9 +84,11 @@ pub(crate) fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<
 /// Goes to the moment that a letter marks.
 pub(crate) fn go_to_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
     match model.marks.get(&letter).copied() {
-        None => model.say(format!("no mark {letter}; m and {letter} sets it")),
-        Some(marked) if model.common.info.bar.is_some() => return seek(model, data, Seek::Marked(marked)),
-        Some(marked) => go_to_message(model, data, marked.n),
+        None => model.decline(format!("no mark {letter}; m and {letter} sets it")),
+        Some(marked) if model.common.has_cursor() => seek(model, data, Seek::Marked(marked)),
+        Some(marked) => {
+            go_to_message(model, data, marked.n);
+            vec![]
+        }
     }
-    vec![]
 }

@@ -6,10 +6,11 @@ use crate::data::{AppliedFilter, Data};
 use xdscope_engine::filter::{FilterField, state_words};
 use xdscope_engine::lint;
 use xdscope_engine::store::MessageKind;
+use xdscope_present::json::type_word;
 use xdscope_wire::event::{Dir, Kind};
 use xdscope_wire::text::near::nearest;
 
-use crate::shell::model::{Model, remember};
+use crate::shell::model::{self, Model, remember};
 use crate::shell::overlay::{FilterPrompt, Overlay};
 
 /// Values that a hint lists.
@@ -107,20 +108,16 @@ impl KnownValues<'_> {
         let own = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
         match field {
             "type" => {
-                let types = self.data.summaries().into_iter().map(|cell| cell.type_url);
-                let words = types.map(|url| xdscope_present::json::type_word(&url).to_owned());
-                words.chain(Kind::all().map(|kind| kind.word().to_owned())).collect::<BTreeSet<_>>()
+                let used = self.data.summaries().into_iter().map(|cell| type_word(&cell.type_url).to_owned());
+                sorted(used.chain(Kind::all().map(|kind| kind.word().to_owned())))
             }
-            .into_iter()
-            .collect(),
             "kind" => own(MessageKind::ALL.iter().map(|kind| kind.word()).collect()),
             "dir" => own(vec![Dir::Req.word(), Dir::Resp.word()]),
             "state" => own(state_words().collect()),
             "rule" => own(lint::rules().map(|rule| rule.id).collect()),
             "node" => {
                 let streams = self.data.streams().into_iter();
-                let nodes = streams.filter_map(|stream| stream.node.map(|node| node.id.clone()));
-                nodes.collect::<BTreeSet<_>>().into_iter().collect()
+                sorted(streams.filter_map(|stream| stream.node.map(|node| node.id.clone())))
             }
             "name" => self.names(),
             _ => Vec::new(),
@@ -135,9 +132,13 @@ impl KnownValues<'_> {
         let types = store.summaries_of(stream).into_iter();
         let names =
             types.flat_map(|cell| store.first_resource_names(stream, &cell.type_url, MAX_KNOWN_NAMES));
-        let names: BTreeSet<String> = names.take(MAX_KNOWN_NAMES).map(|name| name.to_string()).collect();
-        names.into_iter().collect()
+        sorted(names.take(MAX_KNOWN_NAMES).map(|name| name.to_string()))
     }
+}
+
+/// Words in order, each once.
+fn sorted(words: impl Iterator<Item = String>) -> Vec<String> {
+    words.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Opens the prompt. It is empty; the filter in force stays until something is typed.
@@ -207,7 +208,7 @@ fn completion_hint(term: &LastTerm<'_>, known: &KnownValues<'_>) -> Option<Strin
     let words = term.completions(known);
     let more = if words.len() > MAX_LISTED_VALUES { " ..." } else { "" };
     let listed = words.into_iter().take(MAX_LISTED_VALUES).collect::<Vec<_>>().join(" ");
-    (!listed.is_empty()).then(|| format!("Tab completes: {listed}{more}"))
+    if listed.is_empty() { None } else { Some(format!("Tab completes: {listed}{more}")) }
 }
 
 /// Names what is near, if the value of a field is unknown.
@@ -257,17 +258,8 @@ pub(crate) fn recall(model: &mut Model, by: isize, data: &dyn Data) {
     if let Some(before) = prompt.before.as_ref().filter(|before| history.last() != Some(&before.text)) {
         history.push(before.text.clone());
     }
-    let at = prompt.recalled.unwrap_or(history.len()).checked_add_signed(by);
-    match at.and_then(|at| history.get(at)) {
-        Some(text) => {
-            prompt.input.clone_from(text);
-            prompt.recalled = at;
-        }
-        None if by > 0 => {
-            prompt.input.clear();
-            prompt.recalled = None;
-        }
-        None => return model.say("no older filter"),
+    if !model::recall(&history, &mut prompt.input, &mut prompt.recalled, by) {
+        return model.say("no older filter");
     }
     check(model, data);
 }
@@ -292,7 +284,9 @@ pub(crate) fn accept(model: &mut Model, data: &dyn Data) {
             model.overlays.pop();
             model.common.filter = (!text.is_empty()).then(|| AppliedFilter { text: text.clone(), filter });
             remember(&mut model.filters, &text);
-            hint.into_iter().for_each(|hint| model.say(hint));
+            if let Some(hint) = hint {
+                model.say(hint);
+            }
         }
     }
 }

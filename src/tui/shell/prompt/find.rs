@@ -81,8 +81,7 @@ fn start(model: &mut Model, text: String) {
 /// Goes to the next or previous match. After the last match, goes on with the first.
 pub(crate) fn next(model: &mut Model, forward: bool) {
     let Some(Find { text: wanted, at }) = model.find.clone() else {
-        model.say("no search yet: / finds in this text");
-        return;
+        return model.say("no search yet: / finds in this text");
     };
     let ScreenText { lines, at: shown } = text(model);
     let matches: Vec<usize> =
@@ -93,12 +92,11 @@ pub(crate) fn next(model: &mut Model, forward: bool) {
         matches.iter().rfind(|line| at.map_or(**line < shown, |at| **line < at))
     };
     let Some(line) = found.or(if forward { matches.first() } else { matches.last() }).copied() else {
-        model.say(match lines.len() {
+        return model.say(match lines.len() {
             0 => "no text to find in: choose one first".to_owned(),
             1 => format!("\"{wanted}\" is not in this line"),
             n => format!("\"{wanted}\" is not in these {n} lines"),
         });
-        return;
     };
     let nth = matches.iter().position(|found| *found == line).unwrap_or(0) + 1;
     let wrapped = match (found.is_some(), forward) {

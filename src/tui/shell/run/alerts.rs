@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::common::Common;
-use xdscope_present::report;
 use xdscope_wire::text::display_safe;
 
 use super::clipboard::Multiplexer;
@@ -36,9 +35,7 @@ impl Alerts {
         for (key, problem) in common.problem_keys() {
             let is_new = known.as_ref().is_some_and(|known| !known.contains(&key));
             if is_new && self.pending.is_none() {
-                let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
-                let sentence = report::problem(problem, &common.clock);
-                self.pending = Some(format!("{place} {word}: {sentence}"));
+                self.pending = Some(common.problem_words(problem));
             }
             keys.insert(key);
         }
@@ -77,7 +74,7 @@ mod tests {
 
     #[test]
     fn announces_a_problem_once_and_again_when_it_comes_back() {
-        let source = ScriptedStore::of(REFUSED);
+        let source = ScriptedStore::new(REFUSED);
         let model = typed(&source.data(), "");
         let mut alerts = Alerts::default();
         let mut none = model.common.clone();

@@ -16,7 +16,7 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 #[test]
 fn ten_diagnoses_need_at_most_two_keys() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let rows: Vec<Vec<&str>> = TABLE
         .lines()
         .filter(|line| line.starts_with("| ") && line.contains("? |"))
@@ -39,7 +39,7 @@ fn ten_diagnoses_need_at_most_two_keys() {
             let shown = drawn_text(model);
             assert!(shown.contains(&wanted), "{question} {keys:?}: {wanted}\n{shown}");
             assert!(
-                ScreenId::ALL.iter().any(|of| of.title() == *screen && *of == model.screen),
+                ScreenId::ALL.iter().any(|id| id.title() == *screen && *id == model.screen),
                 "{question}"
             );
         }

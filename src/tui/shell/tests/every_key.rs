@@ -8,6 +8,7 @@ use crate::common::Pane;
 use crate::input::command::Command;
 use crate::input::context::Context;
 use crate::input::rebind::Keymap;
+use crate::input::screen_id::ScreenId;
 use crate::shell::effect::Msg;
 use crate::shell::model::Model;
 use crate::shell::update::update;
@@ -61,7 +62,7 @@ fn may_change_nothing(command: Command) -> bool {
             | Follow
             | Grow
             | Shrink
-    ) || crate::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
+    ) || ScreenId::ALL.iter().any(|screen| screen.command() == command)
 }
 
 fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
@@ -89,7 +90,7 @@ fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
 
 #[test]
 fn every_key_acts_or_says_why_not() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for screen in SCREENS {
         assert_keys_answer(&source, &typed(&source.data(), screen), screen);
         assert_keys_answer(&source, &replayed(&source, screen), &format!("{screen} replayed"));
@@ -98,7 +99,7 @@ fn every_key_acts_or_says_why_not() {
 
 #[test]
 fn footer_keys_act_on_every_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for screen in SCREENS {
         for before in [typed(&source.data(), screen), replayed(&source, screen)] {
             let footer = drawn_text(&before).lines().last().expect("a footer").to_owned();
@@ -121,7 +122,7 @@ fn footer_keys_act_on_every_screen() {
 
 #[test]
 fn unbound_keys_do_nothing() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for screen in SCREENS {
         let before = typed(&source.data(), screen);
         let bound: HashSet<&str> = before
@@ -135,7 +136,8 @@ fn unbound_keys_do_nothing() {
             let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
             assert_eq!(update(&mut model, Msg::Key(key), &source.data()), [], "{c}");
             // A key of other screens says where it works.
-            let is_bound = before.keys.is_bound_on_a_screen(&c.to_string());
+            let screens = ScreenId::ALL.map(Context::Screen);
+            let is_bound = before.keys.lookup(&screens, &c.to_string()).is_some();
             let notice = model.common.notice.take();
             assert_eq!(notice.is_some(), is_bound, "{c} on {screen}: {notice:?}");
             assert!(notice.is_none_or(|notice| notice.contains(" works on screen")), "{c} on {screen}");
@@ -146,7 +148,7 @@ fn unbound_keys_do_nothing() {
 
 #[test]
 fn help_has_every_key_of_the_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let keymap = Keymap::default();
     for screen in SCREENS {
         let mut model = model(200, 200, PLAIN);
@@ -160,7 +162,7 @@ fn help_has_every_key_of_the_screen() {
             let is_listed = shown.lines().any(|line| line.contains(&doc) && line.contains(key));
             assert!(is_listed, "{} {doc} is not in the help of {screen}\n{shown}", binding.key);
         }
-        assert!(Context::ALL.contains(&contexts[0]));
+        assert!(Context::all().any(|context| context == contexts[0]));
         assert_eq!(model.common.pane, Pane::Main);
     }
 }

@@ -16,7 +16,7 @@ fn in_force(model: &Model) -> Option<&str> {
 
 #[test]
 fn list_stays_while_the_expression_is_incomplete() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3/");
     let all = rows(&model);
     assert_eq!(in_force(&model), None, "it starts empty");
@@ -34,7 +34,7 @@ fn list_stays_while_the_expression_is_incomplete() {
 
 #[test]
 fn name_matches_by_its_beginning_while_it_is_typed() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3/node:edge");
     assert_eq!(in_force(&model), Some("node:edge*"));
     assert!(rows(&model) > 10);
@@ -49,7 +49,7 @@ fn name_matches_by_its_beginning_while_it_is_typed() {
 
 #[test]
 fn wrong_expression_is_explained_in_full() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3/type:cds<enter>");
     let before = rows(&model);
     type_keys(&mut model, &source.data(), "/knd:nack");
@@ -75,7 +75,7 @@ fn wrong_expression_is_explained_in_full() {
 
 #[test]
 fn completes_fields_and_values() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let input = |keys: &str| {
         let model = typed(&source.data(), keys);
         match model.overlays.last() {
@@ -92,7 +92,7 @@ fn completes_fields_and_values() {
 
 #[test]
 fn recalls_filters_and_starts_empty() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3/kind:nack<enter>/kind:push<enter>/");
     assert_eq!(in_force(&model), Some("kind:push"), "in force until something is typed");
     type_keys(&mut model, &source.data(), "<up><up>");
@@ -112,7 +112,7 @@ fn filter_unfolds_what_matches() {
         "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [{}]\n+2s 1 > cds v=1 n=a\n",
         clusters.join(" ")
     );
-    let source = ScriptedStore::of(&script);
+    let source = ScriptedStore::new(&script);
     // Below the title, which names the filter.
     let is_listed = |model: &Model| drawn_text(model).lines().skip(4).any(|line| line.contains("c33"));
     let mut model = model(100, 30, PLAIN);
@@ -128,7 +128,7 @@ fn filter_unfolds_what_matches() {
 
 #[test]
 fn search_in_a_text_goes_along_while_it_is_typed() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "?");
     let top = drawn_text(&model);
     type_keys(&mut model, &source.data(), "/next match");

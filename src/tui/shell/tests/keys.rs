@@ -120,7 +120,7 @@ fn starts_and_ends_a_named_recording() {
 /// The keys of the screen come before those of time, and no key is shown that cannot work.
 #[test]
 fn footer_of_a_replay_shows_the_keys_of_the_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for screen in ["1", "2", "3", "4", "5", "7", "8", "9"] {
         for (width, height) in [(80, 24), (100, 30), (200, 60)] {
             let mut model = model(width, height, PLAIN);
@@ -138,7 +138,7 @@ fn footer_of_a_replay_shows_the_keys_of_the_screen() {
 
 #[test]
 fn footer_leaves_out_keys_without_a_target() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), ":flapping<enter>6");
     let shown = drawn_text(&model);
     let footer = shown.lines().last().unwrap_or_default();
@@ -153,7 +153,7 @@ fn footer_leaves_out_keys_without_a_target() {
 
 #[test]
 fn keys_of_other_screens_say_where_they_work() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for (keys, says) in [
         ("2D", "D (diff marked) works on screens 1, 3 and 4"),
         ("7d", "d (diff) works on screens 1, 2, 3, 4, 6 and 0"),
@@ -167,7 +167,7 @@ fn keys_of_other_screens_say_where_they_work() {
 
 #[test]
 fn time_from_the_start_is_said() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let model = replayed(&source, ":goto +30s<enter>");
     assert_eq!(model.common.notice.as_deref(), Some("+30s from the start of the recording"));
 }

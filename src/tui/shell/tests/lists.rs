@@ -20,7 +20,7 @@ fn first_words(model: &Model, title: &str, rows: usize) -> Vec<String> {
 
 #[test]
 fn sorts_by_any_column_in_both_directions() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "s");
     let shown = drawn_text(&model);
     for part in ["[x] problems first", "4  [ ] by NODE", "by CDS", "numbers and letters choose"] {
@@ -56,7 +56,7 @@ fn sorts_by_any_column_in_both_directions() {
 
 #[test]
 fn sorts_types_by_numbers() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), ":edge-gw-1<enter>s");
     let shown = drawn_text(&model);
     let pushes = line(&shown, "by PUSHES");
@@ -67,7 +67,7 @@ fn sorts_types_by_numbers() {
 
 #[test]
 fn chosen_columns_stay_chosen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3C");
     let shown = drawn_text(&model);
     assert!(shown.contains("[x] NONCE") && shown.contains("[x] SIZE"), "{shown}");
@@ -91,7 +91,7 @@ fn chosen_columns_stay_chosen() {
 
 #[test]
 fn copies_lists_as_markdown() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let copy = |keys: &str| match type_keys(&mut typed(&source.data(), keys), &source.data(), "ym").as_slice()
     {
         [Effect::Copy(text)] => text.clone(),
@@ -114,7 +114,7 @@ fn copies_lists_as_markdown() {
 
 #[test]
 fn every_entry_of_a_menu_has_a_key() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3C");
     let shown = drawn_text(&model);
     let last = line(&shown, "[x] LAT").split_whitespace().next().expect("a key").to_owned();
@@ -130,7 +130,7 @@ fn every_entry_of_a_menu_has_a_key() {
 
 #[test]
 fn menu_of_columns_marks_those_without_room() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut small = crate::tests::model(80, 24, crate::tests::PLAIN);
     type_keys(&mut small, &source.data(), "2C");
     let shown = drawn_text(&small);

@@ -17,7 +17,7 @@ fn is_marked(shown: &str, text: &str) -> bool {
 
 #[test]
 fn click_on_a_tab_opens_the_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "");
     for screen in ScreenId::ALL.into_iter().rev() {
         click(&mut model, &source.data(), &format!("{} {}", screen.number(), screen.title()));
@@ -27,7 +27,7 @@ fn click_on_a_tab_opens_the_screen() {
 
 #[test]
 fn click_selects_a_row_and_a_second_click_opens_it() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "");
     click(&mut model, &source.data(), "ratings-v1");
     assert!(is_marked(&drawn_text(&model), "ratings-v1"), "{}", drawn_text(&model));
@@ -57,7 +57,7 @@ fn click_selects_a_row_and_a_second_click_opens_it() {
 
 #[test]
 fn wheel_moves_the_pane_below_it() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "3g");
     let first = model.screens.timeline.selected;
     mouse(&mut model, &source.data(), MouseEventKind::ScrollDown, (10, 8));
@@ -70,7 +70,7 @@ fn wheel_moves_the_pane_below_it() {
 
 #[test]
 fn menus_and_palette_take_clicks() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "s");
     click(&mut model, &source.data(), "by NODE");
     assert!(model.overlays.is_empty() && drawn_text(&model).contains("by NODE, ascending"));
@@ -84,7 +84,7 @@ fn menus_and_palette_take_clicks() {
 
 #[test]
 fn mouse_is_switched_by_a_command() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "");
     assert_eq!(type_keys(&mut model, &source.data(), ":set mouse on<enter>"), [Effect::Mouse(true)]);
     assert_eq!(type_keys(&mut model, &source.data(), ":set mouse off<enter>"), [Effect::Mouse(false)]);

@@ -18,7 +18,7 @@ fn filter(model: &Model) -> Option<&str> {
 
 #[test]
 fn goes_to_what_has_the_name() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let after = |keys: &str| typed(&source.data(), keys);
     let model = after(":reviews<enter>");
     assert_eq!(
@@ -59,7 +59,7 @@ fn goes_to_what_has_the_name() {
 
 #[test]
 fn shows_what_each_line_is() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let shown = drawn_text(&typed(&source.data(), ":cart"));
     assert!(line(&shown, "▌  cart").contains("CDS resource: open that of "), "{shown}");
     assert!(shown.contains("EDS resource"), "{shown}");
@@ -74,7 +74,7 @@ fn shows_what_each_line_is() {
 
 #[test]
 fn says_whose_resource_opens() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [x only]\nnode b\nstream 2 ads\n> cds\n< cds v=1 n=1 [x]\n",
     );
     let shown = drawn_text(&typed(&source.data(), ":x"));
@@ -87,7 +87,7 @@ fn says_whose_resource_opens() {
 
 #[test]
 fn recordings_are_found_by_name() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = model(100, 30, PLAIN);
     model.common.info.sessions = vec!["session-20260302-135200.xdsrec".to_owned()];
     let effects = type_keys(&mut model, &source.data(), ":session-2026<enter>");
@@ -111,7 +111,7 @@ fn names_typed_in_one_batch_are_found() {
 
 #[test]
 fn history_recalls_places_too() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), ":reviews<enter>1:<up>");
     assert!(drawn_text(&model).contains(" :reviews"), "{}", drawn_text(&model));
     type_keys(&mut model, &source.data(), "<enter>");

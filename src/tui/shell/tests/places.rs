@@ -47,7 +47,7 @@ pub(super) fn replayed(source: &ScriptedStore, keys: &str) -> Model {
 
 #[test]
 fn walk_of_problems_is_the_same_live_and_replayed() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
         let walk = |mut model: Model| {
             let mut seen = Vec::new();
@@ -65,7 +65,7 @@ fn walk_of_problems_is_the_same_live_and_replayed() {
 
 #[test]
 fn time_cursor_has_keys_of_its_own() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for (key, seek) in [
         (",", Seek::Back),
         (".", Seek::On),
@@ -85,7 +85,7 @@ fn time_cursor_has_keys_of_its_own() {
 
 #[test]
 fn first_and_last_move_in_lists_live_and_replayed() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for screen in ["1", "2", "3", "4", "6", "7", "8", "9"] {
         let keys = format!(":edge-gw-1<enter>{screen}");
         for mut model in [typed(&source.data(), &keys), replayed(&source, &keys)] {
@@ -103,7 +103,7 @@ fn first_and_last_move_in_lists_live_and_replayed() {
 
 #[test]
 fn every_problem_opens_its_evidence_and_stays_in_the_list() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let count = typed(&source.data(), "").common.problem_count();
     let mut seen = Vec::new();
     for at in 0..count {
@@ -161,7 +161,7 @@ fn every_problem_opens_its_evidence_and_stays_in_the_list() {
         assert!(seen.contains(&kind), "{kind} is not in {seen:?}");
     }
     // A cluster that waits for endpoints that it had before.
-    let source = ScriptedStore::of(include_str!("../../../../tests/fixtures/scripts/S-35f.xds"));
+    let source = ScriptedStore::new(include_str!("../../../../tests/fixtures/scripts/S-35f.xds"));
     let model = typed(&source.data(), "}<enter>");
     assert_eq!(model.screen, ScreenId::Graph, "{}", drawn_text(&model));
     assert_eq!(model.screens.graph.node().map(|(_, node)| &*node.name), Some("c"));
@@ -169,7 +169,7 @@ fn every_problem_opens_its_evidence_and_stays_in_the_list() {
 
 #[test]
 fn way_back_restores_the_filter_that_hid_the_evidence() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "/state:nack<enter>}<enter>");
     assert!(model.common.filter.is_none() && model.screen != ScreenId::Overview);
     type_keys(&mut model, &source.data(), "<esc>");
@@ -179,7 +179,7 @@ fn way_back_restores_the_filter_that_hid_the_evidence() {
 
 #[test]
 fn screens_open_on_what_they_answer() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let shown = drawn_text(&typed(&source.data(), ":edge-gw-1<enter>"));
     let is_worst = |line: &str| line.starts_with('▌') && line.contains("NACK");
     assert!(shown.lines().any(is_worst), "the worst type: {shown}");
@@ -193,7 +193,7 @@ fn screens_open_on_what_they_answer() {
 
 #[test]
 fn all_streams_of_a_client_are_listed_and_walked() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), ":flapping<enter>a");
     let shown = drawn_text(&model);
     for part in
@@ -222,8 +222,8 @@ fn all_streams_of_a_client_are_listed_and_walked() {
 /// A stream in scope that begins after the time cursor is named, on each screen.
 #[test]
 fn says_that_the_stream_in_scope_begins_later() {
-    let later = ScriptedStore::of("node a\nstream 1 ads\n> cds\nnode b\nstream 2 ads\n> cds\n");
-    let earlier = ScriptedStore::of("node a\nstream 1 ads\n> cds\n");
+    let later = ScriptedStore::new("node a\nstream 1 ads\n> cds\nnode b\nstream 2 ads\n> cds\n");
+    let earlier = ScriptedStore::new("node a\nstream 1 ads\n> cds\n");
     for screen in ["2", "3", "4", "6", "7", "8", "9"] {
         let mut model = replayed(&later, &format!("j2{screen}"));
         assert!(!drawn_text(&model).contains("does not exist yet"), "{screen}");

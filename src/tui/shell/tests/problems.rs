@@ -116,7 +116,7 @@ fn title_counts_what_the_list_has() {
 
 #[test]
 fn next_problem_goes_on_after_a_return_by_number() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = typed(&source.data(), "");
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -129,7 +129,7 @@ fn next_problem_goes_on_after_a_return_by_number() {
 
 #[test]
 fn diff_shows_no_push_of_another_stream_in_scope() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n\
          node quiet\nstream 2 ads\n+3s 2 > cds\n",
     );

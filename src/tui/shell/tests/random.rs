@@ -209,7 +209,7 @@ fn keys_and_clicks_on_each_screen_leave_nothing_behind() {
     std::thread::scope(|scope| {
         for first in [0, 1] {
             scope.spawn(move || {
-                let source = ScriptedStore::of(super::places::PROBLEMS);
+                let source = ScriptedStore::new(super::places::PROBLEMS);
                 for screen in (first..9).step_by(2) {
                     stress(screen, messages, &source);
                 }

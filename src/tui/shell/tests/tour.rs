@@ -18,7 +18,7 @@ fn toured(width: u16, height: u16) -> Model {
 
 #[test]
 fn tour_goes_on_as_the_user_does_what_it_says() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = toured(100, 40);
     let mut at = |keys: &str, step: usize, sees: &str| {
         type_keys(&mut model, &source.data(), keys);
@@ -55,7 +55,7 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
 
 #[test]
 fn keys_to_press_stay_on_a_small_terminal() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = toured(80, 24);
     model.say("a notice that comes with the first facts, and is long enough to take several lines of a small screen");
     type_keys(&mut model, &source.data(), "");
@@ -70,7 +70,7 @@ fn keys_to_press_stay_on_a_small_terminal() {
 
 #[test]
 fn tour_waits_for_facts_that_are_not_there() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n",
     );
     let mut model = toured(100, 40);
@@ -82,7 +82,7 @@ fn tour_waits_for_facts_that_are_not_there() {
 
 #[test]
 fn tour_leaves_room_and_can_be_hidden() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for (width, height) in [(80, 24), (100, 30), (200, 60)] {
         let mut model = toured(width, height);
         type_keys(&mut model, &source.data(), "");
@@ -100,7 +100,7 @@ fn tour_leaves_room_and_can_be_hidden() {
 
 #[test]
 fn quitting_the_demo_asks_nothing_on_any_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "1}", "1}<enter>", "3\\"] {
         let mut model = toured(100, 30);
         type_keys(&mut model, &source.data(), keys);
@@ -113,7 +113,7 @@ fn quitting_the_demo_asks_nothing_on_any_screen() {
 
 #[test]
 fn tour_counts_only_what_the_user_did() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = toured(100, 30);
     type_keys(&mut model, &source.data(), "2");
     let shown = drawn_text(&model);
@@ -137,7 +137,7 @@ fn tour_counts_only_what_the_user_did() {
 
 #[test]
 fn tour_leaves_all_nodes_of_the_demo_on_the_screen() {
-    let source = ScriptedStore::of(PROBLEMS);
+    let source = ScriptedStore::new(PROBLEMS);
     let mut model = toured(100, 30);
     type_keys(&mut model, &source.data(), "");
     let shown = drawn_text(&model);

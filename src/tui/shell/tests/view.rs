@@ -136,7 +136,7 @@ fn verdict(data: &dyn crate::data::Data, keys: &str) -> String {
 
 #[test]
 fn verdict_is_the_worst_problem_on_every_screen() {
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
         let verdict = verdict(&source.data(), keys);
         assert!(
@@ -153,10 +153,10 @@ fn verdict_is_the_worst_problem_on_every_screen() {
 #[test]
 fn verdict_says_that_all_is_well_or_still_in_time() {
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
-    let source = ScriptedStore::of(&accepted);
+    let source = ScriptedStore::new(&accepted);
     let shown = verdict(&source.data(), "");
     assert!(shown.starts_with("✓ 1 node in sync; last push "), "{shown}");
-    let source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n");
+    let source = ScriptedStore::new("node edge\nstream 1 ads\n+0s 1 > cds\n");
     let shown = verdict(&source.data(), "");
     assert!(shown.starts_with("⋯ no problem; edge: server owes CDS"), "{shown}");
     assert!(verdict(&empty_story(), "").contains("no stream yet"));
@@ -201,7 +201,7 @@ fn one_row_is_selected_in_one_piece() {
 
 #[test]
 fn keeps_the_keys_on_a_low_terminal() {
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     let mut model = model(80, 24, PLAIN);
     update(&mut model, Msg::Notice("a hint of many words ".repeat(6)), &source.data());
     let shown = drawn_text(&model);
@@ -216,7 +216,7 @@ fn draws_long_texts_in_time() {
     for long in
         ["x".repeat(300_000), "e ".repeat(150_000), "Proto constraint validation failed ".repeat(9000)]
     {
-        let source = ScriptedStore::of(&format!(
+        let source = ScriptedStore::new(&format!(
             "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [\"{name}\"]\n\
              +2s 1 > cds v= n=a nack=\"{name}: {long}\" code=13\n+3s 1 > eds v= n= names=[\"{name}\"]\n"
         ));

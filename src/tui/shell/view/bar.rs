@@ -76,8 +76,8 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> Style
     };
     let mut signs: Vec<Option<Sign>> = vec![None; cells];
     for mark in bar.marks.iter() {
-        let at = cell(if model.common.clock.untimed { mark.n } else { mark.at.0 });
-        if let Some(sign) = signs.get_mut(at) {
+        let column = cell(if model.common.clock.untimed { mark.n } else { mark.at.0 });
+        if let Some(sign) = signs.get_mut(column) {
             *sign = (*sign).max(Some(mark.sign));
         }
     }
@@ -93,8 +93,8 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> Style
         })
         .collect();
     for marked in model.marks.values() {
-        let at = cell(if model.common.clock.untimed { marked.n.0 } else { marked.at.0 });
-        if let Some(cell) = line.get_mut(at) {
+        let column = cell(if model.common.clock.untimed { marked.n.0 } else { marked.at.0 });
+        if let Some(cell) = line.get_mut(column) {
             *cell = span("m", Role::Key);
         }
     }

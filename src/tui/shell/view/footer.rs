@@ -11,9 +11,10 @@ use crate::input::keymap;
 use crate::input::screen_id::ScreenId;
 use crate::shell::model::Model;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::widgets::layout::Layout;
+use crate::widgets::layout::{Layout, height};
+use crate::widgets::text::paragraph;
 use xdscope_present::report::Role;
-use xdscope_wire::text;
+use xdscope_present::text::width;
 
 use super::{bar, prompts};
 
@@ -55,14 +56,11 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
 
 /// Draws a notice. A long one takes the lines above too.
 fn notice(canvas: &mut Canvas, area: Rect, notice: &str) {
-    let safe = text::display_safe(notice);
-    let lines = xdscope_present::text::wrap(&safe, usize::from(area.width).saturating_sub(2));
-    let more = u16::try_from(lines.len().min(MAX_NOTICE_LINES).saturating_sub(1)).unwrap_or(0).min(area.y);
+    let lines = paragraph(notice, 1, Role::Plain, usize::from(area.width));
+    let more = height(lines.len().min(MAX_NOTICE_LINES).saturating_sub(1)).min(area.y);
     let area = Rect { y: area.y - more, height: more + 1, ..area };
-    for (row, line) in area.rows().zip(&lines) {
-        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
-        canvas.line(row, &[plain(format!(" {line}"))]);
-    }
+    canvas.clear(area);
+    canvas.lines(area, &lines, 0);
 }
 
 /// The importance of a key in the footer: the most important ones come first.
@@ -129,10 +127,10 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
     let has_screen = model.overlays.is_empty();
     let bindings = model.contexts().into_iter().flat_map(|context| model.keys.bindings(context));
-    let shown = bindings
+    let listed = bindings
         .filter(|binding| named.insert(binding.key) && binding.footer)
         .filter(|binding| !has_screen || works(model, binding.command));
-    let mut items: Vec<(Importance, String, &str)> = shown
+    let mut items: Vec<(Importance, String, &str)> = listed
         .map(|binding| {
             let key = keymap::shown_key(binding.key, canvas.glyphs());
             // In a question, a letter stands for itself.
@@ -146,15 +144,10 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
         })
         .collect();
     items.sort_by_key(|(importance, _, _)| *importance);
-    let width = |items: &[(Importance, String, &str)]| {
-        items
-            .iter()
-            .map(|(_, key, label)| {
-                xdscope_present::text::width(key) + xdscope_present::text::width(label) + 3
-            })
-            .sum::<usize>()
+    let all = |items: &[(Importance, String, &str)]| {
+        items.iter().map(|(_, key, label)| width(key) + width(label) + 3).sum::<usize>()
     };
-    while width(&items) > usize::from(area.width) && items.len() > 3 {
+    while all(&items) > usize::from(area.width) && items.len() > 3 {
         let least = match items.iter().rposition(|(importance, _, _)| !importance.stays()) {
             Some(least) if has_screen => least,
             _ => items.len() - 4,

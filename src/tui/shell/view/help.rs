@@ -9,7 +9,7 @@ use crate::input::screen_id::ScreenId;
 use crate::shell::model::Model;
 use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::text::plain_lines;
+use crate::widgets::text::{hanging, paragraph, plain_lines};
 use crate::widgets::theme;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::{pad, wrap};
@@ -38,15 +38,16 @@ fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Styled
         let keys = model.keys.bindings(context).filter(|binding| binding.command == command);
         let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
         let sign = if wire { "!" } else { "" };
-        let label = format!("  {} ", pad(&format!("{}{sign}", keys.join(" ")), 10));
-        let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();
-        let first = docs.enumerate().map(move |(i, doc)| {
-            let label = if i == 0 { label.clone() } else { " ".repeat(13) };
-            vec![span(label, Role::Key), plain(doc)]
-        });
-        first.collect::<Vec<StyledLine>>()
+        key_lines(&pad(&format!("{}{sign}", keys.join(" ")), 10), command.doc(), width)
     };
     commands.into_iter().flat_map(line).collect()
+}
+
+/// Keys, and the words about them beside.
+fn key_lines(keys: &str, words: &str, width: usize) -> Vec<StyledLine> {
+    let label = format!("  {keys} ");
+    let lines = wrap(words, width.saturating_sub(label.len()).max(20));
+    hanging(span(label, Role::Key), lines, Role::Plain)
 }
 
 fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
@@ -63,14 +64,7 @@ fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     lines.push(vec![]);
     lines.push(title(" Where to look".to_owned()));
     for screen in ScreenId::ALL {
-        let words = screen.search_words();
-        let label = format!("  {} ", pad(&screen.number().to_string(), 2));
-        lines.extend(wrap(words, width.saturating_sub(label.len()).max(20)).into_iter().enumerate().map(
-            |(i, words)| {
-                let label = if i == 0 { label.clone() } else { " ".repeat(label.len()) };
-                vec![span(label, Role::Key), plain(words)]
-            },
-        ));
+        lines.extend(key_lines(&pad(&screen.number().to_string(), 2), screen.search_words(), width));
     }
     lines.push(vec![]);
     lines.push(title(" States".to_owned()));
@@ -107,14 +101,10 @@ fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     }
     lines.push(vec![]);
     let mouse = match model.has_mouse {
-        true => " Mouse: click selects, again opens, wheel scrolls; :set mouse off",
-        false => " Mouse: off, so that text can be selected; :set mouse on",
+        true => "Mouse: click selects, again opens, wheel scrolls; :set mouse off",
+        false => "Mouse: off, so that text can be selected; :set mouse on",
     };
-    lines.extend(
-        wrap(mouse.trim(), width.saturating_sub(3))
-            .into_iter()
-            .map(|line| vec![span(format!(" {line}"), Role::Muted)]),
-    );
+    lines.extend(paragraph(mouse, 1, Role::Muted, width.saturating_sub(1)));
     let zone = model.common.zone.iana_name().unwrap_or("local time");
     lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
     lines

@@ -6,8 +6,8 @@ use crate::shell::commands::columns::{ENTRY_KEYS, column_entries, sort_entries};
 use crate::shell::model::Model;
 use crate::shell::overlay::Overlay;
 use crate::widgets::canvas::{Canvas, span};
-use crate::widgets::layout::{Layout, split};
-use crate::widgets::list::scroll;
+use crate::widgets::layout::{Layout, height, split};
+use crate::widgets::list::{line_at, scroll};
 use xdscope_present::report::Role;
 
 /// A menu: its title, its lines, and the chosen one.
@@ -42,32 +42,25 @@ fn menu(model: &Model) -> Option<Menu> {
 /// The area of the menu, and the first line that is shown.
 fn area(layout: &Layout, menu: &Menu) -> (Rect, usize) {
     let body = layout.body;
-    let want = u16::try_from(menu.lines.len() + 1).unwrap_or(u16::MAX);
-    let height = want.min(body.height);
+    let height = height(menu.lines.len() + 1).min(body.height);
     let area = Rect { y: body.bottom() - height, height, ..body };
     let top = scroll(0, menu.chosen, usize::from(height.saturating_sub(1)), menu.lines.len());
     (area, top)
 }
 
-/// The entry at a row of the screen.
-pub(crate) fn entry_at(model: &Model, layout: &Layout, y: u16) -> Option<usize> {
+/// The entry at a position of the terminal.
+pub(crate) fn entry_at(model: &Model, layout: &Layout, position: Position) -> Option<usize> {
     let menu = menu(model)?;
     let (area, top) = area(layout, &menu);
-    if y >= area.bottom() {
-        return None;
-    }
-    let row = y.checked_sub(area.y + 1)?;
-    Some(top + usize::from(row)).filter(|entry| *entry < menu.lines.len())
+    let entry = top + line_at(area, position)?;
+    if entry < menu.lines.len() { Some(entry) } else { None }
 }
 
 /// Draws the menu, if one is open. Returns the position of the chosen entry.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     let menu = menu(model)?;
     let (area, top) = area(layout, &menu);
-    let blank = " ".repeat(usize::from(area.width));
-    for row in area.rows() {
-        canvas.text(row, &blank, Role::Plain);
-    }
+    canvas.clear(area);
     let (title, list) = split(area, 1);
     let keys = if menu.lines.len() > 10 { "numbers and letters choose" } else { "numbers choose" };
     let below = menu.lines.len().saturating_sub(top + usize::from(list.height));

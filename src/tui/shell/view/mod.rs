@@ -18,8 +18,8 @@ use crate::shell::model::Model;
 use crate::shell::overlay::Overlay;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, MIN_SIZE};
+use crate::widgets::text::paragraph;
 use xdscope_present::report::Role;
-use xdscope_present::text::wrap;
 use xdscope_wire::event::StreamId;
 
 use palette::PaletteLines;
@@ -74,7 +74,7 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         }
         _ => menu::draw(model, canvas, &layout),
     };
-    tour::draw(model, canvas, &layout);
+    tour::draw(model, canvas);
     let foot = footer::draw(model, canvas, &layout);
     prompt.or(foot).or(cursor)
 }
@@ -85,10 +85,8 @@ fn stream_ahead(canvas: &mut Canvas, area: Rect, stream: StreamId) {
         "stream #{} does not exist yet at this time of the recording: . goes on, $ to the end; 1 shows all nodes",
         stream.0
     );
-    let area = layout::split(area, 1).1;
-    for (row, line) in area.rows().zip(wrap(&words, usize::from(area.width).saturating_sub(6))) {
-        canvas.text(row, &format!("   {line}"), Role::Muted);
-    }
+    let lines = paragraph(&words, 3, Role::Muted, usize::from(area.width));
+    canvas.lines(layout::split(area, 1).1, &lines, 0);
 }
 
 /// Underlines the matches of the search on the screen.

@@ -46,8 +46,8 @@ pub(crate) fn line_at(layout: &Layout, search: &PaletteSearch, chosen: usize, y:
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: PaletteLines<'_>) -> Position {
     let PaletteLines { input, chosen, search } = lines;
     let [title, prompt, list] = areas(layout);
-    for row in [title, prompt].into_iter().chain(list.rows()) {
-        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
+    for area in [title, prompt, list] {
+        canvas.clear(area);
     }
     let glyphs = canvas.glyphs();
     let history = if model.history.is_empty() { String::new() } else { format!("{} history; ", glyphs.up) };
@@ -61,7 +61,7 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: P
     canvas.line(prompt, &[span(" :", Role::Key), plain(shown.as_ref())]);
     let x = prompt.x + 2 + u16::try_from(width(&shown)).unwrap_or(0);
     let found = &search.candidates;
-    let with = ARGUMENT_COMMANDS
+    let with_argument = ARGUMENT_COMMANDS
         .iter()
         .filter(|command| input.is_empty() || command.word.starts_with(first_word(input)));
     let top = scroll(0, chosen, usize::from(list.height), found.len());
@@ -74,8 +74,10 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: P
         let key = key.map_or("", |key| keymap::shown_key(key, glyphs));
         (line.name.as_str().to_owned(), line.doc.as_str(), key)
     });
-    let with = with.map(|ArgumentCommand { word, example, doc }| (format!("{word} {example}"), *doc, ""));
-    for (i, (row, (name, doc, key))) in list.rows().zip(candidates.chain(with).skip(top)).enumerate() {
+    let with_argument =
+        with_argument.map(|ArgumentCommand { word, example, doc }| (format!("{word} {example}"), *doc, ""));
+    for (i, (row, (name, doc, key))) in list.rows().zip(candidates.chain(with_argument).skip(top)).enumerate()
+    {
         let doc_room = Rect { width: row.width.saturating_sub(key_width), ..row };
         let name = display_safe(&name);
         let name = pad(&cut_name(&name, NAME_WIDTH, glyphs.cut), NAME_WIDTH);

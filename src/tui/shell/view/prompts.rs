@@ -8,7 +8,10 @@ use crate::shell::commands::hold;
 use crate::shell::model::Model;
 use crate::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
 use crate::widgets::canvas::{Canvas, span};
+use crate::widgets::layout::height;
+use crate::widgets::text::paragraph;
 use xdscope_present::report::Role;
+use xdscope_present::text::{Keep, cut, width};
 use xdscope_wire::text;
 
 /// Lines of a remark above a prompt.
@@ -39,26 +42,13 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let words: Vec<String> = actions.iter().map(ClientAction::words).collect();
             let words = text::display_safe(&words.join(", ")).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
-            let words = xdscope_present::text::cut(
-                &words,
-                room,
-                xdscope_present::text::Keep::Head,
-                canvas.glyphs().cut,
-            );
+            let words = cut(&words, room, Keep::Head, canvas.glyphs().cut);
             format!(" {words}?  y send  n not")
         }
         Overlay::ConfirmHold(command) => {
             let words = text::display_safe(&hold::words(command)).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
-            format!(
-                " {}?  y yes  n no",
-                xdscope_present::text::cut(
-                    &words,
-                    room,
-                    xdscope_present::text::Keep::Head,
-                    canvas.glyphs().cut
-                )
-            )
+            format!(" {}?  y yes  n no", cut(&words, room, Keep::Head, canvas.glyphs().cut))
         }
         Overlay::ConfirmEdit(draft) => match &draft.edited {
             Ok(_) => format!(" send this in place of {}?  y send  e edit again  n not", draft.fact.id),
@@ -105,8 +95,7 @@ fn input_line(canvas: &mut Canvas, line: Rect, lead: &str, input: &str) -> Input
     let room = Rect { x: start, width: line.right().saturating_sub(start), ..line };
     let safe = text::display_safe(input);
     let width = usize::from(room.width).saturating_sub(2);
-    let shown =
-        xdscope_present::text::cut(&safe, width, xdscope_present::text::Keep::Tail, canvas.glyphs().cut);
+    let shown = cut(&safe, width, Keep::Tail, canvas.glyphs().cut);
     let end = canvas.text(room, &shown, Role::Plain).max(room.x);
     InputLine { room, end }
 }
@@ -148,19 +137,12 @@ fn filter(canvas: &mut Canvas, line: Rect, prompt: &FilterPrompt) -> Position {
     if let Some(error) = &prompt.error {
         let (room, end) = (drawn.room, drawn.end);
         let wrong = prompt.input.get(error.at..).unwrap_or("");
-        let width = u16::try_from(xdscope_present::text::width(&text::display_safe(wrong)))
-            .unwrap_or(u16::MAX)
-            .max(1);
+        let width = u16::try_from(width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
         let x = end.saturating_sub(width).max(room.x);
         let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
         canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
-        remark(
-            canvas,
-            &drawn,
-            line,
-            &format!("not read at column {}: {}", error.at + 1, error.reason),
-            Role::Bad,
-        );
+        let reason = format!("not read at column {}: {}", error.at + 1, error.reason);
+        remark(canvas, &drawn, line, &reason, Role::Bad);
     } else if let Some(hint) = &prompt.hint {
         remark(canvas, &drawn, line, hint, Role::Muted);
     }
@@ -178,15 +160,13 @@ fn find(canvas: &mut Canvas, line: Rect, input: &str, found: Option<&str>) -> Po
 /// Draws a remark beside the input or, without room, above it: wrapped, never cut.
 fn remark(canvas: &mut Canvas, drawn: &InputLine, line: Rect, remark: &str, role: Role) {
     let safe = text::display_safe(remark);
-    if xdscope_present::text::width(&safe) <= usize::from(drawn.beside().width) {
+    if width(&safe) <= usize::from(drawn.beside().width) {
         canvas.line(drawn.beside(), &[span(safe.as_ref(), role)]);
         return;
     }
-    let lines = xdscope_present::text::wrap(&safe, usize::from(line.width).saturating_sub(2));
-    let height = u16::try_from(lines.len().min(MAX_REMARK_LINES)).unwrap_or(1).min(line.y);
+    let lines = paragraph(remark, 1, role, usize::from(line.width));
+    let height = height(lines.len().min(MAX_REMARK_LINES)).min(line.y);
     let area = Rect { y: line.y - height, height, ..line };
-    for (row, text) in area.rows().zip(&lines) {
-        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
-        canvas.line(row, &[span(format!(" {text}"), role)]);
-    }
+    canvas.clear(area);
+    canvas.lines(area, &lines, 0);
 }

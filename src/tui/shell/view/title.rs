@@ -8,14 +8,13 @@ use crate::input::keymap;
 use crate::input::screen_id::ScreenId;
 use crate::screens::shared::delay_words;
 use crate::shell::model::Model;
-use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::widgets::canvas::{Canvas, StyledLine, line_width, plain, span};
 use crate::widgets::layout::Layout;
-use crate::widgets::theme::{self, Glyphs};
-use xdscope_engine::problems::ProblemFact;
+use crate::widgets::theme;
 use xdscope_present::hold::hold_time;
 use xdscope_present::report::{self, Role};
-use xdscope_present::text::Keep;
-use xdscope_wire::text::{self, count, plural, size, time_of_day_secs, type_label};
+use xdscope_present::text::{Keep, cut, cut_name, width};
+use xdscope_wire::text::{self, count, plural, size, type_label};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third, fourth] = layout.head;
@@ -28,17 +27,14 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
         right.clear();
     }
     let most = usize::from(fourth.width).saturating_sub(MIN_NODE_WIDTH + 8);
-    let right = xdscope_present::text::cut(&right, most, Keep::Head, canvas.glyphs().cut);
-    let room = usize::from(fourth.width).saturating_sub(xdscope_present::text::width(&right) + 8);
+    let right = cut(&right, most, Keep::Head, canvas.glyphs().cut);
+    let room = usize::from(fourth.width).saturating_sub(width(&right) + 8);
     let left = scope(model, layout, room);
     canvas.rule(fourth, "", "");
-    let used =
-        left.iter().map(|span| xdscope_present::text::width(&text::display_safe(&span.text))).sum::<usize>()
-            + 2;
-    let used = u16::try_from(used.min(room + 2)).unwrap_or(fourth.width);
-    let at = Rect { x: fourth.x + 2, width: used.min(fourth.width - 2), ..fourth };
-    canvas.text(at, &" ".repeat(usize::from(at.width)), Role::Plain);
-    canvas.line(Rect { x: at.x + 1, width: at.width - 1, ..at }, &left);
+    let used = u16::try_from(line_width(&left).min(room) + 2).unwrap_or(fourth.width);
+    let scope_area = Rect { x: fourth.x + 2, width: used.min(fourth.width - 2), ..fourth };
+    canvas.clear(scope_area);
+    canvas.line(Rect { x: scope_area.x + 1, width: scope_area.width - 1, ..scope_area }, &left);
     if !right.is_empty() {
         canvas.right(Rect { width: fourth.width - 2, ..fourth }, &format!(" {right} "), Role::Muted);
     }
@@ -49,7 +45,7 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let (common, glyphs) = (&model.common, canvas.glyphs());
     let mut verdict = report::verdict(&common.problems, &common.census, &common.clock, common.now);
     let mut symbol = match verdict.problem.and_then(|at| common.problems.get(at)) {
-        Some(problem) => problem_symbol(problem, glyphs),
+        Some(problem) => theme::problem_symbol(problem, glyphs),
         None if verdict.role == Role::Ok => glyphs.ok,
         None => "-",
     };
@@ -78,10 +74,9 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         more => format!("+{} more  ", count(more as u64)),
     };
     let key = if common.problem_count() > 0 { key } else { "" };
-    let used = u16::try_from(xdscope_present::text::width(&right) + xdscope_present::text::width(key) + 2)
-        .unwrap_or(area.width);
+    let used = u16::try_from(width(&right) + width(key) + 2).unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
-    let fits = |text: &String| xdscope_present::text::width(text) + 4 <= usize::from(room.width);
+    let fits = |text: &String| width(text) + 4 <= usize::from(room.width);
     let is_whole = common.info.is_opening() || fits(&verdict.text);
     let text = match verdict.shorter.iter().find(|text| fits(text)).or(verdict.shorter.last()) {
         Some(shorter) if !is_whole => shorter.clone(),
@@ -90,17 +85,12 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let text = if common.theme.ascii { text.replace('×', "x") } else { text };
     let text = text::display_safe(&text);
     let cells = usize::from(room.width).saturating_sub(4);
-    let text = xdscope_present::text::cut(&text, cells, keep, glyphs.cut);
+    let text = cut(&text, cells, keep, glyphs.cut);
     // Green is quiet.
     let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
     canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text.into_owned(), role)]);
     let end = Rect { x: room.right(), width: area.right().saturating_sub(room.right() + 1), ..area };
     canvas.right(end, &format!("{right}{key}"), Role::Key);
-}
-
-/// The symbol of a problem.
-fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
-    problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
 
 /// Columns from which on the title has the figures of a tap that keeps up.
@@ -114,7 +104,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
     let mut end = 0;
     let tabs = tabs(model, layout);
     ScreenId::ALL.into_iter().zip(tabs.chunks(SPANS_OF_TAB)).find_map(|(screen, tab)| {
-        end += tab.iter().map(|span| xdscope_present::text::width(&span.text)).sum::<usize>();
+        end += line_width(tab);
         (usize::from(x) < end).then_some(screen)
     })
 }
@@ -122,7 +112,7 @@ pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId>
 /// The tabs of all screens, three spans each. A narrow terminal has the names of some only.
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
     let tabs = named_tabs(model, |screen| if layout.narrow { screen.short() } else { screen.title() });
-    let width: usize = tabs.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
+    let width = line_width(&tabs);
     match width > usize::from(layout.body.width) {
         true => named_tabs(model, |screen| if screen == model.screen { screen.title() } else { "" }),
         false => tabs,
@@ -152,7 +142,7 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         right.push(plain(rec));
     }
     if let Some(name) = &info.named {
-        let name = xdscope_present::text::cut(name, 16, Keep::Tail, canvas.glyphs().cut).into_owned();
+        let name = cut(name, 16, Keep::Tail, canvas.glyphs().cut).into_owned();
         right.push(span(format!("{name} (r ends)  "), Role::Warn));
     }
     if info.dropped > 0 {
@@ -180,14 +170,14 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         _ => right.push(span(format!("! {}  ", report::problem_count(&model.common.problems)), Role::Warn)),
     }
     if info.bar.is_none() {
-        right.push(plain(time_of_day_secs(model.common.now, model.common.clock, &model.common.zone)));
+        right.push(plain(model.common.time_of_day(model.common.now)));
     }
-    let width: usize = right.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
-    let at = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
+    let width = line_width(&right);
+    let start = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
     let name = if layout.narrow { " " } else { " xdscope  " };
     let left = [span(name, Role::Title), plain(info.source.as_str())];
-    canvas.line(Rect { width: at.saturating_sub(1), ..area }, &left);
-    canvas.line(Rect { x: area.x + at, width: area.width - at, ..area }, &right);
+    canvas.line(Rect { width: start.saturating_sub(1), ..area }, &left);
+    canvas.line(Rect { x: area.x + start, width: area.width - start, ..area }, &right);
 }
 
 /// Paused, rewound or live, and the position of the time cursor.
@@ -255,24 +245,24 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
     ];
     if let Some(filter) = &model.common.filter {
         end.push(span("  filter ", Role::Muted));
-        let used: usize = end.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
-        let node = xdscope_present::text::width(&stream).min(MIN_NODE_WIDTH);
-        let left = room.saturating_sub(used + xdscope_present::text::width(word) + node);
+        let used = line_width(&end);
+        let node = width(&stream).min(MIN_NODE_WIDTH);
+        let left = room.saturating_sub(used + width(word) + node);
         let (hint, short, role) = match model.screen.others_for(&filter.filter) {
             Some(others) => (format!("  (only for {others})"), "  (not here)", Role::Bad),
             None => ("  (Esc clears)".to_owned(), "  (Esc)", Role::Muted),
         };
-        let fits = xdscope_present::text::width(&filter.text) + xdscope_present::text::width(&hint) <= left;
+        let fits = width(&filter.text) + width(&hint) <= left;
         let hint = if fits { hint } else { short.to_owned() };
-        let cells = left.saturating_sub(xdscope_present::text::width(&hint)).max(8);
-        let expression = xdscope_present::text::cut(&filter.text, cells, Keep::Head, glyphs.cut);
+        let cells = left.saturating_sub(width(&hint)).max(8);
+        let expression = cut(&filter.text, cells, Keep::Head, glyphs.cut);
         end.push(span(expression.into_owned(), Role::Warn));
         end.push(span(hint, role));
     }
-    let used: usize = end.iter().map(|span| xdscope_present::text::width(&span.text)).sum();
+    let used = line_width(&end);
     // The node is shortened, so that a type or a filter in force can be seen.
-    let cells = room.saturating_sub(used + xdscope_present::text::width(word)).max(MIN_NODE_WIDTH);
-    let stream = xdscope_present::text::cut_name(&stream, cells, glyphs.cut);
+    let cells = room.saturating_sub(used + width(word)).max(MIN_NODE_WIDTH);
+    let stream = cut_name(&stream, cells, glyphs.cut);
     let mut line = vec![span(word, Role::Muted), plain(stream.into_owned())];
     line.extend(end);
     line

@@ -2,49 +2,58 @@
 
 use std::borrow::Cow;
 
+use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::TypeState;
 use xdscope_present::report::{Role, state_word};
 
-/// The symbols. Each takes one cell, except arrows, folds and the cut mark in ASCII.
-#[derive(Debug)]
-pub struct Glyphs {
+macro_rules! glyphs {
+    ($($(#[$doc:meta])* $name:ident $symbol:literal $ascii:literal;)*) => {
+        /// The symbols. Each takes one cell, except arrows, folds and the cut mark in ASCII.
+        #[derive(Debug)]
+        pub struct Glyphs { $($(#[$doc])* pub $name: &'static str),* }
+
+        const UNICODE: Glyphs = Glyphs { $($name: $symbol),* };
+        const ASCII: Glyphs = Glyphs { $($name: $ascii),* };
+    };
+}
+
+glyphs! {
     /// The selected row of the pane with the focus.
-    pub selected: &'static str,
+    selected "▌" ">";
     /// The selected row of another pane.
-    pub chosen: &'static str,
-    pub request: &'static str,
-    pub response: &'static str,
-    pub answer: &'static str,
-    pub cut: &'static str,
-    pub rule: &'static str,
+    chosen "▌" "*";
+    request "→" "->";
+    response "←" "<-";
+    answer "└" "`";
+    cut "…" "..";
+    rule "─" "-";
     /// The rule of the pane with the focus.
-    pub focus_rule: &'static str,
-    pub bar: &'static str,
-    pub dot: &'static str,
-    pub times: &'static str,
-    pub delta: &'static str,
-    pub to: &'static str,
-    pub head_left: &'static str,
-    pub head_right: &'static str,
-    pub gap: &'static str,
-    pub caret: &'static str,
-    pub up: &'static str,
-    pub down: &'static str,
-    pub ok: &'static str,
-    pub sent: &'static str,
-    pub bad: &'static str,
-    pub wait: &'static str,
-    pub miss: &'static str,
+    focus_rule "━" "=";
+    bar "│" "|";
+    dot "·" "-";
+    times "×" "x";
+    delta "Δ" "d";
+    to "→" "->";
+    head_left "◄" "<";
+    head_right "►" ">";
+    gap "⋮" ":";
+    up "↑" "^";
+    down "↓" "v";
+    ok "✓" "+";
+    sent "»" ">";
+    bad "✗" "x";
+    wait "⋯" ".";
+    miss "∅" "0";
     /// A source that is being read.
-    pub reading: &'static str,
+    reading "◐" "%";
     /// Streams of a client that end again and again.
-    pub again: &'static str,
-    pub open: &'static str,
-    pub folded: &'static str,
+    again "↻" "@";
+    open "▾" "[-]";
+    folded "▸" "[+]";
     /// The left end of the replay bar.
-    pub track_left: &'static str,
-    pub track_right: &'static str,
-    pub cursor: &'static str,
+    track_left "├" "|";
+    track_right "┤" "|";
+    cursor "┃" "#";
 }
 
 impl Glyphs {
@@ -52,74 +61,6 @@ impl Glyphs {
         if ascii { &ASCII } else { &UNICODE }
     }
 }
-
-const UNICODE: Glyphs = Glyphs {
-    selected: "▌",
-    chosen: "▌",
-    request: "→",
-    response: "←",
-    answer: "└",
-    cut: "…",
-    rule: "─",
-    focus_rule: "━",
-    bar: "│",
-    dot: "·",
-    times: "×",
-    delta: "Δ",
-    to: "→",
-    head_left: "◄",
-    head_right: "►",
-    gap: "⋮",
-    caret: "▏",
-    up: "↑",
-    down: "↓",
-    ok: "✓",
-    sent: "»",
-    bad: "✗",
-    wait: "⋯",
-    miss: "∅",
-    reading: "◐",
-    again: "↻",
-    open: "▾",
-    folded: "▸",
-    track_left: "├",
-    track_right: "┤",
-    cursor: "┃",
-};
-
-const ASCII: Glyphs = Glyphs {
-    selected: ">",
-    chosen: "*",
-    request: "->",
-    response: "<-",
-    answer: "`",
-    cut: "..",
-    rule: "-",
-    focus_rule: "=",
-    bar: "|",
-    dot: "-",
-    times: "x",
-    delta: "d",
-    to: "->",
-    head_left: "<",
-    head_right: ">",
-    gap: ":",
-    caret: "_",
-    up: "^",
-    down: "v",
-    ok: "+",
-    sent: ">",
-    bad: "x",
-    wait: ".",
-    miss: "0",
-    reading: "%",
-    again: "@",
-    open: "[-]",
-    folded: "[+]",
-    track_left: "|",
-    track_right: "|",
-    cursor: "#",
-};
 
 /// Replaces common symbols by their ASCII replacements.
 pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
@@ -140,20 +81,6 @@ pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The symbol of a state.
-pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
-    match state {
-        TypeState::Synced => glyphs.ok,
-        TypeState::Sent => glyphs.sent,
-        TypeState::Stale | TypeState::Down => "!",
-        TypeState::Nack | TypeState::Rejected => glyphs.bad,
-        TypeState::Wait | TypeState::Warming => glyphs.wait,
-        TypeState::Miss | TypeState::Expired => glyphs.miss,
-        TypeState::Idle => "-",
-        TypeState::Closed => "#",
-    }
-}
-
 /// A state as drawn.
 pub(crate) struct StateMark {
     pub symbol: &'static str,
@@ -164,5 +91,20 @@ pub(crate) struct StateMark {
 /// Returns the symbol, word and role of a state.
 pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
     let (word, role) = state_word(state);
-    StateMark { symbol: symbol(state, glyphs), word, role }
+    let symbol = match state {
+        TypeState::Synced => glyphs.ok,
+        TypeState::Sent => glyphs.sent,
+        TypeState::Stale | TypeState::Down => "!",
+        TypeState::Nack | TypeState::Rejected => glyphs.bad,
+        TypeState::Wait | TypeState::Warming => glyphs.wait,
+        TypeState::Miss | TypeState::Expired => glyphs.miss,
+        TypeState::Idle => "-",
+        TypeState::Closed => "#",
+    };
+    StateMark { symbol, word, role }
+}
+
+/// Returns the symbol of a problem.
+pub(crate) fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
+    problem.state().map_or("!", |state| state_mark(state, glyphs).symbol)
 }

@@ -222,11 +222,11 @@ mod tests {
 
     #[test]
     fn follows_the_stated_background() {
-        let of = |text| for_background(text, ColorDepth::True);
-        assert_eq!(of(Some("15;0")), Some(NamedTheme::DARK));
-        assert_eq!(of(Some("0;default;15")), Some(NamedTheme::LIGHT));
-        assert_eq!(of(Some("0;default")), None);
-        assert_eq!(of(None), None);
+        let theme = |text| for_background(text, ColorDepth::True);
+        assert_eq!(theme(Some("15;0")), Some(NamedTheme::DARK));
+        assert_eq!(theme(Some("0;default;15")), Some(NamedTheme::LIGHT));
+        assert_eq!(theme(Some("0;default")), None);
+        assert_eq!(theme(None), None);
         assert_eq!(for_background(Some("15;0"), ColorDepth::Sixteen), None);
     }
 }

@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn detects_the_number_of_colours() {
-        let of = |colorterm, term| ColorDepth::detect(colorterm, Some(term));
-        assert_eq!(of(Some("truecolor"), "xterm-256color"), ColorDepth::True);
-        assert_eq!(of(None, "xterm-direct"), ColorDepth::True);
-        assert_eq!(of(Some(""), "tmux-256color"), ColorDepth::Indexed);
-        assert_eq!(of(None, "xterm"), ColorDepth::Sixteen);
+        let detected = |colorterm, term| ColorDepth::detect(colorterm, Some(term));
+        assert_eq!(detected(Some("truecolor"), "xterm-256color"), ColorDepth::True);
+        assert_eq!(detected(None, "xterm-direct"), ColorDepth::True);
+        assert_eq!(detected(Some(""), "tmux-256color"), ColorDepth::Indexed);
+        assert_eq!(detected(None, "xterm"), ColorDepth::Sixteen);
         assert_eq!(ColorDepth::detect(None, None), ColorDepth::Sixteen);
     }
 

@@ -175,7 +175,9 @@ impl Blocks {
 
     /// Encodes a block anew.
     pub(super) fn encode(&mut self, block: &mut ReadBlock) -> Bytes {
-        if let Some(changes) = self.changes.as_deref().filter(|_| block.text(b":method").is_some()) {
+        if let Some(changes) = &self.changes
+            && block.text(b":method").is_some()
+        {
             changes.apply(&mut block.fields);
         }
         let mut payload = std::mem::take(&mut block.priority);

@@ -67,7 +67,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::frames::FrameHead;
-use super::{Changes, DATA, Head, PADDED, PREFACE, PUSH_PROMISE, index, sender};
+use super::{Changes, DATA, Head, PADDED, PREFACE, PUSH_PROMISE, index};
 use crate::event::{Dir, Side};
 use blocks::{Blocks, MAX_BLOCK_BYTES};
 use half::{DataFrame, Half, ParseState};
@@ -228,7 +228,7 @@ impl Splicer {
                 self.return_credit(dir);
                 return Ok(None);
             }
-            self.step(dir).map_err(|what| SpliceError { by: sender(dir), what })?;
+            self.step(dir).map_err(|what| SpliceError { by: dir.sender(), what })?;
             self.steps += 1;
             let is_long = self.steps >= MAX_STEPS || self.has_much_output(dir);
             // Bytes that pass at the end of the input must get to the output first.

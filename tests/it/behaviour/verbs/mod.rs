@@ -3,6 +3,7 @@
 pub mod agree;
 pub mod cli;
 pub mod config;
+pub mod meshes;
 pub mod output;
 pub mod readers;
 pub mod screen;

@@ -47,21 +47,23 @@ impl ResourceSet {
             None => incoming.list.clone(),
         };
         let fresh: SymSet = found.fresh.iter().map(|id| key(catalog, *id)).collect();
-        self.patch.retain(|name, slot| match slot.is_present() {
-            true => is_claimed(slot) && heartbeats.contains(name),
+        self.patch.retain(|name, entry| match entry.is_present() {
+            true => is_claimed(entry) && heartbeats.contains(name),
             false => !fresh.contains(name) || heartbeats.contains(name),
         });
-        self.dirty = self.patch.values().filter(|slot| slot.is_present()).count();
+        self.dirty = self.patch.values().filter(|entry| entry.is_present()).count();
         self.count = list.len() + self.dirty;
-        for (name, mut slot) in ended {
+        for (name, mut entry) in ended {
             if covered(name) {
                 change.removed.push(name);
             } else {
-                slot.state = Presence::Released;
+                entry.state = Presence::Released;
             }
-            self.patch.insert(name, slot);
+            self.patch.insert(name, entry);
         }
-        self.base.iter().for_each(|before| list.derive_from(&before.list, catalog));
+        if let Some(before) = &self.base {
+            list.derive_from(&before.list, catalog);
+        }
         self.base = Some(Base::of(incoming, list));
         self.settle(catalog);
         change
@@ -88,9 +90,10 @@ impl ResourceSet {
                 ResourceEntry { state: Presence::Removed, blob: Some(id), version, order: incoming.order },
             ));
         }
-        let claimed = self.patch.iter().filter(|(name, slot)| is_claimed(slot) && !mentioned.contains(*name));
-        ended.extend(claimed.map(|(name, slot)| {
-            (*name, ResourceEntry { state: Presence::Removed, order: incoming.order, ..*slot })
+        let claimed =
+            self.patch.iter().filter(|(name, entry)| is_claimed(entry) && !mentioned.contains(*name));
+        ended.extend(claimed.map(|(name, entry)| {
+            (*name, ResourceEntry { state: Presence::Removed, order: incoming.order, ..*entry })
         }));
         ended
     }
@@ -125,9 +128,9 @@ impl ResourceSet {
                 _ => change.fresh(catalog, self.patch.get(&name), new),
             }
             let version = own_version(catalog, id, incoming.version);
-            let slot =
+            let entry =
                 ResourceEntry { state: Presence::Present, blob: Some(id), version, order: incoming.order };
-            self.replace_slot(name, was, slot);
+            self.replace_entry(name, was, entry);
         }
         self.settle(catalog);
         change
@@ -164,14 +167,14 @@ impl ResourceSet {
                 true => Vec::new(),
                 false => {
                     let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
-                    let slots = self.slots(catalog).into_iter();
-                    slots.filter(|(name, slot)| slot.is_present() && !now.contains(name)).collect()
+                    let entries = self.slots(catalog).into_iter();
+                    entries.filter(|(name, entry)| entry.is_present() && !now.contains(name)).collect()
                 }
             };
         // A heartbeat has no content, so the patch entry of its name stays.
         let fresh = found.fresh.iter().filter(|id| !hollow(catalog, **id));
         let fresh: SymSet = fresh.map(|id| key(catalog, *id)).collect();
-        self.patch.retain(|name, slot| !slot.is_present() && !fresh.contains(name));
+        self.patch.retain(|name, entry| !entry.is_present() && !fresh.contains(name));
         self.count = list.len() + left_out.len();
         self.dirty = left_out.len();
         self.patch.extend(left_out);
@@ -182,8 +185,8 @@ impl ResourceSet {
 }
 
 /// Whether an entry is present and has no content: the client has claimed it by version only.
-fn is_claimed(slot: &ResourceEntry) -> bool {
-    slot.is_present() && slot.blob.is_none()
+fn is_claimed(entry: &ResourceEntry) -> bool {
+    entry.is_present() && entry.blob.is_none()
 }
 
 /// Replaces entries without a payload by the previous entries of their names: a heartbeat keeps the

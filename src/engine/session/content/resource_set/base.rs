@@ -56,7 +56,7 @@ impl Base {
     }
 
     /// Returns the state of an entry with this index.
-    pub(super) fn slot(&self, catalog: &Catalog, blob: BlobId, at: usize) -> ResourceEntry {
+    pub(super) fn entry(&self, catalog: &Catalog, blob: BlobId, at: usize) -> ResourceEntry {
         let version = self.versions.as_ref().and_then(|versions| versions.get(at).copied());
         let version = own_version(catalog, blob, version.unwrap_or(self.version));
         ResourceEntry { state: self.state, blob: Some(blob), version, order: self.order }
@@ -76,6 +76,6 @@ impl Base {
             None => blobs.iter().position(|id| key(catalog, *id) == name),
         }?;
         let blob = blobs.get(at).copied().filter(|id| key(catalog, *id) == name)?;
-        Some(self.slot(catalog, blob, at))
+        Some(self.entry(catalog, blob, at))
     }
 }

@@ -79,14 +79,14 @@ impl Change {
             return self.hollow.push(id);
         }
         let name = key(catalog, id);
-        match known.filter(|slot| slot.is_present()) {
+        match known.filter(|entry| entry.is_present()) {
             Some(kept) if kept.version == own_version(catalog, id, new.version) => self.same += 1,
             Some(_) => {
                 self.changed.push(name);
                 self.bytes_new += u64::from(catalog.blob(id).size);
             }
             None => {
-                if known.is_some_and(|slot| slot.state == Presence::Removed) {
+                if known.is_some_and(|entry| entry.state == Presence::Removed) {
                     self.restored.push(name);
                 }
                 self.added.push(name);

@@ -36,8 +36,15 @@ pub(crate) enum Presence {
 impl ResourceEntry {
     /// Marks the content and the version as used.
     pub(in crate::session) fn mark(&self, used: &mut UsedContent) {
-        self.blob.iter().for_each(|blob| used.blob(*blob));
+        if let Some(blob) = self.blob {
+            used.blob(blob);
+        }
         used.name(self.version);
+    }
+
+    /// Whether the client has the resource, or had it until its time to live was over.
+    pub(crate) fn is_present_or_expired(&self) -> bool {
+        self.is_present() || self.state == Presence::Expired
     }
 
     /// Whether the client has the resource.

@@ -62,12 +62,12 @@ type Model = BTreeMap<u16, (u8, String)>;
 fn seen(catalog: &Catalog, set: &ResourceSet) -> Model {
     check_invariants(catalog, set);
     let mut out = Model::new();
-    for (name, slot) in set.slots(catalog) {
-        assert_eq!(set.get(catalog, name), Some(slot), "{}", catalog.text(name));
-        if slot.is_present() {
+    for (name, entry) in set.slots(catalog) {
+        assert_eq!(set.get(catalog, name), Some(entry), "{}", catalog.text(name));
+        if entry.is_present() {
             let number = catalog.text(name)[1..].parse().unwrap();
-            let body = catalog.bytes(slot.blob.unwrap()).unwrap();
-            let was = out.insert(number, (*body.last().unwrap(), catalog.text(slot.version).to_owned()));
+            let body = catalog.bytes(entry.blob.unwrap()).unwrap();
+            let was = out.insert(number, (*body.last().unwrap(), catalog.text(entry.version).to_owned()));
             assert!(was.is_none(), "{number} twice");
         }
     }
@@ -87,7 +87,7 @@ fn check_invariants(catalog: &Catalog, set: &ResourceSet) {
         assert!(matches!(base.state, Presence::Present | Presence::Kept), "{:?}", base.state);
         assert!(base.versions.as_ref().is_none_or(|versions| versions.len() == entries.len()));
     }
-    let differs = |(name, slot): &(&Sym, &ResourceEntry)| slot.is_present() || keys.contains(*name);
+    let differs = |(name, entry): &(&Sym, &ResourceEntry)| entry.is_present() || keys.contains(*name);
     assert!(set.dirty >= set.patch.iter().filter(differs).count(), "dirty is too small");
     if set.dirty == 0 {
         assert_eq!(set.count, entries.len(), "clean set differs from base");
@@ -138,9 +138,9 @@ fn visits_per_name(names: usize, step: usize, removed: usize) -> u64 {
         accepted.accept(&mut catalog, &sent, incoming, false);
         for old in first.saturating_sub(step)..first.saturating_sub(step) + removed.min(first) {
             let name = catalog.intern(&format!("c{old}"));
-            let slot = ResourceEntry { state: Presence::Removed, blob: None, version, order };
-            sent.put(&mut catalog, name, slot);
-            accepted.put(&mut catalog, name, slot);
+            let entry = ResourceEntry { state: Presence::Removed, blob: None, version, order };
+            sent.put(&mut catalog, name, entry);
+            accepted.put(&mut catalog, name, entry);
         }
     }
     if removed == 0 {
@@ -172,8 +172,8 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
             Op::Partial(items) => (items, false),
             Op::Remove(name) => {
                 let sym = catalog.intern(&format!("c{name}"));
-                let slot = ResourceEntry { state: Presence::Removed, blob: None, version, order };
-                sent.put(&mut catalog, sym, slot);
+                let entry = ResourceEntry { state: Presence::Removed, blob: None, version, order };
+                sent.put(&mut catalog, sym, entry);
                 model.remove(name);
                 last = None;
                 prop_assert_eq!(seen(&catalog, &sent), model.clone());

@@ -39,7 +39,7 @@ impl ResourceSet {
             }
             None if full => {
                 self.apply_full(catalog, None, incoming, |_| true);
-                self.patch.retain(|_, slot| slot.is_present());
+                self.patch.retain(|_, entry| entry.is_present());
             }
             None => {
                 self.apply_partial(catalog, None, incoming);
@@ -51,7 +51,7 @@ impl ResourceSet {
     pub(crate) fn accept_late(&mut self, catalog: &mut Catalog, incoming: IncomingResponse<'_>) {
         for id in incoming.list.blobs().iter().copied() {
             let name = key(catalog, id);
-            let is_newer = self.get(catalog, name).is_some_and(|slot| slot.order > incoming.order);
+            let is_newer = self.get(catalog, name).is_some_and(|entry| entry.order > incoming.order);
             if !is_newer && !hollow(catalog, id) {
                 let version = own_version(catalog, id, incoming.version);
                 let state = Presence::Present;
@@ -80,17 +80,17 @@ impl ResourceSet {
         response: IncomingResponse<'_>,
     ) -> Vec<Sym> {
         let IncomingResponse { list, version, order } = response;
-        let newer = |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.order > order);
+        let newer = |name: Sym| self.get(catalog, name).is_some_and(|entry| entry.order > order);
         let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
         if list.len() <= MAX_SMALL_RESPONSE {
             let differs = list.blobs().iter().copied().filter(|id| {
-                let slot = self.get(catalog, key(catalog, *id)).filter(ResourceEntry::is_present);
+                let entry = self.get(catalog, key(catalog, *id)).filter(ResourceEntry::is_present);
                 if hollow(catalog, *id) {
-                    let entry = catalog.entry(*id);
-                    let is_other = |held: Sym| held != entry.version && held != version;
-                    return entry.ttl.is_some() && slot.is_some_and(|slot| is_other(slot.version));
+                    let received = catalog.entry(*id);
+                    let is_other = |held: Sym| held != received.version && held != version;
+                    return received.ttl.is_some() && entry.is_some_and(|entry| is_other(entry.version));
                 }
-                let known = slot.and_then(|slot| slot.blob);
+                let known = entry.and_then(|entry| entry.blob);
                 !known.is_some_and(|known| same_content(catalog, compare, known, *id))
             });
             return names(differs.collect()).filter(|name| !newer(*name)).collect();
@@ -107,23 +107,25 @@ impl ResourceSet {
         catalog: &mut Catalog,
         wanted: impl Fn(&Catalog, Sym, &ResourceEntry) -> bool,
     ) -> ResourceSet {
-        let slots: Vec<_> = self.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present()).collect();
-        let all = slots.len();
-        let slots: Vec<_> = slots.into_iter().filter(|(name, slot)| wanted(catalog, *name, slot)).collect();
-        if slots.len() == all && self.dirty == 0 {
+        let entries: Vec<_> =
+            self.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present()).collect();
+        let all = entries.len();
+        let entries: Vec<_> =
+            entries.into_iter().filter(|(name, entry)| wanted(catalog, *name, entry)).collect();
+        if entries.len() == all && self.dirty == 0 {
             let base = self.base.clone().map(|base| Base { state: Presence::Kept, order: 0, ..base });
             return ResourceSet { count: all, base, ..ResourceSet::default() };
         }
         let mut kept = ResourceSet::default();
         let (mut blobs, mut versions) = (Vec::new(), Vec::new());
-        for (name, slot) in slots {
-            match slot.blob {
+        for (name, entry) in entries {
+            match entry.blob {
                 Some(blob) => {
                     blobs.push(blob);
-                    versions.push(slot.version);
+                    versions.push(entry.version);
                 }
                 None => {
-                    kept.replace_slot(name, None, ResourceEntry { state: Presence::Kept, order: 0, ..slot })
+                    kept.replace_entry(name, None, ResourceEntry { state: Presence::Kept, order: 0, ..entry })
                 }
             }
         }

@@ -21,9 +21,9 @@ impl ClientNeeds<'_> {
             else {
                 continue;
             };
-            for (name, slot) in track.sent.slots(catalog) {
-                let content = self.content_used(track, name, &slot);
-                for need in self.store.engine.needs().of(catalog, content).iter() {
+            for (name, entry) in track.sent.slots(catalog) {
+                let content = self.content_used(track, name, &entry);
+                for need in self.store.engine.needs().of_content(catalog, content).iter() {
                     let needed = named(catalog, catalog.text(need.name)).unwrap_or(need.name);
                     if need.kind == kind && names.contains(&needed) && !self.has_alternatives(needed) {
                         found.push((needed, ResourceKey { kind: user, name }));
@@ -35,15 +35,15 @@ impl ClientNeeds<'_> {
     }
 
     /// Returns the content of a resource that the client uses or is about to use.
-    fn content_used(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> Option<BlobId> {
+    fn content_used(&self, track: &Track, name: Sym, entry: &ResourceEntry) -> Option<BlobId> {
         let catalog = &self.store.catalog;
-        if !track.covers(catalog, name, Some(slot)) {
+        if !track.covers(catalog, name, Some(entry)) {
             return None;
         }
-        match track.refuses(name) {
-            true => track.in_force(catalog, name)?.blob,
-            false => slot.blob.filter(|_| slot.is_present()),
+        if track.refuses(name) {
+            return track.in_force(catalog, name)?.blob;
         }
+        if entry.is_present() { entry.blob } else { None }
     }
 
     fn has_alternatives(&self, name: Sym) -> bool {

@@ -42,23 +42,23 @@ impl ClientNeeds<'_> {
         }
         let (mut routes, mut users) = (SymSet::default(), Vec::new());
         for track in of_kind(Kind::Lds) {
-            for (name, slot) in self.in_force(track) {
-                let Some(any) = self.content(slot.blob).filter(|any| is_api_listener(any)) else { continue };
-                let needs = self.store.engine.needs().of(&self.store.catalog, slot.blob);
+            for (name, entry) in self.in_force(track) {
+                let Some(any) = self.content(entry.blob).filter(|any| is_api_listener(any)) else { continue };
+                let needs = self.store.engine.needs().of_content(&self.store.catalog, entry.blob);
                 routes.extend(needs.iter().filter(|need| need.kind == Kind::Rds).map(|need| need.name));
                 let user = ResourceKey { kind: Kind::Lds, name };
-                users.push((track, user, slot, clusters_of_api_listener(&any)));
+                users.push((track, user, entry, clusters_of_api_listener(&any)));
             }
         }
         for track in of_kind(Kind::Rds) {
-            let slots = self.in_force(track).into_iter().filter(|(name, _)| routes.contains(name));
-            for (name, slot) in slots {
-                let Some(any) = self.content(slot.blob) else { continue };
-                users.push((track, ResourceKey { kind: Kind::Rds, name }, slot, clusters_of_routes(&any)));
+            let entries = self.in_force(track).into_iter().filter(|(name, _)| routes.contains(name));
+            for (name, entry) in entries {
+                let Some(any) = self.content(entry.blob) else { continue };
+                users.push((track, ResourceKey { kind: Kind::Rds, name }, entry, clusters_of_routes(&any)));
             }
         }
         let earlier = self.unsubscribed_names();
-        for (track, user, slot, clusters) in users {
+        for (track, user, entry, clusters) in users {
             let names = clusters.names.iter().filter(|name| !is_structured(name));
             let known = |name: &String| named(&self.store.catalog, name);
             let names: Vec<Sym> = names.filter_map(known).collect();
@@ -68,7 +68,7 @@ impl ClientNeeds<'_> {
             if !clusters.are_all_needed && missing.len() < clusters.names.len() {
                 continue;
             }
-            let since = track.responses.get(slot.order).map_or(track.traffic.began, |response| response.at);
+            let since = track.responses.get(entry.order).map_or(track.traffic.began, |response| response.at);
             found.extend(missing.into_iter().map(|cluster| UnrequestedCluster { cluster, user, since }));
         }
         found
@@ -77,9 +77,9 @@ impl ClientNeeds<'_> {
     /// Returns the resources of a track that the client requests and uses.
     fn in_force(&self, track: &Track) -> Vec<(Sym, ResourceEntry)> {
         let catalog = &self.store.catalog;
-        let slots = track.sent.slots(catalog).into_iter();
-        let slots = slots.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
-        slots.filter_map(|(name, _)| Some((name, track.in_force(catalog, name)?))).collect()
+        let entries = track.sent.slots(catalog).into_iter();
+        let entries = entries.filter(|(name, entry)| track.covers(catalog, *name, Some(entry)));
+        entries.filter_map(|(name, _)| Some((name, track.in_force(catalog, name)?))).collect()
     }
 
     fn content(&self, entry: Option<BlobId>) -> Option<Bytes> {

@@ -13,11 +13,11 @@ impl ClientNeeds<'_> {
     /// come from servers to which the client has no visible stream.
     pub(crate) fn unseen(&self, track: &Track) -> Vec<OtherNeed> {
         let mut unseen: Vec<OtherNeed> = Vec::new();
-        for (_, slot) in track.sent.slots(&self.store.catalog).into_iter().take(MAX_CLUSTERS) {
-            if !slot.is_present() {
+        for (_, entry) in track.sent.slots(&self.store.catalog).into_iter().take(MAX_CLUSTERS) {
+            if !entry.is_present() {
                 continue;
             }
-            for need in self.store.engine.needs().of_others(&self.store.catalog, slot.blob).iter() {
+            for need in self.store.engine.needs().of_others(&self.store.catalog, entry.blob).iter() {
                 let is_known = unseen.iter().any(|known| known.key == need.key);
                 if !is_known && !self.is_visible(need.key) {
                     unseen.push(*need);
@@ -35,8 +35,8 @@ impl ClientNeeds<'_> {
         self.store.engine.open_of_kind(self.stream, key.kind).any(|(_, carrier)| {
             let mut tracks = carrier.known_tracks().filter(|track| track.kind == Some(key.kind));
             tracks.any(|track| {
-                let slot = track.sent.get(&self.store.catalog, key.name);
-                slot.is_some() || track.covers(&self.store.catalog, key.name, None)
+                let entry = track.sent.get(&self.store.catalog, key.name);
+                entry.is_some() || track.covers(&self.store.catalog, key.name, None)
             })
         })
     }

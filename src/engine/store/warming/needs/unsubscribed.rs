@@ -90,11 +90,12 @@ impl ClientNeeds<'_> {
     /// Returns the resources that the client had with a wildcard which it gave up with message `n`.
     /// A server that keeps the wildcard goes on to send them (docs/protocol.md#l-06).
     fn members_given_up(&self, track: &Track, n: Seq) -> Vec<Sym> {
-        let was_held = |slot: &ResourceEntry| slot.is_present() || slot.state == Presence::Released;
+        let was_held = |entry: &ResourceEntry| entry.is_present() || entry.state == Presence::Released;
         let came_before =
-            |slot: &ResourceEntry| track.responses.get(slot.order).is_none_or(|response| response.seq < n);
-        let slots = track.sent.slots(&self.store.catalog).into_iter();
-        let held = slots.filter(|(_, slot)| was_held(slot) && (came_before(slot) || !slot.is_present()));
+            |entry: &ResourceEntry| track.responses.get(entry.order).is_none_or(|response| response.seq < n);
+        let entries = track.sent.slots(&self.store.catalog).into_iter();
+        let held =
+            entries.filter(|(_, entry)| was_held(entry) && (came_before(entry) || !entry.is_present()));
         held.map(|(name, _)| name).collect()
     }
 
@@ -105,7 +106,7 @@ impl ClientNeeds<'_> {
         if !is_structured(text) {
             return false;
         }
-        let content = track.sent.get(&self.store.catalog, name).and_then(|slot| slot.blob);
+        let content = track.sent.get(&self.store.catalog, name).and_then(|entry| entry.blob);
         let is_redirect = |blob| self.store.catalog.text(self.store.catalog.entry(blob).type_url) == LOCATOR;
         let clients = streams.iter().map(|stream| stream.client());
         let mut alternatives =
@@ -123,8 +124,8 @@ impl ClientNeeds<'_> {
     fn needs_routed_cluster(&self, open: &[&Stream], stream: &Stream, cluster: Sym) -> bool {
         let of_kind = |kind: Kind| stream.known_tracks().filter(move |track| track.kind == Some(kind));
         let came = of_kind(Kind::Cds).filter_map(|track| {
-            let slot = track.sent.get(&self.store.catalog, cluster)?;
-            track.responses.get(slot.order)
+            let entry = track.sent.get(&self.store.catalog, cluster)?;
+            track.responses.get(entry.order)
         });
         let Some(came) = came.map(|response| response.seq).max() else { return false };
         let mut routes = of_kind(Kind::Lds).chain(of_kind(Kind::Rds)).peekable();
@@ -160,20 +161,20 @@ impl ClientNeeds<'_> {
             let Some(kind) = track.kind.filter(is_user) else { continue };
             let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
             let warming: SymSet = warming.collect();
-            for (name, slot) in track.sent.slots(&self.store.catalog) {
+            for (name, entry) in track.sent.slots(&self.store.catalog) {
                 // Clients differ in what they do with scopes that a SotW response leaves out.
                 let is_left_out = kind == Kind::Srds
                     && track.subscription.last_names.is_some()
-                    && track.responses.newest() != Some(slot.order);
-                if warming.contains(&name) || is_left_out || !self.is_used_as_sent(track, name, &slot) {
+                    && track.responses.newest() != Some(entry.order);
+                if warming.contains(&name) || is_left_out || !self.is_used_as_sent(track, name, &entry) {
                     continue;
                 }
-                let needs = self.keys_used(kind, &slot, has_clusters);
+                let needs = self.keys_used(kind, &entry, has_clusters);
                 for key in needs {
                     let Some(given_up) = names.get(&(key.kind, key.name)) else { continue };
                     // A client without versions may have restarted: its resources warm anew. Other
                     // routes may need other clusters.
-                    let is_other = || key.kind == Kind::Cds && self.has_changed(track, name, &slot);
+                    let is_other = || key.kind == Kind::Cds && self.has_changed(track, name, &entry);
                     if given_up.is_none() && (!track.states_versions() || is_other()) {
                         continue;
                     }
@@ -188,37 +189,40 @@ impl ClientNeeds<'_> {
     }
 
     /// Whether a resource has other content than on the stream before.
-    fn has_changed(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
+    fn has_changed(&self, track: &Track, name: Sym, entry: &ResourceEntry) -> bool {
         let before = track.lifetime.predecessor.and_then(|stream| self.store.engine.stream(stream));
         let before = before.and_then(|before| before.find(&track.type_url));
         let known = before.and_then(|before| before.sent.get(&self.store.catalog, name));
-        known.is_none_or(|known| known.blob != slot.blob)
+        known.is_none_or(|known| known.blob != entry.blob)
     }
 
     /// Whether a listener of the stream gets the routes of its scopes from the stream.
     fn has_scope_routes_on_ads(&self) -> bool {
         let listeners = self.stream.known_tracks().filter(|track| track.kind == Some(Kind::Lds));
-        let mut slots = listeners.flat_map(|track| track.sent.slots(&self.store.catalog));
-        slots.any(|(_, slot)| {
-            slot.is_present() && self.store.engine.needs().on_ads(&self.store.catalog, slot.blob).1
+        let mut entries = listeners.flat_map(|track| track.sent.slots(&self.store.catalog));
+        entries.any(|(_, entry)| {
+            entry.is_present() && self.store.engine.needs().on_ads(&self.store.catalog, entry.blob).1
         })
     }
 
     /// Returns what a resource of a type waits for on its own stream, under the names of messages,
     /// and the clusters to which it routes. A listener states the source of the routes of scopes.
-    fn keys_used(&self, kind: Kind, slot: &ResourceEntry, has_clusters: bool) -> Vec<ResourceKey> {
+    fn keys_used(&self, kind: Kind, entry: &ResourceEntry, has_clusters: bool) -> Vec<ResourceKey> {
         let needs = match kind {
-            Kind::Srds => self.store.engine.needs().of(&self.store.catalog, slot.blob),
-            _ => self.store.engine.needs().on_ads(&self.store.catalog, slot.blob).0,
+            Kind::Srds => self.store.engine.needs().of_content(&self.store.catalog, entry.blob),
+            _ => self.store.engine.needs().on_ads(&self.store.catalog, entry.blob).0,
         };
         let reads_routes = has_clusters && matches!(kind, Kind::Lds | Kind::Rds);
         let known = |name: Sym| named(&self.store.catalog, self.store.catalog.text(name)).unwrap_or(name);
         let mut keys: Vec<_> =
             needs.iter().map(|key| ResourceKey { name: known(key.name), ..*key }).collect();
-        let payload = slot.blob.and_then(|blob| self.store.catalog.entry(blob).payload);
-        let content = payload.filter(|_| reads_routes).and_then(|payload| self.store.catalog.bytes(payload));
-        if let Some((semantics, content)) = self.store.engine.semantics().zip(content) {
-            let clusters = semantics.references(&content).into_iter().filter(|of| of.kind == Kind::Cds);
+        let payload = entry.blob.and_then(|blob| self.store.catalog.entry(blob).payload);
+        if reads_routes
+            && let Some(semantics) = self.store.engine.semantics()
+            && let Some(content) = payload.and_then(|payload| self.store.catalog.bytes(payload))
+        {
+            let clusters =
+                semantics.references(&content).into_iter().filter(|reference| reference.kind == Kind::Cds);
             let names = clusters.filter_map(|cluster| named(&self.store.catalog, &cluster.name));
             keys.extend(names.map(|name| ResourceKey { kind: Kind::Cds, name }));
             keys.dedup();
@@ -257,8 +261,8 @@ impl ClientNeeds<'_> {
         for track in tracks.filter(|track| track.kind.is_some_and(|kind| users.contains(&kind))) {
             let sent = track.sent.slots(&self.store.catalog).into_iter();
             let all = sent.chain(track.accepted.slots(&self.store.catalog));
-            for (_, slot) in all.filter(|(_, slot)| slot.is_present()) {
-                let needs = self.store.engine.needs().of(&self.store.catalog, slot.blob);
+            for (_, entry) in all.filter(|(_, entry)| entry.is_present()) {
+                let needs = self.store.engine.needs().of_content(&self.store.catalog, entry.blob);
                 names.extend(needs.iter().filter(|need| need.kind == kind).map(|need| need.name));
             }
         }
@@ -273,22 +277,22 @@ impl ClientNeeds<'_> {
     fn is_requested_on(&self, streams: &[&Stream], kind: Kind, name: Sym) -> bool {
         let mut tracks = streams.iter().flat_map(|stream| stream.known_tracks());
         tracks.any(|track| {
-            let slot = track.sent.get(&self.store.catalog, name);
-            let is_requested = track.covers(&self.store.catalog, name, slot.as_ref());
+            let entry = track.sent.get(&self.store.catalog, name);
+            let is_requested = track.covers(&self.store.catalog, name, entry.as_ref());
             track.kind == Some(kind) && (is_requested || track.aliases.contains_key(&name))
         })
     }
 
     /// Whether the client certainly uses a resource of its subscription as it was sent last.
-    fn is_used_as_sent(&self, track: &Track, name: Sym, slot: &ResourceEntry) -> bool {
+    fn is_used_as_sent(&self, track: &Track, name: Sym, entry: &ResourceEntry) -> bool {
         let is_expired = track.ttl.is_over(name, track.lifetime.ttl_clock(self.store.now));
         let in_force = track.in_force(&self.store.catalog, name);
         let is_refused = track.refuses(name);
-        slot.is_present()
+        entry.is_present()
             && !is_expired
             && !is_refused
-            && in_force.is_some_and(|used| used.blob == slot.blob)
-            && track.covers(&self.store.catalog, name, Some(slot))
+            && in_force.is_some_and(|used| used.blob == entry.blob)
+            && track.covers(&self.store.catalog, name, Some(entry))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::super::hold::{Decision, HoldQueue, LaneKey};
-use super::{InterceptedStream, Step, Waiting, is_push, lane_of, report};
+use super::report::report;
+use super::{InterceptedStream, Step, Waiting, is_push};
 use xdscope_engine::hold::{HeldFact, HeldId};
 use xdscope_wire::Interference;
 use xdscope_wire::event::{ApiVersion, Time};
@@ -24,7 +25,7 @@ impl InterceptedStream {
         steps: &mut Vec<Step>,
     ) {
         let stream = *self.hold_number.get_or_insert_with(|| queue.number_stream());
-        let (is_push, type_url) = lane_of(&waiting);
+        let (is_push, type_url) = waiting.lane();
         let id = queue.next_id();
         let contents = &waiting.contents;
         let fact = HeldFact {

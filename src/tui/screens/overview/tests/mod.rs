@@ -39,7 +39,7 @@ fn overview_problem_selected() {
 #[test]
 fn every_word_of_a_problem_can_be_read() {
     let long = format!("{} end-of-the-error", "all words of an error ".repeat(200));
-    let source = ScriptedStore::of(&REFUSED.replace("reviews: no", &format!("reviews: {long}")));
+    let source = ScriptedStore::new(&REFUSED.replace("reviews: no", &format!("reviews: {long}")));
     for (width, height) in [(80, 24), (100, 30), (130, 40), (200, 50)] {
         let mut model = model(width, height, PLAIN);
         type_keys(&mut model, &source.data(), "}");
@@ -102,7 +102,7 @@ fn each_node_with_a_problem_has_a_reason_in_words() {
         else {
             continue;
         };
-        let source = ScriptedStore::of(&text);
+        let source = ScriptedStore::new(&text);
         let model = typed(&source.data(), "");
         let (common, table) = (&model.common, &model.screens.overview.table);
         for problem in common.problems.iter().filter(|problem| problem.is_wrong()) {
@@ -123,7 +123,7 @@ fn each_node_with_a_problem_has_a_reason_in_words() {
 /// Reasons, sparklines and answers of each node.
 #[test]
 fn columns_give_way_to_the_reason() {
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     for (width, height, titles) in [
         (80, 24, &["REASON"][..]),
         (100, 30, &["PUSHES", "REASON"]),
@@ -285,7 +285,7 @@ fn compares_two_nodes() {
 
 #[test]
 fn unreachable_server_is_a_problem_without_a_node() {
-    let mut source = ScriptedStore::of(REFUSED);
+    let mut source = ScriptedStore::new(REFUSED);
     for (stream, at) in [(5, 5), (6, 6)] {
         source.fail(stream, at, "connect 10.0.0.1:18000 failed: Connection refused");
     }
@@ -300,7 +300,7 @@ fn unreachable_server_is_a_problem_without_a_node() {
 
 #[test]
 fn shows_problems_that_a_stream_closed_with() {
-    let source = ScriptedStore::of(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
+    let source = ScriptedStore::new(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
     let shown = screen(&source.data(), "", 100, 30);
     assert!(line(&shown, "before the stream closed").contains("NACK"), "{shown}");
     assert!(line(&shown, "server ended the stream").contains("FAILING"), "{shown}");
@@ -310,17 +310,17 @@ fn shows_problems_that_a_stream_closed_with() {
     );
     assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
-    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\nadvance 5s\n"));
+    let source = ScriptedStore::new(&format!("{accepted}+5s 1 close status=14 \"gone\"\nadvance 5s\n"));
     let shown = screen(&source.data(), "", 100, 30);
     assert!(shown.contains("! 1 problem ") && shown.contains("UNAVAILABLE"), "{shown}");
-    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close\n"));
+    let source = ScriptedStore::new(&format!("{accepted}+5s 1 close\n"));
     let shown = screen(&source.data(), "", 100, 30);
     assert!(shown.contains("\n none") && !shown.contains("! 1 problem"), "the client left: {shown}");
 }
 
 #[test]
 fn overview_shows_filter_result_and_order() {
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     let shown = screen(&source.data(), "/node:nobody<enter>", 100, 30);
     assert!(shown.contains("0 of 1 match; Esc clears"), "{shown}");
     assert!(screen(&source.data(), "", 100, 30).contains("· problems first"));
@@ -350,7 +350,7 @@ fn shows_latencies_of_answers_and_tap_and_the_backlog() {
 /// docs/protocol.md#h-05.
 #[test]
 fn names_what_an_updated_cluster_waits_for() {
-    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
+    let source = ScriptedStore::new(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
     let shown = screen(&source.data(), "", 240, 40);
     let line = shown.lines().find(|line| line.contains("cluster c waits for EDS c again"));
     assert!(line.is_some_and(|line| line.contains("n1") && line.contains("the server owes it")), "{shown}");
@@ -396,7 +396,7 @@ fn filter_hides_no_state_of_a_row_that_matches() {
     assert_eq!(states(&shown), [true, true], "{shown}");
     assert!(!line(&shown, "CDS   ").contains("idle"), "{shown}");
     // A type in scope leaves out the columns of others, and says so where their problems would be.
-    let source = ScriptedStore::of(REFUSED);
+    let source = ScriptedStore::new(REFUSED);
     let shown = screen(&source.data(), "/node:edge<enter>", 100, 30);
     assert!(shown.contains("✗ NACK"), "{shown}");
 }
@@ -417,7 +417,7 @@ fn empty_list_of_problems_counts_those_out_of_scope() {
 
 #[test]
 fn closed_node_is_not_drawn_as_healthy() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n\
          +3s 1 close\n",
     );
@@ -485,7 +485,7 @@ fn columns_stay_where_they_are_while_states_come_and_go() {
     let healed = "+20s 1 < cds v=20 n=z [c~20]\n+20.1s 1 > cds v=20 n=z\n";
     let mut model = model(120, 36, PLAIN);
     let columns = |model: &mut Model, script: &str| {
-        type_keys(model, &ScriptedStore::of(script).data(), "");
+        type_keys(model, &ScriptedStore::new(script).data(), "");
         drawn_text(model);
         title_columns(model)
     };
@@ -493,7 +493,7 @@ fn columns_stay_where_they_are_while_states_come_and_go() {
     let refused = columns(&mut model, &format!("{script}{nacks}"));
     assert_eq!(columns(&mut model, &format!("{script}{nacks}{healed}")), refused, "{}", drawn_text(&model));
     // Also after other screens.
-    type_keys(&mut model, &ScriptedStore::of(&format!("{script}{nacks}{healed}")).data(), "231");
+    type_keys(&mut model, &ScriptedStore::new(&format!("{script}{nacks}{healed}")).data(), "231");
     assert_eq!(title_columns(&model), refused);
 }
 
@@ -527,7 +527,7 @@ fn idle_has_one_sign() {
 #[test]
 fn problem_of_several_nodes_stands_in_the_row_of_each() {
     let script = include_str!("../../../../../tests/fixtures/views/shared-problem.xds");
-    let overview = screen(&ScriptedStore::of(script).data(), "1", 200, 40);
+    let overview = screen(&ScriptedStore::new(script).data(), "1", 200, 40);
     let is_row = |line: &&str| line.contains("ads 2") && line.contains("route r points to cluster zz");
     assert_eq!(overview.lines().filter(is_row).count(), 2, "{overview}");
 }

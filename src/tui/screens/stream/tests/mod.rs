@@ -48,7 +48,7 @@ fn enter_opens_type_and_messages_and_esc_returns() {
 /// No number is stated about answers that never came.
 #[test]
 fn charts_of_a_stream_without_answers_say_so() {
-    let source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n");
+    let source = ScriptedStore::new("node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n");
     let shown = screen(&source.data(), "2", 200, 60);
     assert!(shown.contains("time to ACK or NACK: no answer"), "{shown}");
     assert!(shown.contains("slowest") && !shown.contains("max 0.0ms"), "{shown}");

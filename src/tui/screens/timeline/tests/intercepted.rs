@@ -9,7 +9,7 @@ use xdscope_wire::{Frame, FramePayload, Interference, Intervention, Intervention
 #[test]
 fn intervention_shows_the_original_beside_what_was_sent() {
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-    let mut source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n");
+    let mut source = ScriptedStore::new("node edge\nstream 1 ads\n+0s 1 > cds\n");
     let push = |version: &str| {
         let fields = ResponseFields { version, type_url, nonce: "a822", ..ResponseFields::default() };
         Some(fields.encode::<&[u8]>(false, []).into())

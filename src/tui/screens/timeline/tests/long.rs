@@ -6,8 +6,7 @@ use crate::data::{AppliedFilter, BodyFormat, BodyRenderer, Data, ViewTime};
 use crate::tests::story::{Story, story};
 use xdscope_engine::applied::AppliedState;
 use xdscope_engine::lint::Finding;
-use xdscope_engine::problems::ProblemFact;
-use xdscope_engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
+use xdscope_engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact};
 use xdscope_wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::messages::messages;
@@ -53,20 +52,17 @@ impl Data for LongSource {
     fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
         self.line(index).map(|line| (line.stream, line.row.type_url))
     }
-    fn summaries_of(&self, _: StreamId) -> Vec<SummaryFact> {
-        Vec::new()
-    }
     fn rows(&self) -> usize {
         self.rows
     }
     fn row(&self, index: usize) -> Option<MessageFact> {
         self.rows_read.set(self.rows_read.get() + 1);
-        let n = Some(Seq(index as u64 + 1));
-        (index < self.rows).then(|| {
-            let mut fact = self.template.clone();
-            (fact.row.n, fact.row.at) = (n, Time(index as u64));
-            fact
-        })
+        if index >= self.rows {
+            return None;
+        }
+        let mut fact = self.template.clone();
+        (fact.row.n, fact.row.at) = (Some(Seq(index as u64 + 1)), Time(index as u64));
+        Some(fact)
     }
     fn row_of(&self, n: Seq) -> Option<usize> {
         Some(n.0 as usize - 1)
@@ -76,18 +72,6 @@ impl Data for LongSource {
     }
     fn line(&self, index: usize) -> Option<LineFact> {
         self.row(index).as_ref().map(MessageFact::line)
-    }
-    fn summaries(&self) -> Vec<SummaryFact> {
-        Vec::new()
-    }
-    fn state(&self, _: StreamId, _: &TypeUrl) -> Option<StateFact> {
-        None
-    }
-    fn nacks(&self) -> Vec<Seq> {
-        Vec::new()
-    }
-    fn problems(&self) -> Vec<ProblemFact> {
-        Vec::new()
     }
     fn now(&self) -> Time {
         Time(self.rows as u64)

@@ -190,7 +190,7 @@ fn following_ends_the_pause() {
 
 #[test]
 fn shows_only_fields_of_the_variant() {
-    let source = ScriptedStore::of(
+    let source = ScriptedStore::new(
         "node a\nstream 1 delta-ads\n+0s 1 > cds sub=[x]\n+1s 1 < cds n=1 [x@7]\n+2s 1 > cds n=1\n",
     );
     let at = |n: u64| screen(&source.data(), &format!(":goto #{n}<enter>"), 100, 30);
@@ -200,14 +200,14 @@ fn shows_only_fields_of_the_variant() {
     assert!(!at(2).contains("version_info") && at(2).contains("nonce "));
     let ack = at(3);
     assert!(ack.contains("response_nonce") && !ack.contains("resource_names"), "{ack}");
-    let sotw = screen(&ScriptedStore::of(REFUSED).data(), ":goto #3<enter>", 100, 30);
+    let sotw = screen(&ScriptedStore::new(REFUSED).data(), ":goto #3<enter>", 100, 30);
     assert!(sotw.contains("version_info") && sotw.contains("resource_names"), "{sotw}");
 }
 
 /// docs/protocol.md#h-05.
 #[test]
 fn names_what_the_resources_of_a_response_wait_for() {
-    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
+    let source = ScriptedStore::new(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
     let at = |n: u64| screen(&source.data(), &format!(":goto #{n}<enter>"), 160, 40);
     let shown = at(7);
     assert!(shown.contains("warming") && shown.contains("cluster c waits for EDS c again"), "{shown}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{ClientWorker, FrameSink};
+use super::ClientWorker;
 use crate::net::client::Answer;
 use xdscope_schema::{FieldNames, Schema};
 use xdscope_sources::observe::rest::{PollOutput, RestCodec};
@@ -16,7 +16,7 @@ use xdscope_sources::peers::client::Lane;
 use xdscope_wire::event::{Dir, Method, Time, Variant};
 use xdscope_wire::{End, FramePayload};
 
-pub(super) struct Polls {
+pub(in crate::app::client) struct Polls {
     bodies: RestCodec,
     names: FieldNames,
     lanes: BTreeMap<Lane, Polled>,
@@ -28,7 +28,7 @@ struct Polled {
 }
 
 impl Polls {
-    pub(super) fn new(schema: Arc<Schema>, names: FieldNames) -> Polls {
+    pub(in crate::app::client) fn new(schema: Arc<Schema>, names: FieldNames) -> Polls {
         Polls { bodies: RestCodec::new(schema), names, lanes: BTreeMap::new() }
     }
 
@@ -64,13 +64,13 @@ impl Polls {
 
 impl ClientWorker {
     /// Handles the answer to a poll.
-    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut FrameSink) {
+    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer) {
         let (coding, body) = match answer {
             Answer::Unchanged => {
                 self.polls.forget(lane);
                 if let Some(id) = self.open.get(&lane.0) {
                     self.assembler.passed(now, *id, Dir::Resp, 0, &mut self.out);
-                    self.flush(into);
+                    self.flush();
                 }
                 return self.client.handle_unchanged(now, lane);
             }
@@ -82,7 +82,7 @@ impl ClientWorker {
         };
         polled.asked = false;
         let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
-        let (before, catalog) = (self.out.len(), &mut into.catalog);
+        let (before, catalog) = (self.out.len(), &mut self.frames.catalog);
         PollOutput { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
             id,
             Dir::Resp,
@@ -92,11 +92,11 @@ impl ClientWorker {
             FramePayload::Message(message) => Some(message.clone()),
             _ => None,
         });
-        self.flush(into);
+        self.flush();
         match message {
             Some(message) => {
-                let ruling = self.ruling(&message, into);
-                self.client.handle_response(now, lane, message, ruling, &mut into.catalog);
+                let ruling = self.ruling(&message);
+                self.client.handle_response(now, lane, message, ruling, &mut self.frames.catalog);
             }
             // The coding or type is unknown, so there is nothing to accept or reject.
             None => self.client.handle_unchanged(now, lane),

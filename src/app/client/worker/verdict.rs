@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::{ANALYSIS_TIME, AckPolicy, ClientWorker};
-use crate::app::recording::frame_sink::FrameSink;
-use crate::app::run_config::since;
+use super::{AckPolicy, ClientWorker};
+use crate::app::client::ANALYSIS_TIME;
 use crate::net::client::RequestOutcome;
 use xdscope_sources::peers::client;
 use xdscope_sources::peers::client::{Effect, Lane, Preview, Ruling};
@@ -19,7 +18,7 @@ use xdscope_wire::event::{Dir, StreamId, Time};
 ///
 /// They are copied, because the receive buffer is reused and this thread can reuse its own pieces.
 #[derive(Default)]
-pub(super) struct Passing {
+pub(in crate::app::client) struct Passing {
     preview: Preview,
     waiting: VecDeque<Vec<u8>>,
 }
@@ -49,8 +48,10 @@ impl Passing {
             piece.extend_from_slice(rest);
             self.waiting.push_back(piece);
         }
-        let full = self.waiting.len() > MAX_QUEUED_PIECES;
-        full.then(|| self.waiting.pop_front()).flatten().map(Bytes::from).into_iter().collect()
+        if self.waiting.len() > MAX_QUEUED_PIECES {
+            return self.waiting.pop_front().map(Bytes::from).into_iter().collect();
+        }
+        Vec::new()
     }
 }
 
@@ -72,31 +73,32 @@ impl ClientWorker {
     }
 
     /// Decides on a response, whose frame is flushed if there are `--nack` filters.
-    pub(super) fn ruling(&self, message: &Message, into: &mut FrameSink) -> Ruling {
+    pub(super) fn ruling(&mut self, message: &Message) -> Ruling {
         if self.settings.ack_policy == AckPolicy::Never {
             return Ruling::Hold;
         }
-        if let Some(text) = self.refusal(into) {
+        if let Some(text) = self.refusal() {
             return Ruling::refuse(text);
         }
         if self.settings.ack_policy == AckPolicy::Ask {
             return Ruling::Hold;
         }
-        let found = client::check(message, &into.catalog).or_else(|| {
-            let validate = self.settings.ack_policy == AckPolicy::Validate;
-            validate.then(|| client::validated(message, &into.catalog, &self.settings.schema)).flatten()
-        });
-        found.map_or(Ruling::Accept, Ruling::refuse)
+        let catalog = &self.frames.catalog;
+        let mut error = client::check(message, catalog);
+        if error.is_none() && self.settings.ack_policy == AckPolicy::Validate {
+            error = client::validated(message, catalog, &self.settings.schema);
+        }
+        error.map_or(Ruling::Accept, Ruling::refuse)
     }
 
     /// Returns the text of the first `--nack` filter that matches the newest response.
-    fn refusal(&self, into: &mut FrameSink) -> Option<&str> {
+    fn refusal(&mut self) -> Option<&str> {
         if self.settings.refuse.is_empty() {
             return None;
         }
         // Filters read facts.
-        into.hand_on();
-        if !into.journal().wait_until_analysed(ANALYSIS_TIME) {
+        self.frames.hand_on();
+        if !self.frames.journal().wait_until_analysed(ANALYSIS_TIME) {
             return None;
         }
         let store = self.shared.store();
@@ -106,11 +108,11 @@ impl ClientWorker {
     }
 
     /// Handles a complete response: answers it before it is decoded, if that is possible.
-    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut FrameSink) {
+    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId) {
         let mut ahead = Vec::new();
         if let Some(passing) = self.passing.remove(&lane.0) {
             let plain = passing.preview.finish();
-            if plain.is_some_and(|plain| self.client.accept(lane, &plain, &into.catalog)) {
+            if plain.is_some_and(|plain| self.client.accept(lane, &plain, &self.frames.catalog)) {
                 let effects: Vec<Effect> = self.client.effects().collect();
                 for effect in effects {
                     if let Effect::Send { lane, bytes } = effect {
@@ -118,47 +120,40 @@ impl ClientWorker {
                     }
                 }
             }
-            self.take_in(id, passing.waiting, into);
+            self.take_in(id, passing.waiting);
         }
-        self.response(at, lane, id, ahead, into);
+        self.response(at, lane, id, ahead);
     }
 
     /// Handles a decoded response. `ahead`: requests that were sent before the decoding, to be
     /// recorded after the response.
-    fn response(
-        &mut self,
-        at: Time,
-        lane: Lane,
-        id: StreamId,
-        ahead: Vec<Transmitted>,
-        into: &mut FrameSink,
-    ) {
-        let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
+    fn response(&mut self, at: Time, lane: Lane, id: StreamId, ahead: Vec<Transmitted>) {
+        let Some(message) = self.message(at, id, Dir::Resp) else { return };
         // Only filters need the store: otherwise the answer goes out before the frame is flushed.
         if !self.settings.refuse.is_empty() {
-            self.flush(into);
+            self.flush();
         }
         let ruling = match ahead.is_empty() {
-            true => self.ruling(&message, into),
+            true => self.ruling(&message),
             false => Ruling::Accept,
         };
-        self.client.handle_response(at, lane, message, ruling, &mut into.catalog);
-        let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
-        self.flush(into);
-        self.give_up(stuck, into);
+        self.client.handle_response(at, lane, message, ruling, &mut self.frames.catalog);
+        let stuck = ahead.into_iter().filter_map(|request| self.note(request)).collect();
+        self.flush();
+        self.give_up(stuck);
     }
 
     /// Decodes the received part of a response that will not be completed.
-    pub(super) fn let_pass(&mut self, lane: Lane, into: &mut FrameSink) {
+    pub(super) fn let_pass(&mut self, lane: Lane) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
         if let Some(id) = self.open.get(&lane.0).copied() {
-            self.take_in(id, passing.waiting, into);
+            self.take_in(id, passing.waiting);
         }
     }
 
-    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut FrameSink) {
+    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>) {
         for bytes in pieces {
-            self.assembler.data(id, Dir::Resp, &bytes, &mut into.catalog);
+            self.assembler.data(id, Dir::Resp, &bytes, &mut self.frames.catalog);
         }
     }
 
@@ -167,15 +162,15 @@ impl ClientWorker {
         let (id, bytes) = (self.open.get(&lane.0).copied()?, Bytes::from(bytes));
         let body = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
         let sent = self.streams.send(lane.0, body);
-        Some(Transmitted { lane, id, at: since(self.settings.start), bytes, sent })
+        Some(Transmitted { lane, id, at: self.clock.now(), bytes, sent })
     }
 
     /// Records a request that was sent. Returns the lane if its server no longer reads.
-    pub(super) fn note(&mut self, request: Transmitted, into: &mut FrameSink) -> Option<Lane> {
+    pub(super) fn note(&mut self, request: Transmitted) -> Option<Lane> {
         let Transmitted { lane, id, at, bytes, sent } = request;
         if sent == RequestOutcome::Queued {
-            self.assembler.data(id, Dir::Req, &bytes, &mut into.catalog);
-            self.message(at, id, Dir::Req, into);
+            self.assembler.data(id, Dir::Req, &bytes, &mut self.frames.catalog);
+            self.message(at, id, Dir::Req);
         }
         (sent == RequestOutcome::Stuck).then_some(lane)
     }
