@@ -1,4 +1,7 @@
 //! Escapes in texts: percent-encodings, and those of C, Go, JSON and HTML.
+//!
+//! Most escapes of ordinary texts stand for spaces, line breaks and slashes: `%20`, `\n`, `\/`. They
+//! hide no letter of a secret, but may touch one. All other escapes are rare and may hide a secret.
 
 use std::ops::Range;
 
@@ -12,71 +15,132 @@ const MAX_NUMBER_BYTES: usize = 9;
 const ENTITIES: [(&[u8], u8); 5] =
     [(b"&quot;", b'"'), (b"&apos;", b'\''), (b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
 
-/// Whether bytes may contain an escape. Takes little time.
-pub(super) fn may_be_in(bytes: &[u8]) -> bool {
-    memchr::memchr3_iter(b'%', b'\\', b'&', bytes).any(|at| unescape(&bytes[at..]).is_some())
+/// What an escape stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unescaped {
+    Nothing,
+    Byte(u8),
+    Char(char),
 }
 
-/// Returns the byte that an escape stands for, and the length of the escape.
+impl Unescaped {
+    /// Returns the bytes of the text.
+    pub(super) fn bytes(self, buffer: &mut [u8; char::MAX_LEN_UTF8]) -> &[u8] {
+        match self {
+            Unescaped::Nothing => &[],
+            Unescaped::Char(c) => c.encode_utf8(buffer).as_bytes(),
+            Unescaped::Byte(byte) => {
+                buffer[0] = byte;
+                &buffer[..1]
+            }
+        }
+    }
+}
+
+/// Returns a pattern of escaped letters, digits and signs, of the first bytes of invisible
+/// characters and letters of full width, and of the names and numbers of HTML.
+pub(super) fn signs() -> String {
+    let invisible = r"\\u(?:034f|061c|1(?:1[56]|7b|80)|20|3164|f[ef])";
+    let hex = "(?:2[1-9a-e]|[3-7][0-9a-f]|c2|cd|d8|e[123]|ef|f3)";
+    let octal = "(?:0[67][0-7]|04[1-7]|05[0-6]|1[0-7]{2}|3(?:02|15|30|4[123]|57|63))";
+    format!(r"{}|\\u\{{|{invisible}|&(?:#|amp;|apos;|gt;|lt;|quot;)", numbers(hex, octal))
+}
+
+/// Returns a pattern of escaped spaces and line breaks.
+pub(super) fn spaces() -> String {
+    format!(r"(?:{}|\\[nrt])", numbers("(?:20|0[9ad])", "(?:040|01[125])"))
+}
+
+/// Returns a pattern of escaped slashes.
+pub(super) fn slashes() -> String {
+    format!(r"(?:{}|\\/)", numbers("2f", "057"))
+}
+
+/// Returns a pattern of escapes with the numbers of bytes.
+fn numbers(hex: &str, octal: &str) -> String {
+    format!(r"(?:(?:%(?:25)*|\\x|\\u00|\\U000000){hex}|\\{octal})")
+}
+
+/// Returns what the escape at the beginning of a text stands for, and the length of the escape.
 ///
 /// A backslash in front of a quote or of another backslash is left to the caller: quoted texts end
 /// at the quotes without one.
-pub(super) fn unescape(text: &[u8]) -> Option<(u8, usize)> {
+pub(super) fn unescape(text: &[u8]) -> Option<(Unescaped, usize)> {
+    let byte = |byte: u8, len: usize| Some((Unescaped::Byte(byte), len));
     match text.first()? {
         b'\\' => {
-            let at = text.iter().take(MAX_REPEATS).take_while(|byte| **byte == b'\\').count();
+            let at = text.iter().take(MAX_REPEATS + 1).position(|byte| *byte != b'\\')?;
             match text.get(at)? {
                 b'u' if text.get(at + 1) == Some(&b'{') => delimited(text, at + 2, b'}', 16),
-                b'u' => number(text, at + 1..at + 5, 16),
-                b'U' => number(text, at + 1..at + 9, 16),
-                b'x' => number(text, at + 1..at + 3, 16),
-                b'0'..=b'3' => number(text, at..at + 3, 8),
-                b'n' => Some((b'\n', at + 1)),
-                b'r' => Some((b'\r', at + 1)),
-                b't' => Some((b'\t', at + 1)),
-                b'/' => Some((b'/', at + 1)),
+                b'u' => character(text, at + 1..at + 5, 16),
+                b'U' => character(text, at + 1..at + 9, 16),
+                b'x' => byte(number(text, at + 1..at + 3, 16)? as u8, at + 3),
+                b'0'..=b'3' => byte(number(text, at..at + 3, 8)? as u8, at + 3),
+                b'n' => byte(b'\n', at + 1),
+                b'r' => byte(b'\r', at + 1),
+                b't' => byte(b'\t', at + 1),
+                b'/' => byte(b'/', at + 1),
                 _ => None,
             }
         }
         b'%' => {
-            let again = text[1..].chunks_exact(2).take(MAX_REPEATS).take_while(|pair| *pair == b"25").count();
-            let at = 1 + 2 * again;
-            // Without digits behind, the last `25` stands for a percent sign.
-            number(text, at..at + 2, 16)
-                .or_else(|| (again > 0).then(|| number(text, at - 2..at, 16)).flatten())
+            let mut at = 1;
+            while at < 2 * MAX_REPEATS && text[at..].starts_with(b"25") {
+                at += 2;
+            }
+            match number(text, at..at + 2, 16) {
+                Some(number) => byte(number as u8, at + 2),
+                // Without digits behind, the last `25` stands for a percent sign.
+                None if at > 1 => byte(b'%', at),
+                None => None,
+            }
         }
         b'&' if text.get(1) == Some(&b'#') => match text.get(2)? {
             b'x' | b'X' => delimited(text, 3, b';', 16),
             _ => delimited(text, 2, b';', 10),
         },
         b'&' => {
-            let entity = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
-            entity.map(|(name, byte)| (*byte, name.len()))
+            let (name, sign) = ENTITIES.iter().find(|(name, _)| text.starts_with(name))?;
+            byte(*sign, name.len())
         }
         _ => None,
     }
 }
 
-/// Returns the byte with the number in a part of a text, and the end of the part.
-fn number(text: &[u8], part: Range<usize>, radix: u32) -> Option<(u8, usize)> {
-    let end = part.end;
-    let digits = text.get(part).filter(|digits| digits.iter().all(u8::is_ascii_alphanumeric))?;
-    let number = u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?;
-    Some((u8::try_from(number).ok()?, end))
+/// Returns the number in a part of a text, of at most eight digits.
+fn number(text: &[u8], part: Range<usize>, radix: u32) -> Option<u32> {
+    let mut number = 0;
+    for byte in text.get(part)? {
+        number = number * radix + char::from(*byte).to_digit(radix)?;
+    }
+    Some(number)
 }
 
-/// Returns the byte with the number from `at` to a delimiter, and the offset behind the delimiter.
-fn delimited(text: &[u8], at: usize, delimiter: u8, radix: u32) -> Option<(u8, usize)> {
+/// Returns the character with the number in a part of a text, and the end of the part.
+fn character(text: &[u8], part: Range<usize>, radix: u32) -> Option<(Unescaped, usize)> {
+    let end = part.end;
+    let c = char::from_u32(number(text, part, radix)?)?;
+    Some((Unescaped::Char(c), end))
+}
+
+/// Returns the character with the number from `at` to a delimiter, and the offset behind the
+/// delimiter.
+fn delimited(text: &[u8], at: usize, delimiter: u8, radix: u32) -> Option<(Unescaped, usize)> {
     let len = text.get(at..)?.iter().take(MAX_NUMBER_BYTES).position(|byte| *byte == delimiter)?;
-    number(text, at..at + len, radix).map(|(byte, end)| (byte, end + 1))
+    let (c, end) = character(text, at..at + len, radix).filter(|_| len > 0)?;
+    Some((c, end + 1))
 }
 
 #[cfg(test)]
 mod tests {
+    use regex::Regex;
+
     use super::*;
 
     #[test]
     fn reads_escapes() {
+        let pattern = |part: String| Regex::new(&format!("(?i){part}")).expect("a pattern of ours");
+        let patterns = [signs(), spaces(), slashes()].map(pattern);
         for (text, byte) in [
             ("%41", b'A'),
             ("%252541", b'A'),
@@ -93,17 +157,33 @@ mod tests {
             ("&#65;", b'A'),
             ("&#x41;", b'A'),
             ("&quot;", b'"'),
-            ("%e9", 0xe9),
+            ("%20", b' '),
+            ("%2520", b' '),
+            ("\\u000a", b'\n'),
+            ("\\057", b'/'),
+            ("%2F", b'/'),
+            ("%e2", 0xe2),
+            ("\\xe2", 0xe2),
         ] {
             let (found, len) = unescape(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!((found, len), (byte, if text.ends_with("%34") { 3 } else { text.len() }), "{text}");
-            assert!(may_be_in(format!("a {text}").as_bytes()), "{text}");
+            assert_eq!(found.bytes(&mut [0; 4]), [byte], "{text}");
+            assert_eq!(len, if text.ends_with("%34") { 3 } else { text.len() }, "{text}");
+            assert!(patterns.iter().any(|pattern| pattern.is_match(text)), "{text}");
+        }
+        for text in ["\\u00e9", "\\\\u{e9}", "\\U000000e9", "&#233;", "&#xE9;"] {
+            let c = Some((Unescaped::Char('\u{e9}'), text.len()));
+            assert_eq!(unescape(text.as_bytes()), c, "{text}");
         }
         for text in [
-            "", "A", "%", "%4", "%RE", "%+1", "\\", "\\d", "\\\"", "\\\\", "\\u00", "\\u0100", "\\u{}",
+            "", "A", "%", "%4", "%RE", "%+1", "\\", "\\d", "\\\"", "\\\\", "\\u00", "\\ud800", "\\u{}",
             "\\777", "&#;", "&a",
         ] {
             assert_eq!(unescape(text.as_bytes()), None, "{text}");
+        }
+        for text in
+            ["%20", "%0A", "%2F", "\\n", "\\/", "\\u0020", "%REQ(A)%", "100% of", "&&", "\\d", "%D0%B6"]
+        {
+            assert!(!patterns[0].is_match(text), "{text}");
         }
     }
 }

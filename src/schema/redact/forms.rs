@@ -180,6 +180,15 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){}", forms.join("|"))).expect("a pattern of ours")
 });
 
+/// Returns a pattern of the prefixes of tokens with slashes, given a pattern of a slash.
+pub(super) fn prefixes_with_slashes(slash: &str) -> String {
+    let has_slash = |prefix: &&str| prefix.contains('/');
+    let forms = FORMS.iter().filter(|form| form.signs.contains(&b'/') || form.prefixes.iter().any(has_slash));
+    let prefixes =
+        forms.flat_map(|form| form.prefixes).map(|prefix| regex::escape(prefix).replace('/', slash));
+    prefixes.collect::<Vec<_>>().join("|")
+}
+
 /// Whether bytes may contain such a token. Takes little time.
 ///
 /// The byte in front may be the length of a field rather than a letter.

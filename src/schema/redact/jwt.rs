@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use super::values::starts_word;
+use super::values::{is_base64_url, starts_word};
 
 /// The start of a token: `{"` in base64.
 static START: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("eyJ"));
@@ -71,9 +71,5 @@ fn place(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// Returns the end of the part of a token that begins at `at`.
 fn part_end(text: &[u8], at: usize) -> usize {
-    at + text[at..].iter().take_while(|byte| is_base64(**byte)).count()
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+    at + text[at..].iter().take_while(|byte| is_base64_url(byte)).count()
 }

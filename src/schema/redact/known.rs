@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use twox_hash::XxHash3_64;
 
 use super::parts::KnownParts;
@@ -76,8 +74,8 @@ impl KnownSecrets {
         }
         self.newer.secrets.insert(hash);
         self.parts.add(self.seed, secret, (secret.len() as u32, hash));
-        for form in forms(secret) {
-            let form = form.as_bytes();
+        let folded = TextReading::of(secret).bytes;
+        for form in [secret, &folded] {
             let (Some(first), Ok(len)) = (form.first_chunk(), u32::try_from(form.len())) else { continue };
             let lengths = self.newer.lengths.entry(*first);
             match lengths {
@@ -207,25 +205,10 @@ fn is_covered(found: &[FoundSecret], known: usize, place: &Range<usize>) -> bool
     last.and_then(|last| before.get(last)).is_some_and(|other| other.place.end >= place.end)
 }
 
-/// Returns the forms in which a peer may print a secret. [`TextReading`] knows more of them.
-fn forms(secret: &[u8]) -> Vec<String> {
-    let escaped = secret.escape_ascii().to_string();
-    let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
-    if let Ok(text) = std::str::from_utf8(secret) {
-        forms.push(serde_json::Value::from(text).to_string().trim_matches('"').to_owned());
-        forms.push(text.to_owned());
-        // Escaped twice, as in a quoted dump.
-        forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
-        forms.extend(String::from_utf8(TextReading::of(secret).bytes));
-    }
-    forms.sort();
-    forms.dedup();
-    forms
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::base64;
 
     fn places(known: &KnownSecrets, text: &str) -> Vec<String> {
         known.find(text).into_iter().map(|found| text[found.place].to_owned()).collect()
@@ -249,7 +232,7 @@ mod tests {
         let secret = "tKn8sD2kQpZ7vXw3LmR5yHc9";
         known.add(secret.as_bytes());
         known.add(b"Zq8rW2x1y");
-        let base64 = |text: String| BASE64_STANDARD.encode(text);
+        let base64 = |text: String| base64::encode(text.as_bytes());
         let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
         let listed = |text: &str| text.bytes().map(|byte| format!("0x{byte:02x}, ")).collect::<String>();
         let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();

@@ -62,9 +62,9 @@ enum HostEnd {
     Other,
 }
 
-/// Whether bytes that are no text of a peer contain such a password. Takes little time.
-pub(super) fn has_passwords(bytes: &[u8]) -> bool {
-    memchr::memchr_iter(b'@', bytes).any(|at| password(bytes, at, false).is_some())
+/// Whether bytes contain such a password. Takes little time.
+pub(super) fn has_passwords(bytes: &[u8], is_sentence: bool) -> bool {
+    memchr::memchr_iter(b'@', bytes).any(|at| password(bytes, at, is_sentence).is_some())
 }
 
 /// Collects all such passwords.

@@ -170,7 +170,7 @@ impl Search<'_> {
         }
         let group = nested::group(self.text, all.end(), self.is_sentence);
         let lines = || nested::lines(self.text, all.end(), self.is_sentence);
-        group.or_else(|| self.starts_line(all).then(lines).flatten())
+        group.or_else(|| (self.starts_line(all) || self.starts_text(all)).then(lines).flatten())
     }
 
     /// Returns the value behind a name and its separator, if the name is secret.
@@ -190,7 +190,9 @@ impl Search<'_> {
             return None;
         }
         let is_member = separator.as_bytes() == b":" && self.starts_line(all);
-        if is_member && let Some(block) = block(self.text, all.end()) {
+        if (is_member || self.starts_text(all))
+            && let Some(block) = block(self.text, all.end())
+        {
             return Some(block);
         }
         // Operators: `==` and `::`.
@@ -217,7 +219,8 @@ impl Search<'_> {
         if !is_scheme(content) {
             let is_line = found.start == at && is_member;
             let scheme = if is_line { scheme_len(content) } else { 0 };
-            return Some(found.start + scheme..found.end);
+            let is_credential = scheme == 0 || words.accept(&content[scheme..]);
+            return is_credential.then_some(found.start + scheme..found.end);
         }
         // Another search finds the credential behind a scheme, if the credential looks like one.
         let credential = value(self.text, behind_space(self.text, found.end), false, Words::Unusual)?;
@@ -246,6 +249,12 @@ impl Search<'_> {
     fn starts_line(&self, member: Match<'_>) -> bool {
         let front = self.text[..member.start()].iter().rev().find(|byte| !b" \t-\"'".contains(byte));
         front.is_none_or(|byte| *byte == b'\n')
+    }
+
+    /// Whether a name without quotes is behind a quote: the first name of YAML in a quoted text.
+    fn starts_text(&self, member: Match<'_>) -> bool {
+        let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+        self.text[..member.start()].last().is_some_and(is_quote) && !member.as_bytes().iter().any(is_quote)
     }
 
     /// Collects values whose name is the value of another member, as of

@@ -256,7 +256,7 @@ impl Redactor {
         bytes: &[u8],
         depth: Depth,
     ) -> Option<Vec<u8>> {
-        if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names()) {
+        if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names(), false) {
             return None;
         }
         let table = kind

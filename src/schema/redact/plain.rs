@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::escapes::unescape;
+use super::escapes::{Unescaped, unescape};
 use crate::secret_names::plain_char;
 
 /// A text whose characters are spelled plainly.
 pub(super) struct PlainText {
     pub bytes: Vec<u8>,
-    /// The beginnings of the parts that were not changed, and the changed letters: the offset in
-    /// `bytes`, and the offset in the text. The last one that begins at an offset counts.
+    /// The beginnings of the parts that were not changed: the offset in `bytes`, and the offset in
+    /// the text. The last one that begins at an offset counts.
     parts: Vec<(u32, u32)>,
 }
 
@@ -17,52 +17,30 @@ impl PlainText {
     /// Returns the plain spelling of a text, or `None` if the text is spelled plainly.
     pub(super) fn of(text: &[u8]) -> Option<PlainText> {
         let mut out = PlainText { bytes: Vec::new(), parts: Vec::new() };
-        let is_unusual = |byte: &u8| !byte.is_ascii() || matches!(byte, b'\\' | b'%' | b'&');
+        let is_ascii = text.is_ascii();
         // The ends of what was read, and of what was copied.
         let (mut at, mut copied) = (0, 0);
-        while let Some(next) = text[at..].iter().position(is_unusual) {
+        while let Some(next) = next_unusual(&text[at..], is_ascii) {
             at += next;
-            let (plain, len) = match unescape(&text[at..]) {
-                Some((byte, len)) => (Some(byte), len),
-                None => match first_char(&text[at..]).map(|c| (plain_char(c), c)) {
-                    Some((plain, c)) if plain != Some(c) => (plain.map(|plain| plain as u8), c.len_utf8()),
-                    Some((_, c)) => {
-                        at += c.len_utf8();
-                        continue;
-                    }
-                    None => {
-                        at += 1;
-                        continue;
-                    }
-                },
+            let Some((plain, len)) = unescape(&text[at..]).or_else(|| respelled(&text[at..])) else {
+                at += 1;
+                continue;
             };
-            out.push(text, copied, at);
-            out.push_part(at);
-            out.bytes.extend(plain);
+            if out.parts.is_empty() {
+                out.bytes.reserve(text.len());
+                out.parts.push((0, 0));
+            }
+            out.bytes.extend_from_slice(&text[copied..at]);
+            out.bytes.extend_from_slice(plain.bytes(&mut [0; char::MAX_LEN_UTF8]));
             at += len;
             copied = at;
+            out.parts.push((out.bytes.len() as u32, at as u32));
         }
         if out.parts.is_empty() {
             return None;
         }
-        out.push(text, copied, text.len());
-        out.push_part(text.len());
+        out.bytes.extend_from_slice(&text[copied..]);
         Some(out)
-    }
-
-    /// Copies a part of the text.
-    fn push(&mut self, text: &[u8], from: usize, to: usize) {
-        self.push_part(from);
-        self.bytes.extend_from_slice(&text[from..to]);
-    }
-
-    /// Notes that the next byte comes from an offset of the text.
-    fn push_part(&mut self, from: usize) {
-        let part = (self.bytes.len() as u32, from as u32);
-        match self.parts.last_mut().filter(|last| last.0 == part.0) {
-            Some(last) => *last = part,
-            None => self.parts.push(part),
-        }
     }
 
     /// Returns the part of the text that some bytes come from.
@@ -77,10 +55,29 @@ impl PlainText {
     }
 }
 
-/// Returns the character that bytes begin with.
-fn first_char(bytes: &[u8]) -> Option<char> {
-    let bytes = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];
-    bytes.utf8_chunks().next()?.valid().chars().next()
+/// Whether a text has a byte that may begin an escape or an unusual character.
+pub(super) fn may_be_unusual(text: &[u8]) -> bool {
+    !text.is_ascii() || next_unusual(text, true).is_some()
+}
+
+/// Returns the offset of the next byte that may begin an escape or an unusual character.
+fn next_unusual(text: &[u8], is_ascii: bool) -> Option<usize> {
+    match is_ascii {
+        true => memchr::memchr3(b'\\', b'%', b'&', text),
+        false => text.iter().position(|byte| !byte.is_ascii() || matches!(byte, b'\\' | b'%' | b'&')),
+    }
+}
+
+/// Returns the plain spelling of the invisible character or the letter of full width that a text
+/// begins with, and the length of the character.
+fn respelled(text: &[u8]) -> Option<(Unescaped, usize)> {
+    let bytes = &text[..text.len().min(char::MAX_LEN_UTF8)];
+    let c = bytes.utf8_chunks().next()?.valid().chars().next()?;
+    match plain_char(c) {
+        Some(plain) if plain == c => None,
+        Some(plain) => Some((Unescaped::Char(plain), c.len_utf8())),
+        None => Some((Unescaped::Nothing, c.len_utf8())),
+    }
 }
 
 #[cfg(test)]

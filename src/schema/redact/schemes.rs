@@ -24,9 +24,10 @@ const MAX_REREAD_BYTES: usize = 64;
 /// Schemes with a word that may be a credential.
 static SCHEME: LazyLock<Regex> = LazyLock::new(|| {
     let headers = HEADER_SCHEMES.join("|");
-    let quote = r#"\\{0,3}["'`]"#;
+    let open = r#"(?:\\{0,3}["'`]|[<(\[])?"#;
+    // The sign in front makes this pattern faster than `\b`, where a text has many schemes.
     Regex::new(&format!(
-        r"(?i-u)\b(?:(?:{headers})[ \t\r\n+]+(?:{quote}|[<(\[])?|(?:token|apikey|api[ _-]key|aws4-hmac-sha256)(?::?[ \t]|\+)[ \t+]*(?:{quote})?)([A-Za-z0-9._~+/=:-]+)"
+        r"(?i-u)(?:^|[^A-Za-z0-9_])(?:({headers})[ \t\r\n+]+|(?:token|apikey|api[ _-]key|aws4-hmac-sha256)(?::?[ \t]|\+)[ \t+]*){open}([A-Za-z0-9._~+/=:-]+)"
     ))
     .expect("a pattern of ours")
 });
@@ -59,15 +60,15 @@ pub(super) fn starts_with_header_scheme(text: &[u8]) -> bool {
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut from = 0;
     while let Some(scheme) = SCHEME.captures_at(text, from) {
-        let (Some(all), Some(word)) = (scheme.get(0), scheme.get(1)) else { break };
-        let is_bearer = all.as_bytes().get(..6).is_some_and(|start| start.eq_ignore_ascii_case(b"bearer"));
+        let Some(word) = scheme.get(2) else { break };
+        let is_bearer = scheme.get(1).is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"bearer"));
         let is_secret = is_credential(word.as_bytes()) || is_bearer && has_digit(word.as_bytes());
         if is_secret && !is_parameter(word.as_bytes(), text.get(word.end())) {
             from = word.end();
             found.push(word.range());
         } else {
             // The word may be a scheme itself: `invalid token Bearer ...`.
-            from = if word.len() <= MAX_REREAD_BYTES { word.start() } else { word.end() };
+            from = if word.len() <= MAX_REREAD_BYTES { word.start() - 1 } else { word.end() };
         }
     }
     let parameters = PARAMETER.captures_iter(text).filter_map(|found| found.get(1));

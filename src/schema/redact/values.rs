@@ -69,7 +69,7 @@ const ORDINARY_WORDS: &str = "\
     entry env eof error exactly exceeded exceeds expected expecting expired expiry extract \
     extraction failed failing failure fetch fetched fetching field file filename files filter \
     flag for forbidden format found from generated generating get given got had handle has \
-    have header headers host http if ignoring illegal in incomplete incorrect initiated \
+    have header headers host http if ignoring illegal in incomplete incorrect initiated input \
     insecure instead insufficient internal invalid is issuer it its json jwks jwt key keys kid \
     lacks legacy length less line listener load loaded loading local locate long lookup \
     malformed match may message method mismatch missed missing more multiple must mutually \
@@ -247,9 +247,12 @@ pub(super) fn is_literal(word: &[u8]) -> bool {
     [&b"null"[..], b"true", b"false", b"nil", b"none"].contains(&word)
 }
 
-/// Whether a value is the reason of an error, such as `missing` or `too short`, rather than a
-/// passphrase.
+/// Whether a value is the reason of an error, such as `missing`, `too short` or `NOT_FOUND`, rather
+/// than a passphrase.
 fn is_reason(value: &[u8]) -> bool {
+    if value.len() <= MAX_CODE_BYTES && value.contains(&b'_') && is_error_code(value) {
+        return true;
+    }
     let mut words = value.split(u8::is_ascii_whitespace);
     let first = words.clone().next().unwrap_or_default();
     REASONS.iter().any(|reason| first.eq_ignore_ascii_case(reason.as_bytes())) && words.all(is_ordinary)
@@ -296,6 +299,11 @@ pub(super) fn is_code(word: &[u8]) -> bool {
 pub(super) fn has_credential(bytes: &[u8]) -> bool {
     let is_unusual = |word: &[u8]| word.len() >= MIN_LONG_BYTES || is_credential(word);
     bytes.split(|byte| !byte.is_ascii_graphic()).any(is_unusual)
+}
+
+/// Whether a byte is a letter of base64 in URLs.
+pub(super) fn is_base64_url(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {
