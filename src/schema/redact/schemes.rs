@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::values::{has_digit, is_credential};
+use super::values::{has_digit, has_space, is_credential};
 
 /// Schemes of credentials, in front of a space.
 pub(super) const SCHEMES: [&str; 7] =
@@ -58,6 +58,15 @@ pub(super) fn starts_with_header_scheme(text: &[u8]) -> bool {
 
 /// Collects the credentials behind schemes, and secret parameters of schemes.
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
+    if has_space(text) {
+        find_credentials(text, found);
+    }
+    let parameters = PARAMETER.captures_iter(text).filter_map(|found| found.get(1));
+    found.extend(parameters.map(|value| value.range()).filter(|value| value.len() >= 16));
+}
+
+/// Collects the credentials behind schemes.
+fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut from = 0;
     while let Some(scheme) = SCHEME.captures_at(text, from) {
         let Some(word) = scheme.get(2) else { break };
@@ -71,8 +80,6 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
             from = if word.len() <= MAX_REREAD_BYTES { word.start() - 1 } else { word.end() };
         }
     }
-    let parameters = PARAMETER.captures_iter(text).filter_map(|found| found.get(1));
-    found.extend(parameters.map(|value| value.range()).filter(|value| value.len() >= 16));
 }
 
 /// Whether a word is a parameter of a scheme, such as `Credential=...`, which has a name.

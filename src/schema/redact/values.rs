@@ -306,6 +306,11 @@ pub(super) fn is_base64_url(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
+/// Whether a text has a space or a line break between words. In a query, a space may be a `+`.
+pub(super) fn has_space(text: &[u8]) -> bool {
+    memchr::memchr3(b' ', b'\n', b'+', text).or_else(|| memchr::memchr2(b'\t', b'\r', text)).is_some()
+}
+
 pub(super) fn has_digit(word: &[u8]) -> bool {
     word.iter().take(MAX_SAMPLE_BYTES).any(u8::is_ascii_digit)
 }

@@ -11,6 +11,7 @@ mod hostile_sets;
 mod on_demand;
 pub mod random;
 mod redaction;
+mod secret_texts;
 mod secrets;
 mod sets;
 mod shown_secrets;
