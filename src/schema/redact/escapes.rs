@@ -15,7 +15,7 @@ const MAX_NUMBER_BYTES: usize = 9;
 const ENTITIES: [(&[u8], u8); 5] =
     [(b"&quot;", b'"'), (b"&apos;", b'\''), (b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
 
-/// What an escape stands for.
+/// The meaning of an escape: nothing, a byte or a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unescaped {
     Nothing,
@@ -61,7 +61,7 @@ fn numbers(hex: &str, octal: &str) -> String {
     format!(r"(?:(?:%(?:25)*|\\x|\\u00|\\U000000){hex}|\\{octal})")
 }
 
-/// Returns what the escape at the beginning of a text stands for, and the length of the escape.
+/// Returns the meaning of the escape that a text begins with, and the length of the escape.
 ///
 /// A backslash in front of a quote or of another backslash is left to the caller: quoted texts end
 /// at the quotes without one.

@@ -1,10 +1,10 @@
 //! Secrets that texts show by their form, whatever the field: tokens and JWTs, in URLs and logins,
 //! behind the scheme of an authorization, behind secret names, and encoded private keys.
 //!
-//! A text is searched as it is, and once more without its escapes if these may hide a secret. An
-//! escaped letter, digit or sign may always do so. Escaped spaces, line breaks and slashes hide no
-//! letter of a name, a scheme or a prefix, so that [`HINT`] finds these and reads the escapes as
-//! spaces and slashes: paths with `%20`, texts with `\n` and patterns with `\/` are not searched twice.
+//! A text is searched as it is, and once more without its escapes if these may hide a secret. That
+//! is what [`HINT`] tells: an escape stands for a letter, a digit or a sign, or the text has a word
+//! that a secret has. Escaped spaces, line breaks and slashes hide no letter of such a word. Paths
+//! with `%20`, texts with `\n` and patterns with `\/` are therefore searched once.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -32,7 +32,8 @@ const MIN_TOKEN_BYTES: usize = 14;
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
 
-/// Texts that may have secrets behind a scheme or a name, a key, or escapes that hide a secret.
+/// Texts that may have secrets behind a scheme or a name, a key, or escapes that hide a letter or a
+/// sign. Spaces and slashes may be escaped.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let (space, slash) = (escapes::spaces(), format!("(?:/|{})", escapes::slashes()));
     let blank = format!(r"(?:\s|{space})");

@@ -135,7 +135,7 @@ const HARMLESS: [&str; 62] = [
     "caused by envoy.http.oauth2 cookie_names: bearer_token must not be empty",
 ];
 
-/// Those of the texts in which a resource would hold a secret: nobody writes sentences there.
+/// Harmless texts that are removed from resources, where nobody writes sentences.
 const REDACTED_IN_RESOURCES: [&str; 3] = [
     "Error adding/updating listener(s) https: Unknown static secret: server-cert",
     "oauth2: token endpoint returned 401",
