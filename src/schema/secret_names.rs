@@ -114,8 +114,8 @@ const PROPERTY_WORDS: [&str; 28] = [
 ];
 
 /// Last words of keys whose values are written by machines, and also of words in sentences.
-const SENTENCE_WORDS: [&str; 9] =
-    ["auth", "authn", "authz", "csrf", "jwt", "oauth", "session", "signature", "xsrf"];
+const SENTENCE_WORDS: [&str; 11] =
+    ["auth", "authn", "authz", "csrf", "jwt", "oauth", "provider", "session", "sid", "signature", "xsrf"];
 
 /// First words of the names of functions.
 const VERBS: [&str; 22] = [
@@ -237,7 +237,7 @@ const BLOCKS: [&str; 3] = ["keys", "users", "contextextensions"];
 const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
 
 /// Query parameters with a secret in their value, besides those with the name of a key.
-const PARAMETERS: [&str; 11] = [
+pub(super) const PARAMETERS: [&str; 11] = [
     "key",
     "sig",
     "signature",
@@ -255,8 +255,8 @@ const PARAMETERS: [&str; 11] = [
 /// between their words and numbers: `pkcs_12`.
 const OTHER_WORDS: [&str; 6] = ["context", "json", "key", "pkcs", "string", "user"];
 
-/// Words of which each built-in name of a secret has one.
-static ANY_WORD: LazyLock<Regex> = LazyLock::new(|| {
+/// Words of which each built-in name of a secret has one, as a pattern without regard to case.
+pub(super) static ANY_WORD: LazyLock<String> = LazyLock::new(|| {
     let lists: [&[&str]; 9] = [
         &HEADERS,
         &HEADER_PREFIXES,
@@ -268,8 +268,12 @@ static ANY_WORD: LazyLock<Regex> = LazyLock::new(|| {
         &BLOCKS,
         &OTHER_WORDS,
     ];
-    Regex::new(&format!("(?i-u){}", lists.concat().join("|"))).expect("a pattern of ours")
+    lists.concat().join("|")
 });
+
+/// A quick search for such a word.
+static HAS_WORD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!("(?i-u){}", *ANY_WORD)).expect("a pattern of ours"));
 
 /// Bytes of a name that are read, from its end.
 const MAX_NAME_BYTES: usize = 128;
@@ -336,7 +340,7 @@ impl SecretNames {
 
     /// Whether bytes may contain the name of a secret. Takes little time.
     pub(super) fn may_be_in(&self, bytes: &[u8]) -> bool {
-        !self.is_empty() || !bytes.is_ascii() || ANY_WORD.is_match(bytes)
+        !self.is_empty() || !bytes.is_ascii() || HAS_WORD.is_match(bytes)
     }
 
     /// Whether the value of a header is a secret.

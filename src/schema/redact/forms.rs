@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::values::{follows_escape, has_digit, starts_word};
+use super::values::{has_digit, starts_word};
 
 /// Tokens of one kind.
 pub(super) struct TokenForm {
@@ -145,8 +145,13 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?-u){}", prefixes.join("|"))).expect("a pattern of ours")
 });
 
-/// Tokens with a short prefix, which many words have: each letter of a token counts, and the token
-/// is a word of its own.
+/// Letters behind prefixes that also occur in base64: behind `+` and `/` a token has all of them.
+const LETTERS_IN_BASE64: [(&str, usize); 4] = [("AIza", 35), ("AKIA", 16), ("ASIA", 16), ("dapi", 32)];
+
+/// Prefixes that many words have, so that a token is a word of its own.
+const SHORT_PREFIXES: [&str; 4] = ["SK", "AC", "key-", "s."];
+
+/// Tokens with a short prefix, and those with letters of several kinds: each letter counts.
 static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     let forms = [
         // https://www.twilio.com/docs/glossary/what-is-a-sid: API keys and accounts.
@@ -155,9 +160,34 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
         "key-[0-9a-z]{32}",
         // https://developer.hashicorp.com/vault/docs/concepts/tokens: before version 1.10.
         r"s\.[0-9A-Za-z]{24}",
+        // https://platform.openai.com/docs/api-reference: before keys of projects.
+        "sk-[0-9A-Za-z]{20}T3BlbkFJ[0-9A-Za-z]{20}",
+        // https://developer.squareup.com/docs/build-basics/access-tokens.
+        "sq0(?:atp|csp)-[0-9A-Za-z_-]{22,}",
+        // https://linear.app/developers: "Personal API keys".
+        "lin_api_[0-9A-Za-z]{32,}",
+        // https://docs.doppler.com/reference/auth-token-formats.
+        r"dp\.(?:ct|pt|sa|st)\.(?:[0-9A-Za-z_-]{1,64}\.)?[0-9A-Za-z]{40,}",
+        // https://guides.rubygems.org/api-key-scopes.
+        "rubygems_[0-9a-f]{32,}",
+        // https://developer.1password.com/docs/service-accounts.
+        "ops_eyJ[0-9A-Za-z_-]{40,}",
+        // https://devcenter.heroku.com/articles/authentication.
+        "HRKU-[0-9A-Za-z_-]{36,}",
+        // https://plaid.com/docs/api/items: "Exchange public token".
+        "access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     ];
     Regex::new(&format!("(?-u){}", forms.join("|"))).expect("a pattern of ours")
 });
+
+/// Returns a pattern of the prefixes of tokens with slashes, given a pattern of a slash.
+pub(super) fn prefixes_with_slashes(slash: &str) -> String {
+    let has_slash = |prefix: &&str| prefix.contains('/');
+    let forms = FORMS.iter().filter(|form| form.signs.contains(&b'/') || form.prefixes.iter().any(has_slash));
+    let prefixes =
+        forms.flat_map(|form| form.prefixes).map(|prefix| regex::escape(prefix).replace('/', slash));
+    prefixes.collect::<Vec<_>>().join("|")
+}
 
 /// Whether bytes may contain such a token. Takes little time.
 ///
@@ -181,7 +211,11 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
         }
     }
     let whole = WHOLE.find_iter(text).filter(|token| is_mixed(token.as_bytes()));
-    found.extend(whole.map(|token| token.range()).filter(|token| is_apart(text, token)));
+    let is_token = |token: &Range<usize>| {
+        let is_short = SHORT_PREFIXES.iter().any(|prefix| text[token.start..].starts_with(prefix.as_bytes()));
+        if is_short { is_apart(text, token) } else { starts_word(text, token.start) }
+    };
+    found.extend(whole.map(|token| token.range()).filter(is_token));
 }
 
 /// Whether the letters of a token are of all kinds that its form has.
@@ -198,7 +232,7 @@ fn is_apart(text: &[u8], token: &Range<usize>) -> bool {
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let before = text[..token.start].last().is_none_or(|byte| !in_name(byte));
     let after = text.get(token.end).is_none_or(|byte| *byte == b'.' || !in_name(byte));
-    after && (before || follows_escape(text, token.start))
+    before && after
 }
 
 /// Returns the place of the token with a prefix, which must begin a word if `is_word` is set.
@@ -207,7 +241,7 @@ fn place(text: &[u8], prefix: Range<usize>, is_word: bool) -> Option<Range<usize
     let index = INDEX.binary_search_by(|(other, _)| (*other).cmp(known)).ok()?;
     let form = &FORMS[INDEX[index].1];
     let start = match form.start {
-        TokenStart::Prefix => (!is_word || starts_token(text, &prefix)).then_some(prefix.start)?,
+        TokenStart::Prefix => (!is_word || starts_word(text, prefix.start)).then_some(prefix.start)?,
         TokenStart::Url => prefix.end,
         TokenStart::Digits => {
             let front = text[..prefix.start].iter().rev().take(BOT_DIGITS.end);
@@ -224,16 +258,12 @@ fn place(text: &[u8], prefix: Range<usize>, is_word: bool) -> Option<Range<usize
     }
     let len = rest.iter().take_while(|byte| is_letter(byte)).count();
     let len = rest[..len].iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
-    (len >= form.min_bytes).then_some(start..prefix.end + len)
-}
-
-/// Whether a prefix begins a word. A prefix of nothing but letters and digits also occurs in
-/// base64.
-fn starts_token(text: &[u8], prefix: &Range<usize>) -> bool {
-    let in_base64 = prefix.start > 0
-        && b"+/".contains(&text[prefix.start - 1])
-        && text[prefix.clone()].iter().all(u8::is_ascii_alphanumeric);
-    !in_base64 && starts_word(text, prefix.start)
+    let follows_base64 = is_word && text[..start].last().is_some_and(|byte| b"+/".contains(byte));
+    let in_base64 = |(other, letters): &(&str, usize)| *other == known && *letters != len;
+    if len < form.min_bytes || follows_base64 && LETTERS_IN_BASE64.iter().any(in_base64) {
+        return None;
+    }
+    Some(start..prefix.end + len)
 }
 
 /// Whether letters are no word: with a digit, or in both cases.
@@ -243,6 +273,7 @@ fn is_random(rest: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plain::PlainText;
     use super::*;
 
     #[test]
@@ -267,12 +298,14 @@ mod tests {
         }
     }
 
-    /// Returns what is removed from a text.
-    fn removed(text: &str) -> Vec<&str> {
+    /// Returns what is removed from a text without its escapes.
+    fn removed(text: &str) -> Vec<String> {
+        let plain = PlainText::of(text.as_bytes());
+        let text = plain.as_ref().map_or(text.as_bytes(), |plain| &plain.bytes);
         let mut found = Vec::new();
-        find(text.as_bytes(), &mut found);
-        assert!(found.is_empty() || may_have_tokens(text.as_bytes()), "{text}");
-        found.into_iter().map(|token| &text[token]).collect()
+        find(text, &mut found);
+        assert!(found.is_empty() || may_have_tokens(text), "{text:?}");
+        found.into_iter().map(|token| String::from_utf8_lossy(&text[token]).into_owned()).collect()
     }
 
     // Scanners of repositories would take a whole token for a secret.

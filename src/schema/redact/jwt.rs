@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use super::values::follows_escape;
+use super::values::{is_base64_url, starts_word};
 
 /// The start of a token: `{"` in base64.
 static START: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("eyJ"));
@@ -25,13 +25,16 @@ pub(super) fn may_have_tokens(bytes: &[u8]) -> bool {
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut from = 0;
     for at in START.find_iter(text) {
-        let is_start = at == 0 || !is_base64(text[at - 1]) || follows_escape(text, at);
-        if at >= from
-            && is_start
-            && let Some(place) = place(text, at)
-        {
-            from = place.end;
-            found.push(place);
+        if at < from || !starts_word(text, at) {
+            continue;
+        }
+        match place(text, at) {
+            Some(place) => {
+                from = place.end;
+                found.push(place);
+            }
+            // No other token begins in the same letters: its first part would be shorter.
+            None => from = part_end(text, at),
         }
     }
 }
@@ -42,7 +45,7 @@ fn place(text: &[u8], at: usize) -> Option<Range<usize>> {
     let mut parts = 0;
     let mut from = at;
     while parts < MAX_PARTS {
-        let end = from + text[from..].iter().take_while(|byte| is_base64(**byte)).count();
+        let end = part_end(text, from);
         ends[parts] = end;
         parts += 1;
         if text.get(end) != Some(&b'.') {
@@ -66,6 +69,7 @@ fn place(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(at..end)
 }
 
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+/// Returns the end of the part of a token that begins at `at`.
+fn part_end(text: &[u8], at: usize) -> usize {
+    at + text[at..].iter().take_while(|byte| is_base64_url(byte)).count()
 }

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use twox_hash::XxHash3_64;
 
 use super::parts::KnownParts;
 use super::readings::TextReading;
+use super::values::is_ordinary;
 
 /// Length of the shortest secret to look for in texts, in bytes. Shorter ones match ordinary text.
 const MIN_BYTES: usize = 8;
@@ -59,9 +58,10 @@ impl KnownSecrets {
         self.forgotten
     }
 
-    /// Adds a secret, unless it is too short.
+    /// Adds a secret, unless it is too short, or words of sentences: a server must not hide the
+    /// reasons of clients.
     pub(super) fn add(&mut self, secret: &[u8]) {
-        if secret.len() < MIN_BYTES {
+        if secret.len() < MIN_BYTES || is_sentence(secret) {
             return;
         }
         let hash = self.hash(secret);
@@ -74,8 +74,8 @@ impl KnownSecrets {
         }
         self.newer.secrets.insert(hash);
         self.parts.add(self.seed, secret, (secret.len() as u32, hash));
-        for form in forms(secret) {
-            let form = form.as_bytes();
+        let folded = TextReading::of(secret).bytes;
+        for form in [secret, &folded] {
             let (Some(first), Ok(len)) = (form.first_chunk(), u32::try_from(form.len())) else { continue };
             let lengths = self.newer.lengths.entry(*first);
             match lengths {
@@ -106,9 +106,13 @@ impl KnownSecrets {
         if self.newer.secrets.is_empty() && self.older.secrets.is_empty() {
             return Vec::new();
         }
-        let mut found = self.forms_in(text);
+        let mut found = self.forms_in(text, true);
         for reading in TextReading::all(text) {
-            let whole = self.forms_in(&reading.bytes).into_iter();
+            let whole = self.forms_in(&reading.bytes, false).into_iter().filter(|secret| {
+                // A word in another case is no secret. An encoding is longer.
+                let place = reading.place(secret.place.clone()).unwrap_or_default();
+                place.len() > secret.place.len() || !is_word(&text[place])
+            });
             let parts = self
                 .parts
                 .find(self.seed, &reading.bytes)
@@ -127,13 +131,15 @@ impl KnownSecrets {
         found
     }
 
-    /// Returns the places of the forms of secrets in bytes, in order.
-    fn forms_in(&self, bytes: &[u8]) -> Vec<FoundSecret> {
+    /// Returns the places of the forms of secrets in bytes, in order: in a text, and in a reading of
+    /// one.
+    fn forms_in(&self, bytes: &[u8], is_text: bool) -> Vec<FoundSecret> {
         let generations = [&self.newer, &self.older];
         let mut found = Vec::new();
         let mut at = 0;
         while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<MIN_BYTES>()) {
-            let here = generations.iter().filter_map(|generation| self.at(generation, first, bytes, at));
+            let here =
+                generations.iter().filter_map(|generation| self.at(generation, first, bytes, at, is_text));
             match here.max_by_key(|found| (found.of.is_some(), found.place.end)) {
                 Some(secret) => {
                     at = secret.place.end;
@@ -151,21 +157,45 @@ impl KnownSecrets {
         first: &[u8; MIN_BYTES],
         bytes: &[u8],
         at: usize,
+        is_text: bool,
     ) -> Option<FoundSecret> {
         let lengths = generation.lengths.get(first)?;
         if lengths.is_empty() {
             let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'<>,;()[]{}".contains(byte);
             let end = bytes.iter().skip(at + MIN_BYTES).position(ends);
             let end = end.map_or(bytes.len(), |end| at + MIN_BYTES + end);
-            return Some(FoundSecret { place: at..end, of: None });
+            let is_reason = is_ordinary(&bytes[at..end]);
+            return (!is_reason).then_some(FoundSecret { place: at..end, of: None });
         }
         let longest_first = lengths.iter().filter_map(|len| {
             let place = at..at + *len as usize;
-            let (len, hash) = *generation.forms.get(&self.hash(bytes.get(place.clone())?))?;
-            Some(FoundSecret { place, of: Some((len as usize, hash)) })
+            let content = bytes.get(place.clone())?;
+            let form = self.hash(content);
+            let (len, hash) = *generation.forms.get(&form)?;
+            // The letters of a word are those of the secret, and no part of another word.
+            let is_other = is_text && is_word(content) && (form != hash || !is_apart(bytes, &place));
+            (!is_other).then_some(FoundSecret { place, of: Some((len as usize, hash)) })
         });
         longest_first.max_by_key(|found| found.place.end)
     }
+}
+
+/// Whether a text is nothing but words of sentences, with signs between.
+fn is_sentence(secret: &[u8]) -> bool {
+    let is_word = |word: &[u8]| is_ordinary(word) && word.iter().any(u8::is_ascii_alphabetic);
+    let mut words = secret.split(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric());
+    words.all(|word| word.is_empty() || is_word(word))
+}
+
+/// Whether bytes are nothing but letters.
+fn is_word(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(char::is_alphabetic))
+}
+
+/// Whether no letter and no digit touches a part of a text.
+fn is_apart(text: &[u8], place: &Range<usize>) -> bool {
+    let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
+    !text[..place.start].last().is_some_and(in_word) && !text.get(place.end).is_some_and(in_word)
 }
 
 /// Whether one of the first `known` places, which are in order, covers a place.
@@ -175,25 +205,10 @@ fn is_covered(found: &[FoundSecret], known: usize, place: &Range<usize>) -> bool
     last.and_then(|last| before.get(last)).is_some_and(|other| other.place.end >= place.end)
 }
 
-/// Returns the forms in which a peer may print a secret. [`TextReading`] knows more of them.
-fn forms(secret: &[u8]) -> Vec<String> {
-    let escaped = secret.escape_ascii().to_string();
-    let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
-    if let Ok(text) = std::str::from_utf8(secret) {
-        forms.push(serde_json::Value::from(text).to_string().trim_matches('"').to_owned());
-        forms.push(text.to_owned());
-        // Escaped twice, as in a quoted dump.
-        forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
-        forms.extend(String::from_utf8(TextReading::of(secret).bytes));
-    }
-    forms.sort();
-    forms.dedup();
-    forms
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::base64;
 
     fn places(known: &KnownSecrets, text: &str) -> Vec<String> {
         known.find(text).into_iter().map(|found| text[found.place].to_owned()).collect()
@@ -217,7 +232,7 @@ mod tests {
         let secret = "tKn8sD2kQpZ7vXw3LmR5yHc9";
         known.add(secret.as_bytes());
         known.add(b"Zq8rW2x1y");
-        let base64 = |text: String| BASE64_STANDARD.encode(text);
+        let base64 = |text: String| base64::encode(text.as_bytes());
         let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
         let listed = |text: &str| text.bytes().map(|byte| format!("0x{byte:02x}, ")).collect::<String>();
         let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();

@@ -8,6 +8,9 @@ use super::values::is_credential;
 const MAX_USER_BYTES: usize = 64;
 const MAX_PASSWORD_BYTES: usize = 128;
 
+/// Most digits of a port.
+const MAX_PORT_DIGITS: usize = 5;
+
 /// Users of servers. The password of such a user may be any word.
 const USERS: [&[u8]; 13] = [
     b"admin",
@@ -59,9 +62,9 @@ enum HostEnd {
     Other,
 }
 
-/// Whether bytes that are no text of a peer contain such a password. Takes little time.
-pub(super) fn has_passwords(bytes: &[u8]) -> bool {
-    memchr::memchr_iter(b'@', bytes).any(|at| password(bytes, at, false).is_some())
+/// Whether bytes contain such a password. Takes little time.
+pub(super) fn has_passwords(bytes: &[u8], is_sentence: bool) -> bool {
+    memchr::memchr_iter(b'@', bytes).any(|at| password(bytes, at, is_sentence).is_some())
 }
 
 /// Collects all such passwords.
@@ -87,7 +90,8 @@ fn password(text: &[u8], at: usize, is_sentence: bool) -> Option<Range<usize>> {
     let len = text[..colon].iter().rev().take(MAX_USER_BYTES).take_while(in_user).count();
     let user = text[colon - len..colon].to_ascii_lowercase();
     let is_reference = word.starts_with(b"$") || word.starts_with(b"%") && word.ends_with(b"%");
-    if user.is_empty() || LABELS.contains(&&*user) || is_reference || is_version(word) {
+    let is_port = word.len() <= MAX_PORT_DIGITS && word.iter().all(u8::is_ascii_digit);
+    if user.is_empty() || LABELS.contains(&&*user) || is_reference || is_port || is_version(word) {
         return None;
     }
     let end = host_end(&text[at + 1..])?;

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Match, Regex};
 
 use super::nested::{self, Group};
-use super::schemes::SCHEMES;
-use super::url::is_value;
+use super::schemes::{is_scheme, scheme_len};
 use super::values::{Words, block, has_digit, is_code, is_credential, value};
 use crate::secret_names::{SecretNames, is_function};
 
@@ -19,7 +18,7 @@ pub(super) const KEY_KINDS: &str =
 /// the text format of protobuf, and of `name(value)`.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?-u)((?:{KEY_KINDS} )?[A-Za-z0-9_.\x80-\xff-]{2,64})(?:\\{0,7}["'`])?\]?(?:[ \t]{0,8}(:=|=>|<-|->|[:=]|%3[aAdD]|[{<])[ \t]{0,8}|(\())"#
+        r#"(?-u)((?:{KEY_KINDS} )?[A-Za-z0-9_.\x80-\xff-]{2,64})(?:\\{0,7}["'`])?\]?(?:[ \t]{0,8}(:=|=>|<-|->|[:=]|[{<])[ \t]{0,8}|(\())"#
             .replace("{KEY_KINDS}", KEY_KINDS)
             .as_str(),
     )
@@ -87,7 +86,7 @@ const MAX_GAP_BYTES: usize = 256;
 /// Collects the values of secret names.
 pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool, found: &mut Vec<Range<usize>>) {
     let words = if is_sentence { Words::Unusual } else { Words::Any };
-    Search { text, names, is_sentence, words, found, encoded_end: 0 }.run();
+    Search { text, names, is_sentence, words, found }.run();
 }
 
 /// The search of a text.
@@ -98,9 +97,6 @@ struct Search<'a> {
     /// The words behind `:` and `=` that are values.
     words: Words,
     found: &'a mut Vec<Range<usize>>,
-    /// The first encoded `&` behind the newest value with an encoded separator, or the end of the
-    /// text.
-    encoded_end: usize,
 }
 
 impl Search<'_> {
@@ -142,7 +138,7 @@ impl Search<'_> {
         while let Some(all) = MEMBER.find_at(self.text, from) {
             // A value may be a name with a value itself.
             from = all.end();
-            if !self.names.may_be_in(all.as_bytes()) && !is_encoded_code(all.as_bytes()) {
+            if !self.names.may_be_in(all.as_bytes()) {
                 continue;
             }
             let Some(member) = MEMBER.captures_at(self.text, all.start()) else { break };
@@ -174,11 +170,11 @@ impl Search<'_> {
         }
         let group = nested::group(self.text, all.end(), self.is_sentence);
         let lines = || nested::lines(self.text, all.end(), self.is_sentence);
-        group.or_else(|| self.starts_line(all).then(lines).flatten())
+        group.or_else(|| (self.starts_line(all) || self.starts_text(all)).then(lines).flatten())
     }
 
     /// Returns the value behind a name and its separator, if the name is secret.
-    fn value(&mut self, member: &Captures<'_>) -> Option<Range<usize>> {
+    fn value(&self, member: &Captures<'_>) -> Option<Range<usize>> {
         let (all, name) = (member.get(0)?, member.get(1)?);
         let word = name_text(name)?;
         let Some(separator) = member.get(2) else {
@@ -187,9 +183,6 @@ impl Search<'_> {
                 is_secret.then(|| value(self.text, all.end(), false, Words::Credentials)).flatten()?;
             return (!is_code(&self.text[found.clone()])).then_some(found);
         };
-        if separator.as_bytes().starts_with(b"%") {
-            return self.encoded_value(name, word, all.end());
-        }
         if !self.names.is_name_in_text(word) || matches!(separator.as_bytes(), b"{" | b"<") {
             return None;
         }
@@ -197,7 +190,9 @@ impl Search<'_> {
             return None;
         }
         let is_member = separator.as_bytes() == b":" && self.starts_line(all);
-        if is_member && let Some(block) = block(self.text, all.end()) {
+        if (is_member || self.starts_text(all))
+            && let Some(block) = block(self.text, all.end())
+        {
             return Some(block);
         }
         // Operators: `==` and `::`.
@@ -207,16 +202,25 @@ impl Search<'_> {
         let is_scope = doubled > 0 && separator.as_bytes() == b":";
         let words = if is_operator || self.precedes_words(word) { Words::Credentials } else { self.words };
         let found = value(self.text, at, is_member && !self.is_sentence, words)?;
-        if self.is_other(word, &self.text[found.clone()], is_scope) {
+        let content = &self.text[found.clone()];
+        // A reason quotes a word behind a name without quotes: `jwt: 'issuer' is not allowed`.
+        let is_reason = found.start > at
+            && words == Words::Credentials
+            && separator.range().start == name.end()
+            && separator.as_bytes() == b":"
+            && !content.split(u8::is_ascii_whitespace).any(is_credential);
+        if is_reason || self.is_other(word, content, is_scope) {
             return None;
         }
         if word.to_ascii_lowercase().contains("cookie") {
             let len = COOKIES.find(&self.text[found.end..]).map_or(0, |cookies| cookies.len());
             return Some(found.start..found.end + len);
         }
-        let is_scheme = |scheme: &&str| self.text[found.clone()].eq_ignore_ascii_case(scheme.as_bytes());
-        if !SCHEMES.iter().any(is_scheme) {
-            return Some(found);
+        if !is_scheme(content) {
+            let is_line = found.start == at && is_member;
+            let scheme = if is_line { scheme_len(content) } else { 0 };
+            let is_credential = scheme == 0 || words.accept(&content[scheme..]);
+            return is_credential.then_some(found.start + scheme..found.end);
         }
         // Another search finds the credential behind a scheme, if the credential looks like one.
         let credential = value(self.text, behind_space(self.text, found.end), false, Words::Unusual)?;
@@ -247,30 +251,10 @@ impl Search<'_> {
         front.is_none_or(|byte| *byte == b'\n')
     }
 
-    /// Returns the value of a query parameter whose separator is percent-encoded.
-    fn encoded_value(&mut self, name: Match<'_>, word: &str, at: usize) -> Option<Range<usize>> {
-        // The name begins with the digits of an encoded `?` or `&`.
-        let is_encoded = self.text[..name.start()].ends_with(b"%");
-        if !self.names.is_parameter(if is_encoded { word.get(2..)? } else { word }) {
-            return None;
-        }
-        let start = at + 3 * self.text[at..].chunks_exact(3).take_while(|chunk| *chunk == b"%20").count();
-        // Another search finds the credential behind a scheme.
-        let content = &self.text[start..];
-        let is_scheme = |scheme: &&str| {
-            content.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
-                && content[scheme.len()..].starts_with(b"%20")
-        };
-        if SCHEMES.iter().any(is_scheme) {
-            return None;
-        }
-        // The text is searched for the next separator once, not once for each name in front of it.
-        if self.encoded_end < start {
-            let next = memchr::memmem::find(&self.text[start..], b"%26");
-            self.encoded_end = next.map_or(self.text.len(), |next| start + next);
-        }
-        let found = value(&self.text[..self.encoded_end], start, false, Words::Any)?;
-        is_value(if is_encoded { &word[2..] } else { word }, &self.text[found.clone()]).then_some(found)
+    /// Whether a name without quotes is behind a quote: the first name of YAML in a quoted text.
+    fn starts_text(&self, member: Match<'_>) -> bool {
+        let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'');
+        self.text[..member.start()].last().is_some_and(is_quote) && !member.as_bytes().iter().any(is_quote)
     }
 
     /// Collects values whose name is the value of another member, as of
@@ -337,12 +321,6 @@ fn names_kind(text: &[u8], name: Match<'_>) -> bool {
     let kind = &front[front.len() - len..];
     name.as_bytes().eq_ignore_ascii_case(b"secret")
         && SECRET_KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known.as_bytes()))
-}
-
-/// Whether a name and its separator are those of an encoded authorization code.
-fn is_encoded_code(member: &[u8]) -> bool {
-    let last = member.len().checked_sub(b"code%3d".len()).map(|from| &member[from..]);
-    last.is_some_and(|last| last.eq_ignore_ascii_case(b"code%3d"))
 }
 
 /// Whether a value begins with a name and `=`.

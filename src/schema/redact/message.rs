@@ -1,8 +1,9 @@
 //! Redaction of messages by their descriptors.
 
 use super::references::is_reference;
+use super::schemes::{scheme_len, starts_with_header_scheme};
 use super::values::has_credential;
-use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, schemes, shown};
+use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, shown};
 use crate::message_name;
 use crate::pools::pool::Pool;
 use crate::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
@@ -88,9 +89,7 @@ impl Redactor {
                 names_session |= is_session;
                 return !is_session && self.names().is_header(&name);
             }
-            let has_scheme =
-                || scheme_len(text, &schemes::HEADER_SCHEMES).is_some_and(|len| len < text.len());
-            named.values.contains(&field.number) && has_scheme()
+            named.values.contains(&field.number) && starts_with_header_scheme(text)
         };
         if Fields::new(bytes).map_while(Result::ok).any(is_secret) {
             return values;
@@ -153,7 +152,7 @@ impl Redactor {
     /// Redacts the secret value of a header or the like. Keeps matchers of nothing but a scheme.
     fn named_secret(&self, pool: &Pool, kind: &FieldKind, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let FieldKind::Message(place) = kind else {
-            return if is_scheme(value) || is_reference(value) { None } else { self.replace(value) };
+            return if names_credential(value) { None } else { self.replace(value) };
         };
         let (pool, _, table) = self.definition(pool, *place, depth)?;
         if table.form == JsonForm::Value {
@@ -163,9 +162,7 @@ impl Redactor {
             return self.secret(pool, kind, value, depth);
         }
         let clean = |field: &WireField<'_>| match (field.value, &table.field(field.number)?.kind) {
-            (Value::Len(text), FieldKind::String) if !is_scheme(text) && !is_reference(text) => {
-                self.replace(text)
-            }
+            (Value::Len(text), FieldKind::String) if !names_credential(text) => self.replace(text),
             (Value::Len(inner), kind @ FieldKind::Message(_)) => {
                 self.secret(pool, kind, inner, depth.below())
             }
@@ -259,7 +256,7 @@ impl Redactor {
         bytes: &[u8],
         depth: Depth,
     ) -> Option<Vec<u8>> {
-        if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names()) {
+        if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names(), false) {
             return None;
         }
         let table = kind
@@ -314,16 +311,9 @@ impl Redactor {
     }
 }
 
-/// Returns the length of the scheme of an authorization and its space, with which a text begins.
-fn scheme_len(text: &[u8], schemes: &[&str]) -> Option<usize> {
-    let space = text.iter().position(|byte| *byte == b' ')?;
-    let scheme = text.get(..space)?;
-    schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes())).then_some(space + 1)
-}
-
-/// Whether a text is a scheme and a space, without a credential.
-fn is_scheme(text: &[u8]) -> bool {
-    scheme_len(text, &schemes::SCHEMES) == Some(text.len())
+/// Whether a text holds no secret: a reference, or a scheme and a space without a credential.
+fn names_credential(text: &[u8]) -> bool {
+    !text.is_empty() && scheme_len(text) == text.len() || is_reference(text)
 }
 
 /// Returns the last text of a message: the key of a segment of a path.

@@ -7,6 +7,7 @@
 //! overwritten entirely. `docs/secrets.md` has the policy.
 
 mod encoded_keys;
+mod escapes;
 mod forms;
 mod jwks;
 mod jwt;
@@ -291,7 +292,8 @@ impl Redact for Redactor {
             }
             _ => None,
         };
-        rebuild(clean.as_deref().unwrap_or(bytes), cluster, |_| None).or(clean)
+        let clean = rebuild(clean.as_deref().unwrap_or(bytes), cluster, |_| None).or(clean);
+        self.fields(clean.as_deref().unwrap_or(bytes)).or(clean)
     }
 
     fn metadata(&self, name: &str, value: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use super::LOCATION_FIELDS;
-use super::schemes::SCHEMES;
+use super::schemes::is_scheme;
 use super::values::{Words, indent, is_literal, quoted, spaces, value};
 
 /// The beginning of a list or an object of JSON, YAML, Go or the text format of protobuf.
@@ -118,7 +118,7 @@ fn scalar(text: &[u8], at: usize) -> Scalar {
 
 /// Whether a word without quotes is a literal or a scheme.
 fn is_plain(word: &[u8]) -> bool {
-    is_literal(word) || SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
+    is_literal(word) || is_scheme(word)
 }
 
 /// Returns the values in the lines of YAML below a name: items of a list, and lines that are

@@ -7,11 +7,11 @@ use memchr::memmem;
 
 use xdscope_wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 
-/// The end of the first and last line of a PEM block with a private key of any kind.
-static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY"));
+/// A word of the first and last line of a PEM block with a private key of any kind.
+static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE"));
 
-/// Text after the label: of a block of OpenPGP, another word.
-const LABEL_ENDS: [&[u8]; 2] = [b"-----", b" BLOCK-----"];
+/// Text after that word: of a block of OpenPGP, a third word. In a query, a space may be a `+`.
+const LABEL_ENDS: [&[u8]; 4] = [b" KEY-----", b"+KEY-----", b" KEY BLOCK-----", b"+KEY+BLOCK-----"];
 
 /// The line of a key file of PuTTY in front of the private part: "PPK file format" in the manual.
 static PRIVATE_LINES: LazyLock<memmem::Finder<'static>> =
@@ -45,8 +45,7 @@ pub(super) fn clean_fields(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Opti
 /// Overwrites private keys except for the ranges in `fixed`, which must be sorted.
 fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
-    let blocks = LABEL.find_iter(bytes).filter_map(|at| key(bytes, at));
-    for place in blocks.chain(putty_keys(bytes)).filter(|place| !place.is_empty()) {
+    for place in keys(bytes) {
         let secret = bytes.get(place.clone()).unwrap_or_default();
         let within = fixed.get(fixed.partition_point(|range| range.end <= place.start)..).unwrap_or_default();
         let within = within.iter().take_while(|range| range.start < place.end);
@@ -71,6 +70,12 @@ fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -
         }
     }
     out
+}
+
+/// Returns the ranges of private keys.
+pub(super) fn keys(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let blocks = LABEL.find_iter(bytes).filter_map(|at| key(bytes, at));
+    blocks.chain(putty_keys(bytes)).filter(|place| !place.is_empty())
 }
 
 /// Collects the ranges of tags and lengths, including those in groups and of an undecodable last
@@ -119,9 +124,9 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let head = bytes.get(at.saturating_sub(MAX_LABEL_PREFIX)..at)?;
     let behind = bytes.get(at + LABEL.needle().len()..)?;
     let label_end = LABEL_ENDS.iter().find(|end| behind.starts_with(end))?;
-    let is_pgp = label_end.starts_with(b" ");
-    let begin = memmem::rfind(head, b"-----BEGIN ");
-    let end = memmem::rfind(head, b"-----END ");
+    let is_pgp = label_end.ends_with(b"BLOCK-----");
+    let begin = memmem::rfind(head, b"-----BEGIN");
+    let end = memmem::rfind(head, b"-----END");
     if end > begin {
         let line = at.saturating_sub(MAX_LABEL_PREFIX) + end?;
         let body = bytes.get(..line)?.iter().rev().take_while(|byte| is_key_byte(**byte)).count();
@@ -145,7 +150,7 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
 pub(super) fn putty_keys(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     PRIVATE_LINES.find_iter(bytes).map(|at| {
         let number = at + PRIVATE_LINES.needle().len();
-        let is_number = |byte: &&u8| **byte == b' ' || byte.is_ascii_digit();
+        let is_number = |byte: &&u8| matches!(**byte, b' ' | b'+') || byte.is_ascii_digit();
         let number = number + bytes[number..].iter().take(MAX_BREAK_BYTES).take_while(is_number).count();
         let from = number + break_len(&bytes[number..]);
         let len = bytes[from..].iter().take_while(|byte| is_key_byte(**byte)).count();

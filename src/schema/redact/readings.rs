@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use super::escapes::{Unescaped, unescape};
+use crate::json::base64;
+
 /// Fewest digits or letters of an encoded part that is read.
 const MIN_ENCODED: usize = 11;
 
@@ -35,7 +38,7 @@ impl TextReading {
     /// Returns all readings of a text: of the text itself, then of its encoded parts.
     pub(super) fn all(text: &[u8]) -> impl Iterator<Item = TextReading> {
         let encoded =
-            (0..2).map(|shift| hexadecimal(text, shift)).chain((0..4).map(|shift| base64(text, shift)));
+            (0..2).map(|shift| hexadecimal(text, shift)).chain((0..4).map(|shift| of_base64(text, shift)));
         let whole = [TextReading::raw(text), separated(text)];
         whole.into_iter().chain(encoded).map(|reading| reading.folded())
     }
@@ -47,7 +50,7 @@ impl TextReading {
 
     /// Decodes base64 from its beginning.
     pub(super) fn of_base64(text: &[u8]) -> Vec<u8> {
-        base64(text, 0).bytes
+        of_base64(text, 0).bytes
     }
 
     fn raw(text: &[u8]) -> TextReading {
@@ -55,56 +58,33 @@ impl TextReading {
         TextReading { bytes: text.to_vec(), places }
     }
 
-    /// Resolves escapes, joins lines and folds the case.
+    /// Resolves escapes, leaves out other backslashes, joins lines and folds the case.
     fn folded(&self) -> TextReading {
         let mut out = TextReading::default();
         let mut at = 0;
         let mut starts_line = false;
         while let Some(byte) = self.bytes.get(at) {
-            let (value, len) = unescape(self.bytes.get(at..).unwrap_or_default()).unwrap_or((*byte, 1));
-            let is_break = matches!(value, b'\n' | b'\r');
-            let is_indent = starts_line && matches!(value, b' ' | b'\t');
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let (value, len) = unescape(rest).unwrap_or((Unescaped::Byte(*byte), 1));
+            let mut buffer = [0; char::MAX_LEN_UTF8];
+            let value = value.bytes(&mut buffer);
+            let is_break = matches!(value, b"\n" | b"\r");
+            let is_indent = starts_line && matches!(value, b" " | b"\t");
+            // A quoted text has a backslash in front of its quotes and backslashes.
+            let is_backslash = len == 1 && *byte == b'\\';
             if !is_break
                 && !is_indent
+                && !is_backslash
                 && let Some(place) = self.place(at..at + len)
             {
-                out.push(value.to_ascii_lowercase(), place.start, place.end);
+                for byte in value {
+                    out.push(byte.to_ascii_lowercase(), place.start, place.end);
+                }
             }
             starts_line = is_break || is_indent;
             at += len;
         }
         out
-    }
-}
-
-/// Returns the byte that an escape stands for, and the length of the escape.
-fn unescape(text: &[u8]) -> Option<(u8, usize)> {
-    let number = |digits: Range<usize>, radix: u32| {
-        let digits = std::str::from_utf8(text.get(digits)?).ok()?;
-        u8::try_from(u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))?).ok()
-    };
-    match *text.first()? {
-        b'%' => Some((number(1..3, 16)?, 3)),
-        b'&' if text.get(1) == Some(&b'#') => {
-            let len = text.get(2..).unwrap_or_default().iter().take(4).position(|byte| *byte == b';')?;
-            Some((number(2..2 + len, 10)?, len + 3))
-        }
-        b'\\' => match *text.get(1)? {
-            b'x' => Some((number(2..4, 16)?, 4)),
-            b'u' if text.get(2) == Some(&b'{') => {
-                let len = text.get(3..).unwrap_or_default().iter().take(7).position(|byte| *byte == b'}')?;
-                Some((number(3..3 + len, 16)?, len + 4))
-            }
-            b'u' => Some((number(2..6, 16)?, 6)),
-            b'U' => Some((number(2..10, 16)?, 10)),
-            b'0'..=b'3' => Some((number(1..4, 8)?, 4)),
-            b'n' => Some((b'\n', 2)),
-            b'r' => Some((b'\r', 2)),
-            b't' => Some((b'\t', 2)),
-            byte @ (b'"' | b'\'' | b'\\' | b'/') => Some((byte, 2)),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -178,24 +158,21 @@ fn separated(text: &[u8]) -> TextReading {
 
 /// Reads base64 parts in either alphabet, each from its letter at `shift` on. A zero ends each
 /// part.
-fn base64(text: &[u8], shift: usize) -> TextReading {
+fn of_base64(text: &[u8], shift: usize) -> TextReading {
     let mut out = TextReading::default();
-    let digit = |byte: u8| {
-        Some(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        })
+    let letter = |byte: u8| match byte {
+        b'-' => Some(b'+'),
+        b'_' => Some(b'/'),
+        _ => (byte.is_ascii_alphanumeric() || b"+/".contains(&byte)).then_some(byte),
     };
-    for run in runs(text, digit, |_| false) {
-        for group in run.get(shift..).unwrap_or_default().chunks(4) {
-            let (Some((from, _)), Some((to, _))) = (group.first(), group.last()) else { continue };
-            let bits = group.iter().fold(0_u32, |bits, (_, value)| bits << 6 | u32::from(*value));
-            let bytes = (bits << (6 * (4 - group.len()))).to_be_bytes();
-            bytes.iter().skip(1).take(group.len() - 1).for_each(|byte| out.push(*byte, *from, to + 1));
+    for run in runs(text, letter, |_| false) {
+        let run = run.get(shift..).unwrap_or_default();
+        // A group of one letter stands for no byte.
+        let run = if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run };
+        let letters: String = run.iter().map(|(_, letter)| char::from(*letter)).collect();
+        for (at, byte) in base64::decode(&letters).unwrap_or_default().into_iter().enumerate() {
+            let group = at / 3 * 4;
+            out.push(byte, run[group].0, run[run.len().min(group + 4) - 1].0 + 1);
         }
         out.push(0, 0, 0);
     }

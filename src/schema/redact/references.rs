@@ -1,7 +1,7 @@
 //! Texts in the place of a value that name a secret or stand for it: commands of Envoy's format
 //! strings, directives of logs, and URIs of secrets.
 
-use super::schemes::SCHEMES;
+use super::schemes::scheme_len;
 
 /// Longest command, in bytes.
 const MAX_COMMAND_BYTES: usize = 512;
@@ -46,15 +46,6 @@ fn reference_len(text: &[u8]) -> Option<usize> {
         };
     }
     has_command.then_some(at)
-}
-
-/// Returns the length of the scheme and space that a text begins with, or 0.
-fn scheme_len(text: &[u8]) -> usize {
-    let starts = |scheme: &&&str| {
-        text.get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes()))
-            && text.get(scheme.len()) == Some(&b' ')
-    };
-    SCHEMES.iter().find(starts).map_or(0, |scheme| scheme.len() + 1)
 }
 
 /// Returns the length of the command or directive that a text begins with, or 0.

@@ -1,5 +1,10 @@
 //! Secrets that texts show by their form, whatever the field: tokens and JWTs, in URLs and logins,
 //! behind the scheme of an authorization, behind secret names, and encoded private keys.
+//!
+//! A text is searched as it is, and once more without its escapes if these may hide a secret. That
+//! is what [`HINT`] tells: an escape stands for a letter, a digit or a sign, or the text has a word
+//! that a secret has. Escaped spaces, line breaks and slashes hide no letter of such a word. Paths
+//! with `%20`, texts with `\n` and patterns with `\/` are therefore searched once.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,64 +12,74 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use super::encoded_keys::{BASE64_STARTS, HEX_STARTS};
-use super::plain::PlainText;
+use super::plain::{self, PlainText};
 use super::references::starts_reference;
 use super::schemes::SCHEMES;
-use super::{encoded_keys, forms, jwt, logins, members, schemes, url, wordings};
+use super::{encoded_keys, escapes, forms, jwt, logins, members, raw, schemes, url, wordings};
 use crate::json::walk::redacted;
-use crate::secret_names::SecretNames;
-
-/// Words of the names in front of values, to see quickly that a text has none.
-const NAME_PARTS: &str = "pass|pwd|psk|pin|otp|secret|token|key|auth|cred|cookie|jwt|bearer|sig|session|sid|csrf|xsrf\
-    |config|string|account|mnemonic|hmac|dpop|vault|data|principal|team|phpsess|code|value|text|base64|b64|json|hash";
+use crate::secret_names::{ANY_WORD, PARAMETERS, SecretNames};
 
 /// Invisible characters and letters of full width, which may be within a name.
 const UNUSUAL: &str =
     r"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1[\x85\x9e\xa0]|\xe2[\x80\x81]|\xe3\x85\xa4|\xef[\xb8\xbb-\xbf]|\xf3\xa0";
 
-/// Escapes of letters and quotes.
-const ESCAPES: &str =
-    r"\\(?:u\{?0{0,6}(?:[4-7]|22)|U0{0,6}(?:[4-7]|22)|x(?:[4-7]|22)|1)|%(?:25)*(?:[4-7]|22)|&(?:#|quot;)";
+/// Escapes within escapes that are read: JSON in a query has two. More of one kind count as one.
+const MAX_LAYERS: usize = 2;
+
+/// Fewest bytes of a token with a prefix.
+const MIN_TOKEN_BYTES: usize = 14;
 
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
 
-/// Texts that may have secrets behind a scheme or a name, or a key in base64.
+/// Texts that may have secrets behind a scheme or a name, a key, or escapes that hide a letter or a
+/// sign. Spaces and slashes may be escaped.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
+    let (space, slash) = (escapes::spaces(), format!("(?:/|{})", escapes::slashes()));
+    let blank = format!(r"(?:\s|{space})");
     let schemes = SCHEMES.join("|");
-    let name = format!("(?:{NAME_PARTS})[A-Za-z0-9_.-]{{0,12}}");
+    // `value` is the name of what another member names.
+    let name = format!("(?:{}|{}|value)[A-Za-z0-9_.~-]*", *ANY_WORD, PARAMETERS.join("|"));
     let hints = [
-        format!(r"(?:{schemes}|api[ _-]key)(?:[\s+:]|%20|\\u0020)"),
-        format!(r#"{name}[\\"'` \t\]]{{0,12}}(?:[:={{><(]|%3)"#),
-        format!(r#"{name}[\\"'`\s]{{1,12}}(?:is|was|are|were|equals|set|changed|of|as|to|["'`])"#),
-        format!(r"-[A-Za-z0-9_.-]{{0,32}}{name}[ \t]"),
-        r#"["'][ \t]{0,8},\s{0,8}\\{0,7}["']|identified\s|kty|passw(?:or)?d\s|@(?:tcp|unix)\("#.to_owned(),
-        format!("{BASE64_STARTS}|{HEX_STARTS}"),
-        r#"[\s"']-[pawu]"#.to_owned(),
+        format!(r"(?:{schemes}|api(?:[_-]|{blank})key)(?:[+:]|{blank})"),
+        format!(r#"{name}(?:[\\"'` \t\]]|{space})*[:={{><(]"#),
+        format!(r#"{name}(?:[\\"'`]|{blank})+(?:is|was|are|were|equals|set|changed|of|as|to|["'`])"#),
+        format!(r"-[A-Za-z0-9_.-]*{name}(?:[ \t]|{space})"),
+        format!(r#"["'][ \t]{{0,8}},{blank}{{0,8}}\\{{0,7}}["']"#),
+        format!(r"(?:identified|passw(?:or)?d){blank}|kty|@(?:tcp|unix)\(|response="),
+        format!(r#"(?:["']|{blank})-[pawu]"#),
+        format!(r"(?-i:PRIVATE)(?:[ +]|{space})(?-i:KEY)|(?-i:Private-Lines)"),
+        format!("{BASE64_STARTS}|{HEX_STARTS}|2d{space}2d"),
         UNUSUAL.to_owned(),
-        ESCAPES.to_owned(),
+        escapes::signs(),
+        // A user or a long word behind an escape, which is a part of the word as it is.
+        format!(r"(?:{space}|{})(?:[A-Za-z0-9_.-]{{{MIN_TOKEN_BYTES}}}|[!-?A-~]*@)", escapes::slashes()),
+        format!("(?-i:{})", forms::prefixes_with_slashes(&slash)),
     ];
     Regex::new(&format!("(?i-u)(?:{})", hints.join("|"))).expect("a pattern of ours")
 });
 
 /// Whether bytes may contain such secrets. Takes little time.
-pub(super) fn may_have_secrets(bytes: &[u8], names: &SecretNames) -> bool {
-    !names.is_empty()
-        || url::may_have_secrets(bytes)
+pub(super) fn may_have_secrets(bytes: &[u8], names: &SecretNames, is_sentence: bool) -> bool {
+    has_hint(bytes, names)
+        || url::may_have_passwords(bytes)
         || jwt::may_have_tokens(bytes)
-        || logins::has_passwords(bytes)
+        || logins::has_passwords(bytes, is_sentence)
         || forms::may_have_tokens(bytes)
-        || HINT.is_match(bytes)
+}
+
+fn has_hint(text: &[u8], names: &SecretNames) -> bool {
+    !names.is_empty() || HINT.is_match(text)
 }
 
 /// Returns the ranges of the secrets in a text, in order of their kind.
 ///
 /// In the texts of peers, who write sentences, a value without quotes must look like a credential.
 pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
-    let mut found = find_plain(text, names, is_sentence);
-    if let Some(plain) = PlainText::of(text) {
-        let places = find_plain(&plain.bytes, names, is_sentence);
-        found.extend(places.iter().filter_map(|place| plain.place(place)));
+    let has_hint = (!is_sentence || plain::may_be_unusual(text)) && has_hint(text, names);
+    let mut found = find_plain(text, names, is_sentence, has_hint);
+    if has_hint {
+        found.extend(find_escaped(text, names, is_sentence));
     }
     found.retain(|place| {
         !is_filled(&text[place.clone()]) && !starts_reference(&text[place.start..], place.len())
@@ -72,13 +87,13 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
     found
 }
 
-/// Returns the ranges of the secrets in a text whose names are spelled plainly.
-fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
+/// Returns the ranges of the secrets in a text that is spelled plainly.
+fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool, has_hint: bool) -> Vec<Range<usize>> {
     let mut found = url::find(text, names);
     jwt::find(text, &mut found);
     forms::find(text, &mut found);
     logins::find(text, is_sentence, &mut found);
-    if names.is_empty() && !is_sentence && !HINT.is_match(text) {
+    if !has_hint && !is_sentence {
         return found;
     }
     schemes::find(text, &mut found);
@@ -86,6 +101,23 @@ fn find_plain(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<
     wordings::find(text, names, &mut found);
     encoded_keys::find(text, &mut found);
     found
+}
+
+/// Returns the ranges of the secrets in a text without its escapes.
+fn find_escaped(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<Range<usize>> {
+    let mut layers: Vec<PlainText> = Vec::new();
+    while layers.len() < MAX_LAYERS
+        && let Some(layer) = PlainText::of(layers.last().map_or(text, |layer| &layer.bytes))
+    {
+        layers.push(layer);
+    }
+    let Some(PlainText { bytes: plain, .. }) = layers.last() else { return Vec::new() };
+    if !may_have_secrets(plain, names, is_sentence) {
+        return Vec::new();
+    }
+    let places = find_plain(plain, names, is_sentence, true).into_iter().chain(raw::keys(plain));
+    let in_text = |place| layers.iter().rev().try_fold(place, |place, layer| layer.place(&place));
+    places.filter_map(in_text).collect()
 }
 
 /// Returns the password of an authority, such as `user:password@host`.

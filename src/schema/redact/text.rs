@@ -14,7 +14,7 @@ use crate::secret_names::SecretNames;
 /// PEM blocks of private keys, including truncated blocks and blocks with escaped line breaks.
 static PEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)",
+        r"(?s)-----BEGIN[A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)?-----.*?(-----END[A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)?-----|$)",
     )
         .expect("a pattern of ours")
 });

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use super::values::is_credential;
+use super::values::{is_base64_url, is_credential};
 use crate::secret_names::SecretNames;
 
 /// The start of the authority of a URL.
@@ -30,17 +30,9 @@ const MIN_TOKEN_BYTES: usize = 16;
 /// Longest user and password in a URL, in bytes.
 const MAX_USER_BYTES: usize = 1024;
 
-/// Whether bytes may contain such secrets. Takes little time.
-pub(super) fn may_have_secrets(bytes: &[u8]) -> bool {
+/// Whether bytes may contain a password, or a token in place of a user. Takes little time.
+pub(super) fn may_have_passwords(bytes: &[u8]) -> bool {
     SCHEME_END.find_iter(bytes).any(|at| password(bytes, at + SCHEME_END.needle().len()).is_some())
-        || memchr::memchr2_iter(b'?', b'&', bytes).any(|at| is_parameter_start(bytes, at + 1))
-}
-
-/// Whether the bytes at `at` begin with a name and `=`.
-fn is_parameter_start(bytes: &[u8], at: usize) -> bool {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let len = rest.iter().take(MAX_PARAMETER_BYTES + 1).take_while(|byte| is_name_byte(**byte)).count();
-    len > 0 && rest.get(len) == Some(&b'=')
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -83,7 +75,7 @@ fn parameter(text: &[u8], at: usize, names: &SecretNames) -> Option<Range<usize>
 }
 
 /// Whether the value of a parameter is a secret: a short code or number is a status.
-pub(super) fn is_value(name: &str, value: &[u8]) -> bool {
+fn is_value(name: &str, value: &[u8]) -> bool {
     !name.eq_ignore_ascii_case("code")
         || value.len() >= MIN_CODE_BYTES && value.iter().any(u8::is_ascii_alphabetic) && is_credential(value)
 }
@@ -104,15 +96,11 @@ pub(super) fn password(text: &[u8], at: usize) -> Option<Range<usize>> {
     let user = memchr::memrchr(b'@', &rest[..authority])?;
     let Some(colon) = memchr::memchr(b':', &rest[..user]) else {
         let is_token = user >= MIN_TOKEN_BYTES
-            && rest[..user].iter().all(|byte| is_base64(*byte))
+            && rest[..user].iter().all(is_base64_url)
             && rest[..user].iter().any(u8::is_ascii_digit);
         return is_token.then_some(at..at + user);
     };
     (colon + 1 < user).then_some(at + colon + 1..at + user)
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
 /// Whether a byte can belong to a URL in a text.

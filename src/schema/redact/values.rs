@@ -16,6 +16,42 @@ const MIN_LONG_BYTES: usize = 16;
 /// Longest word of sentences, in bytes.
 const MAX_ORDINARY_BYTES: usize = 16;
 
+/// Longest name of an error, in bytes.
+const MAX_CODE_BYTES: usize = 32;
+
+/// Digits of a count. A PIN has at least four.
+const COUNT_DIGITS: Range<usize> = 1..4;
+
+/// First words of reasons, which nobody takes for a password.
+const REASONS: [&str; 26] = [
+    "absent",
+    "cannot",
+    "denied",
+    "did",
+    "does",
+    "empty",
+    "expired",
+    "failed",
+    "forbidden",
+    "had",
+    "has",
+    "invalid",
+    "is",
+    "malformed",
+    "mismatch",
+    "missing",
+    "must",
+    "not",
+    "rejected",
+    "required",
+    "too",
+    "unexpected",
+    "unset",
+    "was",
+    "were",
+    "wrong",
+];
+
 /// Most backslashes in front of a quote: those of a text in JSON in JSON in JSON.
 const MAX_ESCAPES: usize = 7;
 
@@ -25,7 +61,7 @@ const ORDINARY_WORDS: &str = "\
     a aborted absent added after algorithm already an and another application are argument as \
     asked at attempted attempting audience authentication authorization available bad be \
     because been before being both but by bytes cache cached can canceled cancelled cannot \
-    certificate cipher claim claims clearing client closed cluster code config configuration \
+    cert certificate cipher claim claims clearing client closed cluster code config configuration \
     configured connection contains content context cookie corrupt corrupted could creating \
     credential credentials curve data deadline decode decoding decrypt decryption deleted \
     deleting denied deprecated dial did digest disabled discarding dispatched does downstream \
@@ -33,7 +69,7 @@ const ORDINARY_WORDS: &str = "\
     entry env eof error exactly exceeded exceeds expected expecting expired expiry extract \
     extraction failed failing failure fetch fetched fetching field file filename files filter \
     flag for forbidden format found from generated generating get given got had handle has \
-    have header headers host http if ignoring illegal in incomplete incorrect initiated \
+    have header headers host http if ignoring illegal in incomplete incorrect initiated input \
     insecure instead insufficient internal invalid is issuer it its json jwks jwt key keys kid \
     lacks legacy length less line listener load loaded loading local locate long lookup \
     malformed match may message method mismatch missed missing more multiple must mutually \
@@ -51,7 +87,9 @@ const ORDINARY_WORDS: &str = "\
     unmarshal unrecognized unset unsupported until update updated updating upstream use used \
     user username users using valid validated validating validation value values verification \
     verified verify verifying version via waiting was we were when which will with without \
-    write wrong x509 x5c yaml";
+    write wrong x509 x5c yaml \
+    aes ecdsa ed25519 eddsa es256 es384 es512 exhausted exists hs256 hs384 hs512 loss md5 out \
+    precondition ps256 ps384 ps512 range rs256 rs384 rs512 rsa sha1 sha256 sha384 sha512 unimplemented";
 
 /// The words of sentences, for a quick search.
 static ORDINARY: LazyLock<HashSet<&str>> = LazyLock::new(|| ORDINARY_WORDS.split_whitespace().collect());
@@ -59,7 +97,7 @@ static ORDINARY: LazyLock<HashSet<&str>> = LazyLock::new(|| ORDINARY_WORDS.split
 /// The words without quotes that are taken for values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
-    /// All.
+    /// All except for reasons.
     Any,
     /// All except for words of sentences.
     Unusual,
@@ -70,7 +108,7 @@ pub(super) enum Words {
 impl Words {
     pub(super) fn accept(self, word: &[u8]) -> bool {
         match self {
-            Words::Any => true,
+            Words::Any => !is_reason(word),
             Words::Unusual => !is_ordinary(word),
             Words::Credentials => is_credential(word),
         }
@@ -86,7 +124,7 @@ pub(super) fn value(text: &[u8], at: usize, is_yaml: bool, words: Words) -> Opti
     if let Some(Quoted { content, .. }) = quoted(rest) {
         let bytes = &rest[content.clone()];
         // A parser names a character: `unexpected token: '}'`.
-        let is_sign = words != Words::Any && bytes.len() == 1 && !bytes[0].is_ascii_alphanumeric();
+        let is_sign = bytes.len() == 1 && !bytes[0].is_ascii_alphanumeric();
         return (!bytes.is_empty() && !is_sign).then_some(at + content.start..at + content.end);
     }
     let sample = &rest[..word_len(rest, MAX_SAMPLE_BYTES + 1, is_yaml)];
@@ -209,30 +247,47 @@ pub(super) fn is_literal(word: &[u8]) -> bool {
     [&b"null"[..], b"true", b"false", b"nil", b"none"].contains(&word)
 }
 
-/// Whether a word belongs to a sentence.
-fn is_ordinary(word: &[u8]) -> bool {
+/// Whether a value is the reason of an error, such as `missing`, `too short` or `NOT_FOUND`, rather
+/// than a passphrase.
+fn is_reason(value: &[u8]) -> bool {
+    if value.len() <= MAX_CODE_BYTES && value.contains(&b'_') && is_error_code(value) {
+        return true;
+    }
+    let mut words = value.split(u8::is_ascii_whitespace);
+    let first = words.clone().next().unwrap_or_default();
+    REASONS.iter().any(|reason| first.eq_ignore_ascii_case(reason.as_bytes())) && words.all(is_ordinary)
+}
+
+/// Whether a word belongs to a sentence: also codes, such as `NOT_FOUND` and `NotFound`, and
+/// numbers that are shorter than any secret.
+pub(super) fn is_ordinary(word: &[u8]) -> bool {
     let begin = word.iter().position(u8::is_ascii_alphanumeric).unwrap_or(word.len());
     let end = word.iter().rposition(u8::is_ascii_alphanumeric).map_or(begin, |last| last + 1);
     let bare = &word[begin..end];
     // Letters that are not of ASCII are no signs.
     bare.is_empty() && word.is_ascii()
         || bare.len() <= MAX_ORDINARY_BYTES
-            && std::str::from_utf8(bare).is_ok_and(|bare| ORDINARY.contains(&*bare.to_ascii_lowercase()))
+            && (is_listed(bare) || COUNT_DIGITS.contains(&bare.len()) && bare.iter().all(u8::is_ascii_digit))
+        || bare.len() <= MAX_CODE_BYTES && is_error_code(bare)
 }
 
-/// Whether the byte at `at` begins a word: behind a sign, the beginning of the text, or an escape.
+/// Whether a word is in the list of the words of sentences.
+fn is_listed(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(|word| ORDINARY.contains(&*word.to_ascii_lowercase()))
+}
+
+/// Whether a word with capitals consists of words of sentences.
+fn is_error_code(word: &[u8]) -> bool {
+    let has_capitals = word.iter().any(u8::is_ascii_uppercase);
+    let ends_word = |one: &u8, next: &u8| one.is_ascii_lowercase() && next.is_ascii_uppercase();
+    let mut words =
+        word.split(|byte| *byte == b'_').flat_map(|part| part.chunk_by(|one, next| !ends_word(one, next)));
+    has_capitals && words.all(is_listed)
+}
+
+/// Whether the byte at `at` begins a word: behind a sign, or the beginning of the text.
 pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
-    at == 0 || !text[at - 1].is_ascii_alphanumeric() || follows_escape(text, at)
-}
-
-/// Whether an escape ends at `at`: `%3D`, `\n`, `\x3d` or `\u003d`.
-pub(super) fn follows_escape(text: &[u8], at: usize) -> bool {
-    let ends_with = |start: &[u8], digits: usize| {
-        let Some(from) = at.checked_sub(start.len() + digits) else { return false };
-        text[from..at].starts_with(start) && text[at - digits..at].iter().all(u8::is_ascii_hexdigit)
-    };
-    let is_break = at >= 2 && text[at - 2] == b'\\' && b"nrt".contains(&text[at - 1]);
-    is_break || ends_with(b"%", 2) || ends_with(b"\\x", 2) || ends_with(b"\\u", 4)
+    at == 0 || !text[at - 1].is_ascii_alphanumeric()
 }
 
 /// Whether a word is code: a type or a call of C++.
@@ -244,6 +299,16 @@ pub(super) fn is_code(word: &[u8]) -> bool {
 pub(super) fn has_credential(bytes: &[u8]) -> bool {
     let is_unusual = |word: &[u8]| word.len() >= MIN_LONG_BYTES || is_credential(word);
     bytes.split(|byte| !byte.is_ascii_graphic()).any(is_unusual)
+}
+
+/// Whether a byte is a letter of base64 in URLs.
+pub(super) fn is_base64_url(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+/// Whether a text has a space or a line break between words. In a query, a space may be a `+`.
+pub(super) fn has_space(text: &[u8]) -> bool {
+    memchr::memchr3(b' ', b'\n', b'+', text).or_else(|| memchr::memchr2(b'\t', b'\r', text)).is_some()
 }
 
 pub(super) fn has_digit(word: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Regex};
 
 use super::members::{KEY_KINDS, name_text, named};
-use super::values::{Words, value};
+use super::values::{Words, has_space, value};
 use crate::secret_names::SecretNames;
 
 /// Names with a verb.
@@ -65,6 +65,18 @@ static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Collects the values in such wordings.
 pub(super) fn find(text: &[u8], names: &SecretNames, found: &mut Vec<Range<usize>>) {
+    if has_space(text) {
+        find_statements(text, names, found);
+    }
+    for pattern in [&NETRC, &COMMAND] {
+        let values = pattern.find_iter(text).filter_map(|all| value(text, all.end(), false, Words::Unusual));
+        // Another option is no value.
+        found.extend(values.filter(|value| text[value.start] != b'-'));
+    }
+}
+
+/// Collects the values of statements about a secret, and passwords without a separator.
+fn find_statements(text: &[u8], names: &SecretNames, found: &mut Vec<Range<usize>>) {
     // The value of a statement must look like a credential, also in quotes.
     let credential = |at| {
         let value = value(text, at, false, Words::Credentials)?;
@@ -80,10 +92,5 @@ pub(super) fn find(text: &[u8], names: &SecretNames, found: &mut Vec<Range<usize
             found.extend(password.get(1).and_then(|quote| value(text, quote.start(), false, Words::Any)));
             found.extend(password.get(2).and_then(|word| credential(word.start())));
         }
-    }
-    for pattern in [&NETRC, &COMMAND] {
-        let values = pattern.find_iter(text).filter_map(|all| value(text, all.end(), false, Words::Unusual));
-        // Another option is no value.
-        found.extend(values.filter(|value| text[value.start] != b'-'));
     }
 }

@@ -2,6 +2,7 @@
 
 mod bare_secrets;
 mod discovery_fields;
+mod encoded_secrets;
 mod encoder;
 mod envoy_texts;
 mod explain;
@@ -10,6 +11,7 @@ mod hostile_sets;
 mod on_demand;
 pub mod random;
 mod redaction;
+mod secret_texts;
 mod secrets;
 mod sets;
 mod shown_secrets;
