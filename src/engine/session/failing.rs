@@ -4,7 +4,7 @@ pub(super) mod end_kind;
 pub(super) mod end_series;
 mod query;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::stream::Stream;
 use crate::session::condition::Limits;
 use end_kind::{EndKind, is_bare, is_ended_by_client, is_reset_by_client};
 use end_series::{AGE_TOLERANCE, EndCause, EndSeries, MIN_ALIKE, alike, count_cause};
-use query::{is_own_query, is_single_query};
+use query::{is_own_query, is_refusing_query, is_single_query};
 
 /// Ends of streams that are compared with each other.
 const MAX_COMPARED_ENDS: usize = 8;
@@ -201,6 +201,8 @@ pub(crate) struct StreamEnds {
     pub(crate) hung_up: Option<usize>,
     /// Whether the client has answered a response on a stream that has ended.
     has_verdicts: bool,
+    /// When the newest stream ended.
+    closed: Option<Time>,
 }
 
 impl StreamEnds {
@@ -218,7 +220,8 @@ impl StreamEnds {
         let comes_back = end.reset.is_some() && self.aborts.is_some();
         let is_own = is_own_query(closed);
         let is_query = is_own || (!self.has_verdicts && !comes_back && is_single_query(closed));
-        self.has_verdicts |= stream.has_verdict();
+        self.has_verdicts |= stream.has_verdict() && !is_own && !self.is_refused_by_tool(closed);
+        self.closed = Some(at);
         if !stream.tracks.is_empty() {
             (self.unreplaced, self.is_query) = (Some(index), is_query);
         }
@@ -268,6 +271,13 @@ impl StreamEnds {
         run.is_served = is_served;
     }
 
+    /// Whether a tool that has accepted nothing before has refused what it asked for, and left. A
+    /// client that was back at once is none.
+    fn is_refused_by_tool(&self, closed: &ClosedStream<'_>) -> bool {
+        let was_back = self.closed.is_some_and(|before| is_return(closed.stream, before));
+        !self.has_verdicts && !was_back && is_refusing_query(closed)
+    }
+
     /// Notes that the client ended a stream while it owed an answer, or in the middle of a
     /// response.
     fn abort(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
@@ -299,10 +309,7 @@ impl StreamEnds {
             && is_ended_by_client(end)
             && !is_cut;
         // Streams that exist side by side are those of several channels.
-        self.left.take_if(|left| {
-            let is_back = stream.opened >= left.last && stream.opened.since(left.last) <= MAX_RETURN_TIME;
-            !is_left || !is_back
-        });
+        self.left.take_if(|left| !is_left || !is_return(stream, left.last));
         if is_left {
             self.left.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
         }
@@ -375,6 +382,11 @@ impl StreamEnds {
     }
 }
 
+/// Whether a client that ended a stream at a time is back at once with another one.
+pub(crate) fn is_return(stream: &Stream, ended: Time) -> bool {
+    stream.opened >= ended && stream.opened.since(ended) <= MAX_RETURN_TIME
+}
+
 /// Whether one side owed the other something at the end of a stream, or the client refused
 /// something.
 fn has_debts(stream: &Stream) -> bool {
@@ -432,8 +444,9 @@ pub(crate) struct Failures {
     attempts: HashMap<AttemptKey, FailedAttempts>,
     /// Indices of the open streams.
     open: BTreeSet<usize>,
-    /// Indices of closed streams whose client refused something at their end.
-    refusing: BTreeSet<usize>,
+    /// Indices of closed streams whose client refused something at their end, and whether the
+    /// client is a tool that has left.
+    refusing: BTreeMap<usize, bool>,
 }
 
 impl Failures {
@@ -457,7 +470,7 @@ impl Failures {
             ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
         });
         self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));
-        self.refusing.retain(|index| kept.contains(index));
+        self.refusing.retain(|index, _| kept.contains(index));
     }
 
     /// Indices of the open streams, in order of their openings.
@@ -465,10 +478,9 @@ impl Failures {
         self.open.iter().copied()
     }
 
-    /// Indices of closed streams whose client refused something at their end, in order of their
-    /// openings.
-    pub(crate) fn refusing_streams(&self) -> impl Iterator<Item = usize> {
-        self.refusing.iter().copied()
+    /// Closed streams whose client refused something at their end, as in `refusing`.
+    pub(crate) fn refusing_streams(&self) -> impl Iterator<Item = (usize, bool)> {
+        self.refusing.iter().map(|(index, is_tool)| (*index, *is_tool))
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&StreamKey, &StreamEnds)> {
@@ -529,9 +541,6 @@ impl Failures {
         if !is_counted(stream) {
             return;
         }
-        if stream.tracks.iter().any(|track| track.verdicts.refusal().is_some()) {
-            self.refusing.insert(index);
-        }
         if stream.has_response {
             // The node may have become known after the first response.
             let known = [StreamKey::of(stream), StreamKey::anonymous(stream)];
@@ -542,7 +551,12 @@ impl Failures {
         }
         let made_by = stream.ended_by_xdscope().map(|facts| facts.by.clone());
         let closed = ClosedStream { stream, at: *at, end, limits, made_by };
-        self.by_client.entry(StreamKey::of(stream)).or_default().close(index, &closed);
+        let ends = self.by_client.entry(StreamKey::of(stream)).or_default();
+        let is_refusing = stream.tracks.iter().any(|track| track.verdicts.refusal().is_some());
+        if is_refusing && !is_own_query(&closed) {
+            self.refusing.insert(index, ends.is_refused_by_tool(&closed));
+        }
+        ends.close(index, &closed);
     }
 
     fn attempt_failed(&mut self, index: usize, stream: &Stream, at: Time, end: &End) {

@@ -240,6 +240,17 @@ impl Stream {
         })
     }
 
+    /// Whether the client may need less on the stream than on an earlier one, which it ended
+    /// without an error. A client that goes on states the versions that it has, or has answered
+    /// on the earlier stream and requests one of the types again.
+    pub(crate) fn may_need_less_than(&self, before: &Stream) -> bool {
+        let requests = |track: &Track| track.traffic.requests > 0;
+        let is_again = |track: &Track| requests(track) && before.find(&track.type_url).is_some_and(requests);
+        let goes_on = self.all_tracks().any(Track::states_versions)
+            || (!self.is_of_xdscope() && before.has_verdict() && self.all_tracks().any(is_again));
+        before.is_ended_by_client() && !goes_on
+    }
+
     /// The host of the client.
     pub(crate) fn host(&self) -> Option<&str> {
         let peer = self.open.peer.as_deref()?;
@@ -437,6 +448,12 @@ impl Stream {
     /// Returns the implementation of the client, if its node names a known one.
     pub(crate) fn client_kind(&self) -> Option<ClientKind> {
         ClientKind::of_user_agent(&self.node.as_ref()?.user_agent)
+    }
+
+    /// Whether the client is that of xdscope, which may watch a part of what others need.
+    pub(crate) fn is_of_xdscope(&self) -> bool {
+        const USER_AGENT: &str = "xdscope";
+        self.node.as_ref().is_some_and(|node| node.user_agent.contains(USER_AGENT))
     }
 
     /// Returns the number of messages that were lost: at least one if anything was.

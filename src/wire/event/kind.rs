@@ -6,6 +6,15 @@ pub const TYPE_PREFIX: &str = "type.googleapis.com/";
 /// Segments of a type URL of another API, with its domain.
 const FOREIGN_URL_SEGMENTS: usize = 3;
 
+/// The prefix of the debug types of Istio.
+const DEBUG_PREFIX: &str = "istio.io/debug/";
+
+/// Whether a type is asked for once: a server answers each request for a debug type of Istio at
+/// once, so that an ACK would bring the next response.
+pub fn is_asked_once(type_url: &TypeUrl) -> bool {
+    type_url.as_str().starts_with(DEBUG_PREFIX)
+}
+
 /// Splits a type URL of another API, such as Istio's `istio.io/debug/syncz`, from the name of a
 /// resource after it. `None` if the text does not begin with a domain.
 ///

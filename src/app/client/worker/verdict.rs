@@ -12,7 +12,7 @@ use crate::net::client::RequestOutcome;
 use xdscope_sources::peers::client;
 use xdscope_sources::peers::client::{Effect, Lane, Preview, Ruling};
 use xdscope_wire::Message;
-use xdscope_wire::event::{Dir, StreamId, Time};
+use xdscope_wire::event::{Dir, StreamId, Time, is_asked_once};
 
 /// A response that is being received, whose newest bytes are not decoded yet.
 ///
@@ -74,7 +74,8 @@ impl ClientWorker {
 
     /// Decides on a response, whose frame is flushed if there are `--nack` filters.
     pub(super) fn ruling(&mut self, message: &Message) -> Ruling {
-        if self.settings.ack_policy == AckPolicy::Never {
+        let is_query = message.response().is_some_and(|response| is_asked_once(response.type_url));
+        if self.settings.ack_policy == AckPolicy::Never || is_query {
             return Ruling::Hold;
         }
         if let Some(text) = self.refusal() {

@@ -8,8 +8,9 @@
 //! if the client requests nothing on a new stream: the client gets no updates, and the server owes
 //! nothing. A name to which no cluster, listener or route refers any more is left out. Otherwise
 //! the finding is info: what the name is needed for is unknown, or the client has started anew
-//! and may request listeners later. A client that ended the stream by itself is exempt, and so is
-//! a name that another open stream of the client requests.
+//! and may request listeners later. A name that another open stream of the client requests is
+//! exempt. So is a client that ended the stream by itself and may need less: one that neither
+//! states a version on the new stream nor requests a type of the ended one again.
 //!
 //! Example:
 //! ```text
@@ -248,7 +249,10 @@ fn check_types(ctx: &mut RuleContext<'_>) {
     let mut known: HashSet<TypeUrl> = requested.map(|track| track.type_url.clone()).collect();
     for before in store.engine().ended_before(stream) {
         for track in before.tracks.iter().filter(|track| track.traffic.requests > 0) {
-            if known.insert(track.type_url.clone()) && had_wildcard(track) && !before.is_ended_by_client() {
+            if known.insert(track.type_url.clone())
+                && had_wildcard(track)
+                && !ctx.stream.may_need_less_than(before)
+            {
                 report_type(ctx, before, track);
             }
         }

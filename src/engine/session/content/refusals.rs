@@ -216,6 +216,12 @@ impl Refusals {
         self.applied.get(&name).copied()
     }
 
+    /// Returns the resources that the client uses from refused responses.
+    pub(crate) fn all_applied(&self) -> impl Iterator<Item = (Sym, ResourceEntry)> {
+        let applied = self.applied.iter().map(|(name, entry)| (*name, *entry));
+        applied.filter(|(_, entry)| entry.is_present())
+    }
+
     /// Returns the newest refused response with a name that is out of use because of it.
     pub(crate) fn newest_unused(&self) -> Option<Order> {
         self.unused.last_key_value().map(|(order, _)| *order)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xdscope_wire::content::{BlobId, Catalog};
-use xdscope_wire::event::Sym;
+use xdscope_wire::event::{Sym, Time};
 
 use crate::session::ResponseOutcome;
 use crate::session::engine::{Engine, TrackPlace};
@@ -22,6 +22,7 @@ impl Engine {
         catalog: &Catalog,
         place: TrackPlace,
         response: &ResponseOutcome,
+        at: Time,
     ) {
         if !self.has_structured_names() {
             return;
@@ -35,11 +36,11 @@ impl Engine {
                 self.read_alternatives(catalog, &client, content);
             }
         }
-        for (names, is_served) in [(&response.added, true), (&response.removed, false)] {
+        for (names, removed) in [(&response.added, None), (&response.removed, Some(at))] {
             for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
                 let primary = self.needs().primary_of(&client, catalog.text(*name));
                 if let Some(primary) = primary.and_then(|primary| named(catalog, &primary)) {
-                    self.serve(place, primary, is_served);
+                    self.serve(place, primary, removed);
                 }
             }
         }
@@ -63,7 +64,7 @@ impl Engine {
                 tracks.any(|track| track.kind == kind && track.sent.is_present(catalog, alternative))
             };
             if known.any(has) {
-                self.serve(place, *name, true);
+                self.serve(place, *name, None);
             }
         }
     }
@@ -93,8 +94,9 @@ impl Engine {
         }
     }
 
-    /// Records for the streams of a client whether an alternative serves a name.
-    fn serve(&mut self, place: TrackPlace, name: Sym, is_served: bool) {
+    /// Records for the streams of a client whether an alternative serves a name, or when the
+    /// server has removed the alternative.
+    fn serve(&mut self, place: TrackPlace, name: Sym, removed: Option<Time>) {
         let Some(stream) = self.streams().get(place.stream) else { return };
         let kind = stream.track_at(place.track).and_then(|track| track.kind);
         // The stream of the first name may have ended.
@@ -108,7 +110,7 @@ impl Engine {
         for index in streams {
             let Some(stream) = self.stream_at(index) else { continue };
             for track in stream.tracks.iter_mut().filter(|track| track.kind == kind) {
-                track.waiting.serve(name, is_served);
+                track.waiting.serve(name, removed);
             }
         }
     }

@@ -3,6 +3,7 @@
 use xdscope_wire::event::{Kind, StreamId, Time};
 
 use super::{Engine, MAX_EARLIER_STREAMS, Session, TrackPlace, visits};
+use crate::session::failing::is_return;
 use crate::session::stream::Stream;
 use crate::session::track::Track;
 
@@ -86,6 +87,17 @@ impl Engine {
         let ended = ended.into_iter().flatten().take(MAX_EARLIER_STREAMS).inspect(|_| visits::count());
         let ended = ended.filter_map(|other| self.streams.get(*other));
         ended.filter(|other| other.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened))
+    }
+
+    /// Whether the client was back with another stream at once when the stream had ended.
+    pub(crate) fn is_back_at_once(&self, stream: &Stream) -> bool {
+        let Some((ended, _)) = &stream.closed else { return false };
+        let all = self.session_of(stream).map_or(&[][..], |session| &session.all);
+        let next = all.partition_point(|index| {
+            self.streams.get(*index).is_some_and(|other| other.opened < *ended || other.id == stream.id)
+        });
+        let next = all.get(next).and_then(|index| self.streams.get(*index));
+        next.is_some_and(|next| is_return(next, *ended))
     }
 
     pub(super) fn session_of(&self, stream: &Stream) -> Option<&Session> {

@@ -185,6 +185,7 @@ impl Engine {
             has_unseen: false,
             claims_refused,
             accepted: found.accepted.clone(),
+            applied: if is_delta { Vec::new() } else { found.refused.all_applied().collect() },
             sent: found.sent.clone(),
             ttl: found.ttl.clone(),
             unrequested: if is_delta { SymSet::default() } else { found.unrequested_resources(catalog) },

@@ -4,30 +4,41 @@ use super::ClosedStream;
 use super::end_kind::{is_bare, is_left_by_client};
 use crate::session::Track;
 
-/// The user agent of the client of xdscope.
-const OWN_USER_AGENT: &str = "xdscope";
-
 /// Whether a client has read what it asked for and left, as tools do: it asked once for each type,
 /// stated no versions, got its answers or left before any was late, and ended the stream itself.
 /// Envoy and gRPC clients are no such tools.
 pub(super) fn is_single_query(closed: &ClosedStream<'_>) -> bool {
-    let &ClosedStream { stream, end, .. } = closed;
-    let is_tool = stream.client_kind().is_none();
-    let is_query = |track: &Track| track.traffic.requests == 1 && !track.states_versions();
-    let is_cut = stream.not_kept.cut_response().is_some();
+    let stream = closed.stream;
+    let is_query = |track: &Track| track.traffic.requests == 1;
     let is_served = stream.has_response && !stream.is_owed();
     let is_early = !stream.has_response && stream.interventions.is_empty() && !is_late(closed);
-    let is_whole = !stream.open.partial && !is_cut && (is_served || is_early);
-    is_left_by_client(end) && is_whole && is_tool && stream.tracks_shown().all(is_query)
+    (is_served || is_early) && is_left_by_tool(closed) && stream.tracks_shown().all(is_query)
+}
+
+/// Whether a tool has refused what it asked for, and left: it asked once for each type, and each
+/// answer has its verdict. Nobody goes on without what was refused.
+pub(super) fn is_refusing_query(closed: &ClosedStream<'_>) -> bool {
+    let is_query = |track: &Track| track.traffic.requests <= 2 && track.traffic.pushes <= 1;
+    let stream = closed.stream;
+    let is_settled = !stream.is_owed() && !stream.owes_verdict();
+    is_settled && is_left_by_tool(closed) && stream.tracks_shown().all(is_query)
+}
+
+/// Whether a client that states no versions, and is known as neither Envoy nor gRPC, has ended a
+/// stream itself.
+fn is_left_by_tool(closed: &ClosedStream<'_>) -> bool {
+    let &ClosedStream { stream, end, .. } = closed;
+    let is_tool = stream.client_kind().is_none() && !stream.tracks_shown().any(Track::states_versions);
+    let is_cut = stream.not_kept.cut_response().is_some();
+    is_tool && !stream.open.partial && !is_cut && is_left_by_client(end)
 }
 
 /// Whether a verb of xdscope has ended its stream before the server was late with an answer.
 pub(super) fn is_own_query(closed: &ClosedStream<'_>) -> bool {
     let &ClosedStream { stream, end, .. } = closed;
-    let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent == OWN_USER_AGENT);
     // A client that cannot read a response says so.
     let has_reason = end.reset.is_none() && !is_bare(end);
-    is_own && is_left_by_client(end) && !has_reason && !is_late(closed)
+    stream.is_of_xdscope() && is_left_by_client(end) && !has_reason && !is_late(closed)
 }
 
 /// Whether the server owed an answer for too long when a stream closed.

@@ -4,7 +4,7 @@ use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 use crate::session::Context;
 use crate::session::content::names::{SymMap, SymSet};
-use crate::session::content::resource_set::ResourceSet;
+use crate::session::content::resource_set::{ResourceEntry, ResourceSet};
 use crate::session::interventions::divergence::Divergence;
 use crate::session::track::EarlierNacks;
 use crate::session::track::claims::Claims;
@@ -21,6 +21,8 @@ pub(crate) struct Prior {
     pub(crate) claims_refused: bool,
     /// Resources that the client had accepted.
     pub(crate) accepted: ResourceSet,
+    /// SotW: resources that the client uses from responses that it has refused.
+    pub(crate) applied: Vec<(Sym, ResourceEntry)>,
     /// Resources that the server had sent.
     pub(crate) sent: ResourceSet,
     /// The times to live of the resources.

@@ -277,7 +277,7 @@ impl Track {
             let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
             let kept = match is_outdated {
                 true => self.claim_version(ctx, request, &kept),
-                false => kept,
+                false => with_applied(ctx.catalog, kept, &prior),
             };
             let owes_all = is_outdated || (is_behind && prior.owes_all);
             if (kept.count() > 0 || is_empty || is_open) && !owes_all {
@@ -385,4 +385,15 @@ impl Track {
         self.accepted.add_missing(ctx.catalog, accepted);
         self.carried.unmentioned = self.sent.count() - before;
     }
+}
+
+/// Returns the resources that a client keeps, with the contents that it uses from responses that
+/// it has refused: the version that it states is older.
+fn with_applied(catalog: &mut Catalog, mut kept: ResourceSet, prior: &Prior) -> ResourceSet {
+    for (name, entry) in &prior.applied {
+        if kept.is_present(catalog, *name) {
+            kept.put(catalog, *name, ResourceEntry { state: Presence::Kept, order: 0, ..*entry });
+        }
+    }
+    kept
 }

@@ -23,9 +23,6 @@ use xdscope_wire::xdstp::named;
 /// Parts of the `user_agent_name` of clients that request the endpoints of their clusters.
 const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];
 
-/// The name under which the client of xdscope introduces itself: it may watch clusters only.
-const OWN_AGENT: &str = "xdscope";
-
 impl WarmingView<'_> {
     /// Returns the clusters and listeners of a track that need resources which the client has not
     /// requested within a limit, oldest first.
@@ -111,7 +108,7 @@ impl WarmingView<'_> {
         let agent = self.agent();
         let is = |part: &&str| agent.contains(*part);
         let mut tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
-        !is(&OWN_AGENT)
+        !self.streams.iter().any(|stream| stream.is_of_xdscope())
             && (FOLLOWING_AGENTS.iter().any(is)
                 || tracks.any(|track| is_needed(track.kind) && track.traffic.requests > 0))
     }

@@ -185,9 +185,13 @@ impl<'a> EndedStreams<'a> {
     /// Returns the types of closed streams whose content the client still refuses: no later stream
     /// of the client has settled the refusal (docs/protocol.md#e-21).
     pub(crate) fn refused_at_end(self) -> Vec<(&'a Stream, &'a Track)> {
-        let streams = self.store.engine.failures().refusing_streams();
-        let streams: Vec<&'a Stream> =
-            streams.filter_map(|index| self.store.engine.streams().get(index)).collect();
+        let engine = &self.store.engine;
+        let streams = engine.failures().refusing_streams();
+        let streams = streams.filter_map(|(index, is_tool)| Some((engine.streams().get(index)?, is_tool)));
+        let streams: Vec<&'a Stream> = streams
+            .filter(|(stream, is_tool)| !is_tool || engine.is_back_at_once(stream))
+            .map(|(stream, _)| stream)
+            .collect();
         if streams.is_empty() {
             return Vec::new();
         }

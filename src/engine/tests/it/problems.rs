@@ -152,7 +152,7 @@ fn problems_of_two_streams_of_a_node_are_told_apart() {
 
 #[test]
 fn refusal_stays_a_problem_after_the_end() {
-    let text = "node n
+    let text = "node n agent=\"envoy/1.40.0\"
         stream 1 ads
         > cds
         < cds v=1 n=a [A]
@@ -163,6 +163,8 @@ fn refusal_stays_a_problem_after_the_end() {
     assert_eq!(found[0].1, "client refused CDS 1 before the stream closed; none in force");
     let reconnected = format!("{text}\nstream 2 ads\n> cds\n< cds v=2 n=b [A~2]\n> cds v=2 n=b");
     assert_eq!(all_problems(&reconnected), [], "the next stream accepted a later version");
+    let of_tool = text.replace(" agent=\"envoy/1.40.0\"", "");
+    assert_eq!(all_problems(&of_tool), [], "a tool that has left has no old configuration");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use xdscope_engine::session::content_faults;
 use xdscope_schema::Schema;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{DenseHash, Sym, TypeUrl};
+use xdscope_wire::event::{DenseHash, Sym, TYPE_PREFIX, TypeUrl};
 use xdscope_wire::xdstp::is_glob;
 use xdscope_wire::{ErrorDetail, Message, ResponseView};
 
@@ -68,10 +68,14 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
 }
 
 /// Whether a resource type may appear in a response of a type: the type itself, a redirect, an
-/// empty `Any`, or a collection of the type (docs/protocol.md#e-28).
+/// empty `Any`, or a collection of the type (docs/protocol.md#e-28). No resource has the type URL
+/// of another API, such as Istio's `istio.io/debug/syncz`.
 fn fits(url: &TypeUrl, own: &str) -> bool {
     let exempt = own.is_empty() || own.ends_with(".ResourceLocator") || url.is_empty();
-    exempt || own == url.as_str() || own.strip_suffix("Collection") == Some(url.as_str())
+    exempt
+        || !url.as_str().starts_with(TYPE_PREFIX)
+        || own == url.as_str()
+        || own.strip_suffix("Collection") == Some(url.as_str())
 }
 
 /// Validates the content of a response, for `--ack validate`.

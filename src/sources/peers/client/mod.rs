@@ -57,7 +57,7 @@ use std::sync::Arc;
 
 use xdscope_schema::bootstrap::FallbackServer;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
+use xdscope_wire::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant, is_asked_once};
 use xdscope_wire::{Message, Open};
 
 use backoff::Backoff;
@@ -318,7 +318,7 @@ impl Client {
         let key = TrackKey { url: plain.type_url.clone(), server };
         let of_lane = |track: &&mut Track| track.lane == lane && track.profile.variant != Variant::Rest;
         let Some(track) = self.tracks.get_mut(&key).filter(of_lane) else { return false };
-        if !track.pending.is_empty() {
+        if !track.pending.is_empty() || is_asked_once(&key.url) {
             return false;
         }
         let request = track.accept(plain);

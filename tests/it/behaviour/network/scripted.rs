@@ -80,6 +80,28 @@ stream 1 delta-ads
     }
 }
 
+/// A debug type of Istio is asked for once, without an ACK, and its content is of another type.
+#[test]
+fn gets_debug_types_of_istio() {
+    const SCRIPT: &str = r#"
+node me
+stream 1 ads
+> istio.io/debug/syncz
+< istio.io/debug/syncz v=1 n=a [raw:Cjh0eXBlLmdvb2dsZWFwaXMuY29tL2Vudm95LnNlcnZpY2Uuc3RhdHVzLnYzLkNsaWVudENvbmZpZxIOCgwKCndlYi0xLnNob3A=]
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (child, _stage) = serve("get", SCRIPT, |address| {
+        let mut command = xdscope(folder.path());
+        command.args(["get", address, "istio.io/debug/syncz", "-o", "yaml"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("xdscope runs")
+    });
+    let output = child.wait_with_output().expect("its end");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && !out.contains("NACK") && err.is_empty(), "{out}{err}");
+    assert!(out.contains("envoy.service.status.v3.ClientConfig") && out.contains("id: web-1.shop"), "{out}");
+}
+
 /// docs/protocol.md#k-24: a redirect to an authority without a server is reported and not followed.
 #[test]
 fn reports_authority_without_server() {

@@ -10,9 +10,6 @@ use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Kind, Sym, Time};
 use xdscope_wire::xdstp::{is_structured, named};
 
-/// The name under which the client of xdscope introduces itself: it may watch routes only.
-const OWN_AGENT: &str = "xdscope";
-
 /// A cluster to which routes in force point, and that the client has never requested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnrequestedCluster {
@@ -100,7 +97,10 @@ impl ClientNeeds<'_> {
 
 /// Whether the client of an aggregated stream may be one of gRPC, and all its requests are known.
 fn is_like_grpc(stream: &Stream) -> bool {
-    let is_own = stream.node.as_ref().is_some_and(|node| node.user_agent.contains(OWN_AGENT));
     let is_known = stream.is_aggregated() && !stream.open.partial && stream.lost.is_none();
-    is_known && !is_own && !stream.is_dump() && stream.client_kind() != Some(ClientKind::Envoy)
+    // The client of xdscope may watch routes only.
+    is_known
+        && !stream.is_of_xdscope()
+        && !stream.is_dump()
+        && stream.client_kind() != Some(ClientKind::Envoy)
 }

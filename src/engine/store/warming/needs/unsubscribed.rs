@@ -54,7 +54,8 @@ impl ClientNeeds<'_> {
                 && !self.is_replaced_on(&streams, track, (kind, name))
                 && (kind != Kind::Cds || self.needs_routed_cluster(&streams, before, name))
         };
-        let ended = self.store.engine.ended_before(stream).filter(|before| !before.is_ended_by_client());
+        let ended =
+            self.store.engine.ended_before(stream).filter(|before| !stream.may_need_less_than(before));
         for before in ended.take(MAX_ENDED_STREAMS) {
             for track in before.known_tracks().filter(|track| track.completeness.names_known) {
                 let Some(kind) = named_kind(stream, track) else { continue };
