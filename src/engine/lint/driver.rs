@@ -20,7 +20,7 @@ use crate::store::Store;
 use xdscope_schema::Violation;
 use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Dir, Kind, Seq, Sym, Time};
-use xdscope_wire::xdstp::{is_structured, respelled};
+use xdscope_wire::xdstp::respelled;
 use xdscope_wire::{Frame, Message};
 
 /// All rules over one source.
@@ -280,27 +280,6 @@ impl Lint {
         });
         if !store.clock().untimed {
             self.arm_warming(store, position, outcome);
-            self.arm_unserved(store, position, outcome);
-        }
-    }
-
-    /// Sets the timers of names that a removed alternative no longer serves
-    /// (docs/protocol.md#k-29).
-    fn arm_unserved(&mut self, store: &Store, position: Position<'_>, outcome: &Outcome) {
-        let SessionEvent::Response(response) = &outcome.what else { return };
-        let track = position.track_index.and_then(|track| position.stream.tracks.get(track));
-        let Some(kind) = track.and_then(|track| track.kind) else { return };
-        if !response.removed.iter().any(|name| is_structured(store.catalog().text(*name))) {
-            return;
-        }
-        let timers = self.options.timers;
-        for (index, stream) in store.engine().open_of_kind(position.stream, kind) {
-            for (track, _) in stream.tracks.iter().enumerate().filter(|(_, track)| track.kind == Some(kind)) {
-                for (alarm, limit) in [(Alarm::Waiting, timers.answer), (Alarm::Missing, timers.exist)] {
-                    let at = position.at.after(limit);
-                    self.arm_track(Due { at, stream: index, track: Some(track), alarm });
-                }
-            }
         }
     }
 

@@ -308,8 +308,7 @@ impl Causes {
             return waiting;
         }
         if finding.names.is_empty() {
-            return waiting
-                .filter(|at| problems.get(*at).is_some_and(|problem| is_about_request(problem, finding)));
+            return None;
         }
         let is_waiting = |at: &usize| {
             let asked = problems.get(*at).and_then(|problem| problem.at);
@@ -416,13 +415,6 @@ fn is_about_others(store: &Store, finding: &Finding) -> bool {
 /// Whether a finding is about requests that no server can answer.
 fn is_unanswerable(finding: &Finding) -> bool {
     finding.blame == Blame::Client && finding.rule.subject == Subject::UnanswerableRequest
-}
-
-/// Whether a finding without names says that the server has not answered the request of a
-/// problem: that for the wildcard.
-fn is_about_request(problem: &ProblemFact, finding: &Finding) -> bool {
-    let is_answer = finding.blame == Blame::Server && finding.at.is_none();
-    is_answer && problem.at.is_some_and(|asked| finding.messages.contains(&asked))
 }
 
 /// Whether a type still waits for a name of a finding.

@@ -416,7 +416,7 @@ impl Engine {
         (message, response): (&Message, &mut ResponseOutcome),
         (seq, at): (Seq, Time),
     ) {
-        self.note_alternatives(catalog, place, response, at);
+        self.note_alternatives(catalog, place, response);
         let sent = message.resources().map_or(&[][..], |list| list.blobs());
         response.needed_again = self.needed_again(catalog, place, sent);
         self.warm(catalog, place, response, (seq, at));

@@ -180,16 +180,13 @@ impl PendingNames {
         self.single.get(name).copied()
     }
 
-    /// Records whether the client has an alternative of a resource that it waits for. `removed`:
-    /// when the server has removed the alternative; the wait begins anew then.
-    pub(super) fn serve(&mut self, name: Sym, removed: Option<Time>) {
-        if self.get(name).is_none_or(|request| request.is_served == removed.is_none()) {
-            return;
-        }
-        self.spread();
-        if let Some(request) = self.single.get_mut(name) {
-            request.is_served = removed.is_none();
-            request.since = removed.unwrap_or(request.since);
+    /// Records whether the client has an alternative of a resource that it waits for.
+    pub(super) fn serve(&mut self, name: Sym, is_served: bool) {
+        if self.get(name).is_some_and(|request| request.is_served != is_served) {
+            self.spread();
+            if let Some(request) = self.single.get_mut(name) {
+                request.is_served = is_served;
+            }
         }
     }
 

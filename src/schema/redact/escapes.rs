@@ -1,7 +1,8 @@
 //! Escapes in texts: percent-encodings, and those of C, Go, JSON and HTML.
 //!
-//! Most escapes of ordinary texts stand for spaces, line breaks and slashes: `%20`, `\n`, `\/`. They
-//! hide no letter of a secret, but may touch one. All other escapes are rare and may hide a secret.
+//! Most escapes of ordinary texts stand for spaces, line breaks and slashes: `%20`, `\n`, `\/`.
+//! They hide no letter of a secret, but may touch one. All other escapes are rare and may hide a
+//! secret.
 
 use std::ops::Range;
 

@@ -131,8 +131,8 @@ impl KnownSecrets {
         found
     }
 
-    /// Returns the places of the forms of secrets in bytes, in order: in a text, and in a reading of
-    /// one.
+    /// Returns the places of the forms of secrets in bytes, in order: in a text, and in a reading
+    /// of one.
     fn forms_in(&self, bytes: &[u8], is_text: bool) -> Vec<FoundSecret> {
         let generations = [&self.newer, &self.older];
         let mut found = Vec::new();

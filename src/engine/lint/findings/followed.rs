@@ -21,8 +21,6 @@ const MAX_NAMES: usize = 1 << 14;
 pub(crate) enum LastingState {
     /// The names were requested and have no answer.
     Unanswered,
-    /// The wildcard has no answer.
-    UnansweredWildcard,
     /// The names were unsubscribed under a wildcard, and the server has not said what they are.
     Unclassified,
     /// The resources have expired.
@@ -123,7 +121,6 @@ impl LastingState {
                 | LastingState::NotResubscribed(_)
                 | LastingState::UnrequestedStream
                 | LastingState::NoVerdict(_)
-                | LastingState::UnansweredWildcard
                 | LastingState::Broken { .. }
                 | LastingState::Content { .. }
                 | LastingState::Names { .. }

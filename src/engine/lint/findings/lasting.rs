@@ -254,7 +254,6 @@ impl RuleContext<'_> {
         if self.source_state.lasting.followed.may_concern(self.stream_index, &self.client()) {
             let outcome = request.outcome;
             self.settle_verdicts(outcome);
-            self.settle_wildcard(request.track);
             if outcome.kind == MessageKind::Ack {
                 self.settle_broken(CorrectMessage::Ack, outcome.answers);
             }
@@ -299,30 +298,12 @@ impl RuleContext<'_> {
         }
     }
 
-    /// Ends the finding about a wildcard that the server does not owe any more.
-    fn settle_wildcard(&mut self, track: &Track) {
-        let Some(index) = self.track_index.filter(|_| track.wildcard_owed().is_none()) else { return };
-        let place = (self.stream_index, index);
-        let followed = &mut self.source_state.lasting.followed;
-        let over = followed.take_over(self.stream_index, None, |followed| {
-            followed.place == place && matches!(followed.state, LastingState::UnansweredWildcard)
-        });
-        let note = match track.subscribed.may_be_wildcard() {
-            true => "answered after {}",
-            false => "the client gave up after {}",
-        };
-        for over in over {
-            self.end_lasting(&over, note);
-        }
-    }
-
     /// Ends findings about names that a response answers.
     pub(crate) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
         if self.source_state.lasting.followed.may_concern(self.stream_index, &self.client()) {
             if response.outcome.kind == MessageKind::Push {
                 self.settle_broken(CorrectMessage::Response, None);
             }
-            self.settle_wildcard(response.track);
             let mut names = mentioned(self.catalog(), response);
             let is_valid_file = self.is_file() && response.track.verdicts.open_nack().is_none();
             self.note_corrections(response.track, &names);

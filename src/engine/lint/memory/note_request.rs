@@ -54,11 +54,6 @@ impl RuleContext<'_> {
             }
             _ => None,
         };
-        if let Some(owed) = track.wildcard_owed()
-            && Some(owed.message) == self.seq
-        {
-            self.arm(Alarm::Missing, owed.due(self.options.timers.exist));
-        }
         if request.delta().is_some() {
             self.note_delta_request(request);
         } else if !outcome.added.is_empty() {

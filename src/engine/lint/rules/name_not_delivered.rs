@@ -1,8 +1,7 @@
 //! A requested resource was not sent.
 //!
 //! Why: SotW cannot report that a resource does not exist, so clients give up after a timeout (15
-//! s). A missing resource and a faulty server look alike. A server answers a wildcard for
-//! listeners or clusters in both variants, if need be with an empty list.
+//! s). A missing resource and a faulty server look alike.
 //!
 //! Example:
 //! ```text
@@ -11,20 +10,18 @@
 //! advance 15s
 //! ```
 //!
-//! Advice: Check whether the server has a resource of exactly that name, or, for a wildcard,
-//! whether the server knows the client.
+//! Advice: Check whether the server has a resource of exactly that name.
 //!
 //! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::prelude::*;
-use crate::session::{Track, Wildcard};
+use crate::session::Track;
 use xdscope_wire::event::Sym;
 
 rule! {
     name-not-delivered: Info, rows "E-34, E-46, L-05",
     ends(Ending::State);
-    checks: Alarm(Alarm::Missing, check), Alarm(Alarm::Missing, check_wildcard)
+    checks: Alarm(Alarm::Missing, check)
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -44,26 +41,4 @@ fn check(ctx: &mut RuleContext<'_>) {
         !overdue.was_present && !was_sent(track, overdue.name) && !was_sent_before
     });
     ctx.report_overdue(&RULE, &format!("not delivered within {}s", limit.as_secs()), None, overdue);
-}
-
-/// Reports a wildcard that the server has not answered.
-fn check_wildcard(ctx: &mut RuleContext<'_>) {
-    let limit = ctx.options.timers.exist;
-    let Some(track) = ctx.current_track() else { return };
-    let Some(owed) = track.wildcard_owed() else { return };
-    let is_reported = ctx.state.existence_checked_until.is_some_and(|until| owed.due_from <= until);
-    if is_reported || !ctx.has_all_since(owed.message) {
-        return;
-    }
-    if !owed.is_overdue(ctx.at, limit) {
-        return ctx.arm(Alarm::Missing, owed.due(limit));
-    }
-    let text = format!("the wildcard: not answered within {}s", limit.as_secs());
-    let evidence = [owed.message];
-    let draft = FindingDraft {
-        part: "wildcard",
-        guess: track.subscribed.wildcard == Wildcard::Ambiguous,
-        ..FindingDraft::new(Blame::Server, text, &[]).evidence(&evidence)
-    };
-    ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::UnansweredWildcard, owed.since));
 }

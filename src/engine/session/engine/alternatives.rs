@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xdscope_wire::content::{BlobId, Catalog};
-use xdscope_wire::event::{Sym, Time};
+use xdscope_wire::event::Sym;
 
 use crate::session::ResponseOutcome;
 use crate::session::engine::{Engine, TrackPlace};
@@ -22,7 +22,6 @@ impl Engine {
         catalog: &Catalog,
         place: TrackPlace,
         response: &ResponseOutcome,
-        at: Time,
     ) {
         if !self.has_structured_names() {
             return;
@@ -36,11 +35,11 @@ impl Engine {
                 self.read_alternatives(catalog, &client, content);
             }
         }
-        for (names, removed) in [(&response.added, None), (&response.removed, Some(at))] {
+        for (names, is_served) in [(&response.added, true), (&response.removed, false)] {
             for name in names.iter().filter(|name| is_structured(catalog.text(**name))) {
                 let primary = self.needs().primary_of(&client, catalog.text(*name));
                 if let Some(primary) = primary.and_then(|primary| named(catalog, &primary)) {
-                    self.serve(place, primary, removed);
+                    self.serve(place, primary, is_served);
                 }
             }
         }
@@ -64,7 +63,7 @@ impl Engine {
                 tracks.any(|track| track.kind == kind && track.sent.is_present(catalog, alternative))
             };
             if known.any(has) {
-                self.serve(place, *name, None);
+                self.serve(place, *name, true);
             }
         }
     }
@@ -94,9 +93,8 @@ impl Engine {
         }
     }
 
-    /// Records for the streams of a client whether an alternative serves a name, or when the
-    /// server has removed the alternative.
-    fn serve(&mut self, place: TrackPlace, name: Sym, removed: Option<Time>) {
+    /// Records for the streams of a client whether an alternative serves a name.
+    fn serve(&mut self, place: TrackPlace, name: Sym, is_served: bool) {
         let Some(stream) = self.streams().get(place.stream) else { return };
         let kind = stream.track_at(place.track).and_then(|track| track.kind);
         // The stream of the first name may have ended.
@@ -110,7 +108,7 @@ impl Engine {
         for index in streams {
             let Some(stream) = self.stream_at(index) else { continue };
             for track in stream.tracks.iter_mut().filter(|track| track.kind == kind) {
-                track.waiting.serve(name, removed);
+                track.waiting.serve(name, is_served);
             }
         }
     }
