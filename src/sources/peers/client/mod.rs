@@ -396,7 +396,7 @@ impl Client {
     pub fn unanswered(&self) -> Vec<(TypeUrl, Option<Sym>)> {
         let mut out = Vec::new();
         for (TrackKey { url, .. }, track) in &self.tracks {
-            // The first response answers a query. It waits for ever for a verdict, as there is none.
+            // The first response answers a query, and waits for a verdict that never comes.
             if is_asked_once(url) {
                 if track.pending.is_empty() {
                     out.push((url.clone(), None));
