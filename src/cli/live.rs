@@ -93,6 +93,7 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     if let Some(server) = &args.server {
         maps.push((Address::listen(&args.listen).map_err(wrong)?, server.parse().map_err(wrong)?));
     }
+    check_pairs(&maps)?;
     if let Some(file) = &args.rewrite_bootstrap {
         return rewrite(file, &maps, connect::of_tls_clients(args, &maps), io);
     }
@@ -121,6 +122,23 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     run.no_hold = refusal;
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults, desk };
     run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
+}
+
+/// Refuses pairs that cannot work: two on one address, and one that forwards to itself.
+fn check_pairs(maps: &[(Address, Address)]) -> Result<(), CliError> {
+    for (index, (listen, upstream)) in maps.iter().enumerate() {
+        // Port 0 stands for any free port.
+        if !listen.to_string().ends_with(":0") && maps[..index].iter().any(|(other, _)| other == listen) {
+            return Err(
+                CliError::usage(format!("two pairs listen on {listen}")).next("--map with another port")
+            );
+        }
+        if maps.iter().any(|(other, _)| other == upstream) {
+            let error = CliError::usage(format!("the tap would forward from {upstream} to itself"));
+            return Err(error.next("the address of the control plane"));
+        }
+    }
+    Ok(())
 }
 
 /// Explains how to connect a client to the address on which the tap listens; shown until one

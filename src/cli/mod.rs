@@ -32,6 +32,7 @@ pub use error::{CliError, Exit};
 
 use args::{Cli, Verb};
 use command::config_file::Expanded;
+use peer::connect::OwnSecrets;
 use terminal::io::Io;
 use xdscope_wire::text::near;
 
@@ -283,7 +284,8 @@ fn not_parsed(error: &clap::Error, expanded: &Expanded, io: &mut Io<'_>) -> Resu
         _ => None,
     };
     let mut usage = CliError::usage(match place {
-        Some(place) => format!("{place}: {words}"),
+        // A file may have a secret in the wrong place.
+        Some(place) => format!("{place}: {}", OwnSecrets::new(&[]).clean(words)),
         None => words,
     });
     let mut command = crate::cli::command::command_line::command();

@@ -13,9 +13,13 @@ use xdscope_schema::redact::SecretNames;
 
 use super::{command_line, settings, suggest};
 use crate::cli::error::CliError;
+use crate::cli::peer::connect::OwnSecrets;
 
 /// The flag that names the file.
 const FLAG: &str = "config";
+
+/// Flags that belong to the command line alone.
+const TYPED_ONLY: [&str; 3] = [FLAG, "check-config", "rewrite-bootstrap"];
 
 /// A command line with the flags of its file.
 #[derive(Default)]
@@ -47,7 +51,9 @@ impl Expanded {
         })?;
         let file = settings::File { path: &path, text: &text };
         let mut out = Expanded { args, file: Some(path.clone()), ..Expanded::default() };
-        let mut flags = Vec::new();
+        let (mut flags, mut given) = (Vec::new(), Vec::<(clap::Id, usize)>::new());
+        let typed: Vec<Arg> =
+            verb.get_arguments().filter(|arg| is_typed(&out.args[place..], arg)).cloned().collect();
         for (key, value) in file.table()?.get_ref() {
             let (name, line) = (key.get_ref().as_ref(), file.line(key.span().start));
             match (name, value.get_ref()) {
@@ -58,9 +64,14 @@ impl Expanded {
                         file.wrong(line, format!("`{name}` {why}"))
                             .next(format!("xdscope {} --help", verb.get_name()))
                     })?;
-                    if !is_typed(&out.args[place..], &arg) {
+                    if let Some((_, other)) = given.iter().find(|(id, _)| id == arg.get_id()) {
+                        let twice = format!("`{name}` is the flag of line {other} again");
+                        return Err(file.wrong(line, twice).next("one of both"));
+                    }
+                    if !typed.iter().any(|typed| gives_way(&verb, &arg, typed)) {
                         flags.extend(words);
                     }
+                    given.push((arg.get_id().clone(), line));
                     out.lines.push((name.to_owned(), line));
                 }
             }
@@ -112,25 +123,44 @@ fn flag_of(verb: &Command, name: &str) -> Option<Arg> {
         Some(long) => long == name || arg.get_visible_aliases().is_some_and(|names| names.contains(&name)),
         None => arg.is_positional() && arg.get_id() == name,
     };
-    verb.get_arguments().filter(|arg| arg.get_long() != Some(FLAG)).find(has_name).cloned()
+    settable(verb).find(has_name).cloned()
+}
+
+/// The flags and arguments that a file can have.
+fn settable(verb: &Command) -> impl Iterator<Item = &Arg> {
+    verb.get_arguments().filter(|arg| !arg.get_long().is_some_and(|long| TYPED_ONLY.contains(&long)))
 }
 
 fn unknown(file: &settings::File<'_>, line: usize, name: &str, verb: &Command) -> CliError {
-    let error = file.wrong(line, format!("`{}` has no flag `{name}`", verb.get_name()));
-    let known: Vec<&str> = verb.get_arguments().filter_map(Arg::get_long).collect();
-    let near = suggest::near(name, known);
+    let name_shown = OwnSecrets::new(&[]).clean(name.to_owned());
+    let error = file.wrong(line, format!("`{}` has no flag `{name_shown}`", verb.get_name()));
+    let near = suggest::near(name, settable(verb).filter_map(Arg::get_long));
     let near = near.into_iter().fold(error, |error, name| error.next(format!("{name} = …")));
     near.next(format!("xdscope {} --help   lists the flags", verb.get_name()))
 }
 
-/// Whether the command line states a flag too. Flags that may be repeated add up.
+/// Whether the command line states a flag.
 fn is_typed(args: &[OsString], arg: &Arg) -> bool {
-    let Some(long) = arg.get_long() else { return false };
-    let flag = format!("--{long}");
-    let is_it =
-        |typed: &str| typed.strip_prefix(&flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-    let is_repeatable = matches!(arg.get_action(), ArgAction::Append);
-    !is_repeatable && args.iter().filter_map(|arg| arg.to_str()).any(is_it)
+    let names = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
+    let names: Vec<&str> = names.collect();
+    let is_it = |word: &str| match (word.strip_prefix("--"), word.strip_prefix('-')) {
+        (Some(long), _) => names.contains(&long.split('=').next().unwrap_or_default()),
+        (None, Some(short)) => short.chars().next().is_some_and(|letter| arg.get_short() == Some(letter)),
+        (None, None) => false,
+    };
+    args.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str()).any(is_it)
+}
+
+/// Whether a flag of the file gives way to one of the command line: to the same flag, unless it may
+/// be repeated, and to one that excludes it.
+fn gives_way(verb: &Command, arg: &Arg, typed: &Arg) -> bool {
+    if arg.get_id() == typed.get_id() {
+        return !matches!(arg.get_action(), ArgAction::Append);
+    }
+    let excludes = |one: &Arg, other: &Arg| {
+        verb.get_arg_conflicts_with(one).iter().any(|excluded| excluded.get_id() == other.get_id())
+    };
+    excludes(arg, typed) || excludes(typed, arg)
 }
 
 /// The words of the command line that stand for a key: `--flag`, or `--flag=value` for each value.
@@ -142,19 +172,20 @@ fn words(arg: &Arg, value: &DeValue<'_>) -> Result<Vec<OsString>, String> {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) => number.as_str().to_owned(),
             DeValue::Float(number) => number.as_str().to_owned(),
-            other => return Err(format!("must be a text or a number, not a {}", other.type_str())),
+            other => return Err(format!("must be a text or a number, not of the type {}", other.type_str())),
         };
-        Ok(match arg.get_long() {
-            Some(long) => format!("--{long}={text}").into(),
-            None => text.into(),
-        })
+        match arg.get_long() {
+            Some(long) => Ok(format!("--{long}={text}").into()),
+            None if text.starts_with('-') => Err("must not begin with a dash".to_owned()),
+            None => Ok(text.into()),
+        }
     };
     match value {
         DeValue::Boolean(yes) if is_switch => {
             let flag = arg.get_long().filter(|_| *yes).map(|long| format!("--{long}").into());
             Ok(flag.into_iter().collect())
         }
-        _ if is_switch => Err(format!("must be true or false, not a {}", value.type_str())),
+        _ if is_switch => Err(format!("must be true or false, not of the type {}", value.type_str())),
         DeValue::Array(values) if is_repeatable => values.iter().map(|value| word(value.get_ref())).collect(),
         DeValue::Array(_) => Err("has one value, not a list".to_owned()),
         value => Ok(vec![word(value)?]),

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use xdscope_engine::filter::RowKind;
+
 use crate::cli::args::{Global, TapArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::source::schema_flags;
+use crate::cli::source::{schema_flags, select};
 use crate::cli::terminal::io::Io;
 use crate::net::tap::Tls;
 use crate::net::transport::Address;
@@ -29,6 +31,7 @@ pub(super) fn run(
     let live = &args.live;
     schema_flags::schema(&live.descriptors, global)?;
     let metrics = service::address(&live.service)?;
+    select::filter(live.filter.as_deref(), RowKind::Messages, &io.zone)?;
     let mut lines = Vec::new();
     if let Some(file) = &live.service.config {
         lines.push(("config", file.display().to_string()));
@@ -39,6 +42,11 @@ pub(super) fn run(
     if let Some(server) = &tls.listen {
         lines.push(("clients", of_certificate(server.certificate().map(|own| own.not_after))));
     }
+    if let Some(path) = live.applied.as_ref().filter(|path| !path.exists()) {
+        return Err(
+            CliError::unreadable(format!("--applied: no file {}", path.display())).next("--applied FILE")
+        );
+    }
     if tls.upstream.is_some() {
         lines.push(("server", "TLS".to_owned()));
     }
@@ -47,6 +55,11 @@ pub(super) fn run(
     }
     let record = match &live.record {
         _ if live.no_record => "nothing".to_owned(),
+        Some(path) if path.is_dir() => format!("{}, a file for each run", path.display()),
+        Some(path) if path.exists() && !live.force => {
+            let error = CliError::unreadable(format!("--record: {} exists", path.display()));
+            return Err(error.next("--record OTHER-FILE, or --force"));
+        }
         Some(path) => existing(path)?.display().to_string(),
         None => io.state_dir().map_or("nothing: no home".to_owned(), |dir| dir.display().to_string()),
     };
@@ -72,7 +85,6 @@ fn of_certificate(not_after: Option<i64>) -> String {
 /// A path of a recording, if its folder exists.
 fn existing(path: &Path) -> Result<&Path, CliError> {
     let folder = match path.parent() {
-        _ if path.is_dir() => path,
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };

@@ -36,6 +36,9 @@ use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Progress;
 
 pub(crate) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.body && args.format == Format::Md {
+        return Err(CliError::usage("--body: a table of Markdown has no bodies").next("-o text, or -o jsonl"));
+    }
     print(args, &ReplayPosition::End, global, io)
 }
 

@@ -250,8 +250,9 @@ impl<'a> Status<'a> {
         let has_titles = !args.rows.no_headers;
         let looks = TableLooks { style, has_titles, form: args.format.table_form() };
         let is_empty = self.matrix.rows.is_empty() && self.selected.problems.is_empty();
-        if args.format.is_text() && (has_titles || self.is_update) && !is_empty {
-            self.write_problems(TableLooks { has_titles: false, ..looks }, out)?;
+        let is_markdown = args.format == Format::Md;
+        if (args.format.is_text() || is_markdown) && (has_titles || self.is_update) && !is_empty {
+            self.write_problems(TableLooks { has_titles: is_markdown, ..looks }, out)?;
         }
         match args.format {
             format if format.is_of_objects() => {
@@ -302,11 +303,15 @@ impl<'a> Status<'a> {
             if looks.style.ascii { text.replace('×', "x") } else { text }
         };
         let columns = Columns::new()
-            .text("", |problem: &&ProblemFact| report::problem_word(problem))
-            .text("", |problem| report::problem_place(problem))
-            .number("", since)
+            .text("STATE", |problem: &&ProblemFact| report::problem_word(problem))
+            .text("WHERE", |problem| report::problem_place(problem))
+            .number("AGE", since)
             .role(Role::Muted)
-            .text("", text);
+            .text("PROBLEM", text);
+        if looks.has_titles {
+            // A table of Markdown stands behind an empty line.
+            writeln!(out)?;
+        }
         let listed = wrong.get(..wrong.len().min(MAX_PROBLEMS)).unwrap_or_default();
         columns.write(listed, looks, &mut *out)?;
         if wrong.len() > MAX_PROBLEMS {

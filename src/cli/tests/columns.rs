@@ -86,3 +86,13 @@ fn markdown_has_the_rows_of_the_table() {
         assert!(lines[1].chars().all(|c| "|-:".contains(c)), "{args:?}: {}", markdown.out);
     }
 }
+
+#[test]
+fn markdown_of_status_begins_with_the_problems() {
+    let out = run(&["status", TOUR, "-o", "md"]).out;
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[..3], ["4 problems", "", "| STATE | WHERE | AGE | PROBLEM |"], "{out}");
+    assert!(out.contains("\n\n| NODE | VARIANT |"), "{out}");
+    let bodies = run(&["log", TOUR, "-o", "md", "--body"]);
+    assert_eq!((bodies.exit, bodies.out.as_str()), (Exit::Usage, ""), "{}", bodies.err);
+}

@@ -29,7 +29,7 @@ fn example_can_be_used() {
         output.out,
         format!(
             "config    FILE\ntap       127.0.0.1:18001 → cp-1.mesh:15010\n\
-             tap       127.0.0.1:18002 → cp-2.mesh:15010\nmetrics   127.0.0.1:9909\nrecords   {}\n",
+             tap       127.0.0.1:18002 → cp-2.mesh:15010\nmetrics   127.0.0.1:9909\nrecords   {}, a file for each run\n",
             folder.path().display()
         )
     );
@@ -43,6 +43,14 @@ fn command_line_wins_and_repeated_flags_add_up() {
     let typed = check(text, &["--listen", ":2", "--map", ":3=a.mesh:4"]).out;
     assert!(typed.contains("127.0.0.1:3 → a.mesh:4\n"), "{typed}");
     assert!(typed.contains("127.0.0.1:2 → cp.mesh:15010\n") && !typed.contains("127.0.0.1:1 "), "{typed}");
+    // Other spellings of a flag, and flags that exclude one of the file.
+    let text = "server = \"cp:1\"\nheadless = true\nverbose = true\nplaintext = true\nformat = \"jsonl\"\n\
+                record = \"none/a.xdsrec\"\n";
+    for more in [&["--headless"][..], &["--no-tui"], &["-o", "text"], &["--cacert", "none.pem"]] {
+        let output = check(text, &[more, &["--no-record"]].concat());
+        assert!(!output.err.contains("cannot be used"), "{more:?}: {}", output.err);
+        assert!(output.out.contains("records   nothing") || more.contains(&"--cacert"), "{}", output.err);
+    }
 }
 
 #[test]
@@ -55,15 +63,35 @@ fn errors_name_the_line_and_a_next_step() {
         ("server = \"cp:1\"\n\nmemory = \"lots\"", "FILE line 3: invalid value 'lots' for '--memory"),
         (
             "server = \"cp:1\"\nplaintext = \"yes\"",
-            "FILE line 2: `plaintext` must be true or false, not a string",
+            "FILE line 2: `plaintext` must be true or false, not of the type string",
         ),
         ("server = \"cp:1\"\nmemory = [\"1GB\"]", "FILE line 2: `memory` has one value, not a list"),
         (
             "server = \"cp:1\"\nlisten = true",
-            "FILE line 2: `listen` must be a text or a number, not a boolean",
+            "FILE line 2: `listen` must be a text or a number, not of the type boolean",
         ),
-        ("server = \"cp:1\"\nmap = [[1]]", "FILE line 2: `map` must be a text or a number, not a array"),
+        (
+            "server = \"cp:1\"\nmap = [[1]]",
+            "FILE line 2: `map` must be a text or a number, not of the type array",
+        ),
         ("server = cp", "FILE line 1: "),
+        (
+            "server = \"--keep-secrets\"\nmap = [\":1=cp:1\"]",
+            "FILE line 1: `server` must not begin with a dash",
+        ),
+        (
+            "server = \"cp:1\"\nheadless = true\nno-tui = true",
+            "FILE line 3: `no-tui` is the flag of line 2 again",
+        ),
+        ("map = [\":1=cp:1\", \":1=cp:2\"]", "two pairs listen on 127.0.0.1:1"),
+        ("server = \"127.0.0.1:1\"\nlisten = \":1\"", "forward from 127.0.0.1:1 to itself"),
+        ("server = \"cp:1\"\nfilter = \"(((\"", "--filter"),
+        (
+            "server = \"cp:1\"\nkeep = \"password=hunter2secret\"",
+            "FILE line 2: invalid value 'password=[redacted",
+        ),
+        ("server = \"cp:1\"\nplaintext = true\napplied = \"none.json\"", "--applied: no file none.json"),
+        ("check-config = true", "FILE line 1: `tap` has no flag `check-config`"),
         ("config = \"other.toml\"", "FILE line 1: `tap` has no flag `config`"),
         ("headless = true", "the following required arguments were not provided"),
         ("server = \"cp:1\"\n[redact]\nheaders = [\"a b\"]", "FILE line 3: `a b` is not a header name"),
@@ -83,6 +111,10 @@ fn errors_name_the_line_and_a_next_step() {
         assert!(output.out.is_empty() && output.exit != Exit::Yes, "{text}: {}", output.out);
         assert!(output.err.contains("next   "), "{text}: {}", output.err);
     }
+    let folder = tempfile::tempdir().unwrap();
+    let device = format!("listen-cert = \"/dev/zero\"\nlisten-key = \"{}\"", folder.path().display());
+    let device = check(&format!("server = \"cp:1\"\n{device}"), &[]);
+    assert!(device.err.contains("not a file of at most 4 MiB"), "{}", device.err);
     let missing = run(&["tap", "--config", "no-such.toml"]);
     assert!(missing.err.contains("cannot read --config no-such.toml"), "{}", missing.err);
     assert_eq!(missing.exit, Exit::Unreadable);

@@ -1,3 +1,7 @@
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -49,10 +53,28 @@ pub enum LoadError {
     Tls(#[source] rustls::Error),
 }
 
+/// Most bytes of a file of certificates: ten times those of all public CAs.
+const MAX_PEM_BYTES: u64 = 4 << 20;
+
+/// Reads a file, without waiting for a pipe or reading a device.
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let open = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = open.map_err(pem::Error::Io)?;
+    let about = file.metadata().map_err(pem::Error::Io)?;
+    if !about.is_file() || about.len() > MAX_PEM_BYTES {
+        let text = format!("not a file of at most {} MiB", MAX_PEM_BYTES >> 20);
+        return Err(pem::Error::Io(io::Error::new(io::ErrorKind::InvalidInput, text)));
+    }
+    let mut content = Vec::new();
+    file.take(MAX_PEM_BYTES).read_to_end(&mut content).map_err(pem::Error::Io)?;
+    Ok(content)
+}
+
 fn certificates(from: &Pem) -> Result<Vec<CertificateDer<'static>>, LoadError> {
     let fail = |source| LoadError::Pem { what: "the certificates", path: from.to_string(), source };
     let all: Result<Vec<_>, _> = match from {
-        Pem::File(path) => CertificateDer::pem_file_iter(path).map_err(fail)?.collect(),
+        Pem::File(path) => CertificateDer::pem_slice_iter(&read(path).map_err(fail)?).collect(),
         Pem::Inline(text) => CertificateDer::pem_slice_iter(text).collect(),
     };
     let all = all.map_err(fail)?;
@@ -84,7 +106,7 @@ pub(super) fn system() -> Result<RootCertStore, LoadError> {
 pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, LoadError> {
     let chain = certificates(cert)?;
     let private = match key {
-        Pem::File(path) => PrivateKeyDer::from_pem_file(path),
+        Pem::File(path) => read(path).and_then(|text| PrivateKeyDer::from_pem_slice(&text)),
         Pem::Inline(text) => PrivateKeyDer::from_pem_slice(text),
     };
     let private = private.map_err(|source| LoadError::Pem {
