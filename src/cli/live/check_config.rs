@@ -6,7 +6,9 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use xdscope_engine::filter::RowKind;
+use xdscope_present::text::shell_word;
 
+use crate::app::recording::recording_file::{self, Replaces};
 use crate::cli::args::{Global, TapArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::source::{schema_flags, select};
@@ -16,8 +18,8 @@ use crate::net::transport::Address;
 
 use super::service;
 
-/// Checks what only a run would read, and prints what the run would do. Nothing is listened on,
-/// connected to, or written.
+/// Checks what only a run would read, and prints what the run would do. Nothing is listened on
+/// or written, and no server is asked but that of `--reflection`.
 ///
 /// # Errors
 /// Descriptors cannot be loaded, or an address or a folder cannot be used.
@@ -56,11 +58,10 @@ pub(super) fn run(
     let record = match &live.record {
         _ if live.no_record => "nothing".to_owned(),
         Some(path) if path.is_dir() => format!("{}, a file for each run", path.display()),
-        Some(path) if path.exists() && !live.force => {
-            let error = CliError::unreadable(format!("--record: {} exists", path.display()));
-            return Err(error.next("--record OTHER-FILE, or --force"));
+        Some(path) => {
+            check_file(path, live.force)?;
+            path.display().to_string()
         }
-        Some(path) => existing(path)?.display().to_string(),
         None => io.state_dir().map_or("nothing: no home".to_owned(), |dir| dir.display().to_string()),
     };
     lines.push(("records", record));
@@ -82,15 +83,25 @@ fn of_certificate(not_after: Option<i64>) -> String {
     }
 }
 
-/// A path of a recording, if its folder exists.
-fn existing(path: &Path) -> Result<&Path, CliError> {
+/// Checks that a run can write the file of a recording, as the run would: a file that exists keeps
+/// its content, and none is created.
+fn check_file(path: &Path, force: bool) -> Result<(), CliError> {
+    if path.exists() {
+        let replaces = if force { Replaces::Recordings } else { Replaces::Nothing };
+        return match recording_file::claim(path, replaces) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(CliError::unreadable(format!("--record: cannot write {}", path.display()))
+                .because(error)
+                .next("--record OTHER-FILE, or --force for a recording")),
+        };
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     if folder.is_dir() {
-        return Ok(path);
+        return Ok(());
     }
     Err(CliError::unreadable(format!("--record: no folder {}", folder.display()))
-        .next(format!("mkdir -p {}", xdscope_present::text::shell_word(&folder.display().to_string()))))
+        .next(format!("mkdir -p {}", shell_word(&folder.display().to_string()))))
 }

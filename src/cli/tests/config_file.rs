@@ -119,3 +119,21 @@ fn errors_name_the_line_and_a_next_step() {
     assert!(missing.err.contains("cannot read --config no-such.toml"), "{}", missing.err);
     assert_eq!(missing.exit, Exit::Unreadable);
 }
+
+/// The check judges the file of a recording as the run does, and leaves it as it is.
+#[test]
+fn check_refuses_what_a_run_would_not_replace() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.xdsrec");
+    let text = format!("server = \"cp:1\"\nplaintext = true\nrecord = \"{}\"\n", file.display());
+    assert_eq!(check(&text, &[]).exit, Exit::Yes);
+    assert!(!file.exists(), "a check creates no file");
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(check(&text, &[]).exit, Exit::Yes, "a run begins in an empty file");
+    std::fs::write(&file, "notes").unwrap();
+    for more in [&[][..], &["--force"]] {
+        let output = check(&text, more);
+        assert_eq!(output.exit, Exit::Unreadable, "{more:?}: {}", output.err);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "notes");
+    }
+}

@@ -397,10 +397,7 @@ impl Client {
         let mut out = Vec::new();
         for (TrackKey { url, .. }, track) in &self.tracks {
             // The first response answers a query, and waits for a verdict that never comes.
-            if is_asked_once(url) {
-                if track.pending.is_empty() {
-                    out.push((url.clone(), None));
-                }
+            if is_asked_once(url) && !track.pending.is_empty() {
                 continue;
             }
             if (track.is_wildcard() && !track.answered) || !track.pending.is_empty() {
