@@ -14,11 +14,11 @@ use std::{
 use bytes::Bytes;
 use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
-use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::pb::put_len_field;
 use xdscope_wire::{Message, MessageBody, MessageShape};
 
+use crate::support::grpc_server::{Handler, Responses, Streams};
 use crate::support::tap::xdscope;
 
 const V2: &str = "type.googleapis.com/envoy.api.v2.Cluster";

@@ -20,7 +20,7 @@ use tonic::{
     Status, Streaming,
     transport::{Endpoint, Server, server::TcpIncoming},
 };
-use xdscope::net::rpc::{self, Handler, Responses, Streams};
+use xdscope::net::rpc;
 use xdscope_schema::Schema;
 use xdscope_sources::{SchemaCodec, script};
 use xdscope_wire::content::Catalog;
@@ -28,6 +28,7 @@ use xdscope_wire::event::{Dir, Side, StreamId, Sym, Time};
 use xdscope_wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
 
 use super::wait::{PATIENCE, pass};
+use crate::support::grpc_server::{Handler, Responses, Streams};
 
 /// Shortest pause of a script that is played in real time.
 const MEANT: Duration = Duration::from_millis(500);

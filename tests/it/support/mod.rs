@@ -9,6 +9,7 @@ pub mod envoy;
 pub mod exposition;
 pub mod faulty;
 pub mod grpc_client;
+pub mod grpc_server;
 pub mod http;
 pub mod misbehave;
 pub mod peers;

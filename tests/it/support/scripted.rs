@@ -23,7 +23,6 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::client::{AckPolicy, Command, InitialSubscription, Options, Running};
 use xdscope::net::client::Server;
-use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope_engine::analysis;
 use xdscope_engine::lint;
 use xdscope_engine::store;
@@ -39,6 +38,7 @@ use xdscope_wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant
 use xdscope_wire::{FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, pass, wait_for};
+use crate::support::grpc_server::{Handler, Responses, Streams};
 
 /// Silence required after the last line.
 const SILENCE: Duration = Duration::from_millis(150);
