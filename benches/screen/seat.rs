@@ -105,6 +105,7 @@ impl Seat {
             copies: std::env::temp_dir(),
             file: None,
             rewound: true,
+            trouble: None,
         };
         let feed = LiveFeed::new(shared, Decoded(schema), about, replay);
         let theme = Theme::SIXTEEN;

@@ -3,6 +3,7 @@
 
 pub mod analysis_thread;
 pub mod applied;
+pub mod attach;
 pub mod client;
 pub mod demo;
 mod feed_error;

@@ -1,5 +1,6 @@
 //! The figures and the health of a live run, for `--metrics`.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -24,8 +25,8 @@ pub struct MonitoredRun {
     /// The counters of a tap that copies traffic.
     pub tap: Option<Arc<Counters>>,
     pub(super) spool: Option<Arc<Spool>>,
-    /// Whether the session is recorded.
-    pub is_recorded: bool,
+    /// The first session file; `None`: the run is not recorded.
+    pub recording: Option<PathBuf>,
     /// Whether the thread that accepts and forwards is running.
     pub is_forwarding: Arc<dyn Fn() -> bool + Send + Sync>,
 }
@@ -96,9 +97,9 @@ impl MonitorState {
 
 impl MonitoredRun {
     /// Returns a run that forwards nothing: a client, or files that are read as they change.
-    pub fn of_reader(shared: Arc<LiveState>, is_recorded: bool) -> MonitoredRun {
+    pub fn of_reader(shared: Arc<LiveState>, recording: Option<PathBuf>) -> MonitoredRun {
         let shared = Some(shared);
-        MonitoredRun { shared, tap: None, spool: None, is_recorded, is_forwarding: Arc::new(|| true) }
+        MonitoredRun { shared, tap: None, spool: None, recording, is_forwarding: Arc::new(|| true) }
     }
 
     /// Reads the figures. The analysis waits meanwhile; traffic goes on.
@@ -109,7 +110,7 @@ impl MonitoredRun {
             added_delay: self.tap.as_ref().map(|tap| tap.added_delay.histogram()),
             spool: self.spool.as_ref().map(|spool| spool.used()),
             recording: match &self.shared {
-                Some(shared) if self.is_recorded => Some(shared.recorded()),
+                Some(shared) if self.recording.is_some() => Some(shared.recorded()),
                 _ => None,
             },
         }

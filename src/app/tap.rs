@@ -389,7 +389,7 @@ impl Running {
             shared: self.shared.clone(),
             tap: (self.is_relay && self.tap.copies.is_some()).then(|| self.tap.counters.clone()),
             spool: self.live.as_ref().and_then(|live| live.analysis.journal.spool()),
-            is_recorded: self.recording.is_some(),
+            recording: self.recording.clone(),
             is_forwarding: Arc::new(self.tap.is_running()),
         }
     }

@@ -258,7 +258,7 @@ impl Run<'_> {
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
         let (screens, mut ending) = (self.has_screens(io), self.ending.take());
-        let mut service = Service::start(&flags.service, io)?;
+        let mut service = Service::start(flags, io)?;
         let record = self.recording(io)?;
         let options = Options {
             front,
@@ -540,6 +540,7 @@ impl Run<'_> {
             copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
             file: None,
             rewound: true,
+            trouble: None,
         }
     }
 

@@ -30,7 +30,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 pub use error::{CliError, Exit};
 
-use args::{Cli, Verb};
+use args::{AttachArgs, Cli, Verb};
 use command::config_file::Expanded;
 use peer::connect::OwnSecrets;
 use terminal::io::Io;
@@ -128,6 +128,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
             io.say(&xdscope_wire::text::display_safe(&note));
         }
         crate::cli::command::effect::check(verb, &matches, &args, io)?;
+        crate::cli::source::attached::begin(verb, io)?;
     }
     let global = &cli.global;
     crate::cli::terminal::diagnostics::start(global)?;
@@ -161,7 +162,9 @@ fn run_verb(
         Some(Verb::Serve(args)) => crate::cli::live::serve::run(args, global, io),
         Some(Verb::Watch(args)) => crate::cli::live::watch::run(args, global, io),
         Some(Verb::Wait(args)) => crate::cli::read::wait::run(args, global, io),
-        Some(Verb::Replay(args)) => crate::cli::live::replay::run(args, global, io),
+        Some(Verb::Attach(AttachArgs { replay: args }) | Verb::Replay(args)) => {
+            crate::cli::live::replay::run(args, global, io)
+        }
         Some(Verb::Status(args)) => crate::cli::read::status::run(args, global, io),
         Some(Verb::Log(args)) if args.follow => crate::cli::live::watch::follow(args, global, io),
         Some(Verb::Log(args)) => crate::cli::read::log::run(args, global, io),

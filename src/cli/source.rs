@@ -1,6 +1,7 @@
 //! SOURCE to facts: a recorded source, or a server that is asked now.
 
 pub(super) mod applied;
+pub(super) mod attached;
 pub(super) mod changes;
 pub(super) mod folders;
 pub(super) mod offline;

@@ -81,6 +81,7 @@ impl Environment {
             stdout_is_terminal: self.terminal,
             stderr_is_terminal: self.terminal,
             is_unanswered: false,
+            attached: Vec::new(),
             env: Box::new(move |name| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned())),
             zone: TimeZone::UTC,
         };

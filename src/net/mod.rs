@@ -2,6 +2,7 @@
 //!
 //! Protocol decisions are made in [`xdscope_sources::peers`].
 
+pub mod attach;
 pub mod client;
 pub mod clock;
 mod dial;

@@ -190,7 +190,7 @@ fn runs_are_ready_between_start_and_end() {
         shared: None,
         tap: None,
         spool: None,
-        is_recorded: false,
+        recording: None,
         is_forwarding: Arc::new(move || tap.load(Ordering::Relaxed)),
     });
     assert_eq!((state.live(), state.ready()), (Ok(()), Ok(())));

@@ -119,6 +119,22 @@ pub fn watch(screens: bool, limit: Duration) -> io::Result<Receiver<Signal>> {
     Ok(receive)
 }
 
+/// Calls `clean` when a signal is about to end a program that catches none.
+///
+/// # Errors
+/// Signals cannot be caught.
+pub fn before_end(clean: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            clean();
+            // Fails for unknown signals only.
+            let _ = low_level::emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
+}
+
 /// Ends the process after `limit`, unless the run ends by itself before.
 fn end_after(limit: Duration, signal: i32) {
     let end = move || {

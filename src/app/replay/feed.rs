@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,12 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// The source is a live run, held.
     pub rewound: bool,
+    /// The error that keeps a source elsewhere from growing at present.
+    pub trouble: Option<Trouble>,
 }
+
+/// Returns an error of now.
+pub type Trouble = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 impl Options {
     /// Returns the state of a file before its first message. Its facts and checkpoints take what
@@ -102,6 +108,8 @@ struct State {
     speed: Speed,
     /// While playing: the time when the cursor was last moved.
     playing: Option<Instant>,
+    /// The error of the source that was shown last.
+    trouble: Option<String>,
     /// The problem that the cursor was moved to last.
     reached: Option<ReachedProblem>,
     turn: u64,
@@ -111,7 +119,8 @@ impl ReplayFeed {
     /// Returns a feed with the cursor at the end of the source.
     pub fn new(opened: Opened, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let Opened { cursor, marks } = opened;
-        let state = State { cursor, marks, speed: options.speed, playing: None, reached: None, turn: 0 };
+        let speed = options.speed;
+        let state = State { cursor, marks, speed, playing: None, trouble: None, reached: None, turn: 0 };
         ReplayFeed {
             sessions: session_dir::names(&options.copies),
             options,
@@ -135,6 +144,13 @@ impl ReplayFeed {
     /// Moves the cursor with the time, and takes in new frames of a growing file.
     fn tick(&self) {
         let mut state = self.state.borrow_mut();
+        if let Some(trouble) = &self.options.trouble {
+            let now = trouble();
+            if now != state.trouble {
+                state.trouble = now;
+                self.changed();
+            }
+        }
         if let Some(opened) = self.reload.as_ref().and_then(|reload| reload.try_iter().last()) {
             state.grown(opened);
             self.changed();
@@ -245,9 +261,12 @@ impl State {
 
     /// Returns a notice about lost data, and what to do.
     fn notice(&self, options: &Options, following: bool) -> Option<String> {
-        let mut notices: Vec<String> = Vec::new();
+        let mut notices: Vec<String> =
+            self.trouble.iter().map(|text| display_safe(text).into_owned()).collect();
         if following {
-            notices.push("following the file: what it grows by is shown as it comes".into());
+            let what =
+                if options.trouble.is_some() { "run: what it records" } else { "file: what it grows by" };
+            notices.push(format!("following the {what} is shown as it comes"));
         }
         notices.extend(options.notices.iter().map(|notice| display_safe(notice).into_owned()));
         if self.cursor.before() > 0 {

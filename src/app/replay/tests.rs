@@ -238,6 +238,7 @@ fn options(file: Option<std::path::PathBuf>) -> Options {
         copies: std::env::temp_dir(),
         file,
         rewound: false,
+        trouble: None,
     }
 }
 

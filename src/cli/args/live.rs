@@ -80,6 +80,22 @@ pub struct ServiceFlags {
     /// host:port or unix:/path
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<String>,
+    /// Let viewers elsewhere read the session (`xdscope attach`): unix:/path, or host:port with a
+    /// token or client certificates
+    #[arg(long, value_name = "ADDRESS")]
+    pub attach: Option<String>,
+    /// Viewers send the token in this file, read again for each
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    pub attach_token_file: Option<PathBuf>,
+    /// Present this certificate to viewers (PEM, with its chain)
+    #[arg(long, value_name = "FILE", requires_all = ["attach", "attach_key"])]
+    pub attach_cert: Option<PathBuf>,
+    /// Private key of the certificate for viewers (PEM)
+    #[arg(long, value_name = "FILE", requires = "attach_cert")]
+    pub attach_key: Option<PathBuf>,
+    /// Require viewers to present certificates of these CAs (PEM)
+    #[arg(long, value_name = "FILE", requires = "attach_cert")]
+    pub attach_client_ca: Option<PathBuf>,
 }
 
 /// Limits of the verbs that copy traffic.

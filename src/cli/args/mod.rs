@@ -93,6 +93,8 @@ pub enum Verb {
     Wait(WaitArgs),
     /// Open a recording with a time cursor: step, play and seek on every screen
     Replay(ReplayArgs),
+    /// Open the session of a run elsewhere (--attach), and follow it on every screen
+    Attach(AttachArgs),
     /// Print which nodes are in sync and what is open: a matrix of nodes and types
     Status(StatusArgs),
     /// Print messages, with what answers what and how long it took

@@ -64,6 +64,18 @@ pub struct ReplayArgs {
     pub source: SourceArgs,
 }
 
+/// `attach`: a `replay` that follows the session of a run elsewhere.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("source", |arg| arg.value_name("ADDRESS").help(ATTACH_ADDRESS)))]
+#[command(mut_arg("follow", |arg| arg.hide(true)))]
+pub struct AttachArgs {
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+}
+
+/// Help of the address of a run.
+const ATTACH_ADDRESS: &str = "Address of a run with --attach: host:port, https://host:port or unix:/path";
+
 /// `status`: a matrix of nodes and types.
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {

@@ -51,7 +51,7 @@ const CLIENT_HEADING: &str = "Client";
 const FORMAT_HEADINGS: [&str; 2] = ["Live", "Replay"];
 
 /// Verbs that read recorded sources only. Their help leaves out the flags of a client.
-const OFFLINE_VERBS: [&str; 2] = ["redact", "replay"];
+const OFFLINE_VERBS: [&str; 3] = ["attach", "redact", "replay"];
 
 /// Returns the command line. It is made once: that takes longer than many verbs.
 pub(crate) fn command() -> Command {

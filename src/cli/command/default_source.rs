@@ -57,6 +57,17 @@ pub(crate) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<Option<String>, Cli
         }
         return Ok(Some(note));
     }
+    if let Verb::Attach(args) = verb {
+        let mut replay = args.replay.clone();
+        if !replay.source.source.starts_with(offline::ATTACHED) {
+            replay.source.source.insert_str(0, offline::ATTACHED);
+        }
+        *verb = Verb::Replay(replay);
+    }
+    if let Verb::Replay(args) = verb {
+        // The session has what is written later, too.
+        args.follow |= args.source.source.starts_with(offline::ATTACHED);
+    }
     if let Verb::Replay(args) = verb
         && args.source.source.is_empty()
     {

@@ -11,7 +11,7 @@ use xdscope_sources::SourceFormat;
 
 use super::command_line;
 use super::idle_flags::{self, is_one_of};
-use crate::cli::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
+use crate::cli::args::{ClientFlags, ConnectFlags, DescriptorFlags, DescriptorsVerb, Verb};
 use crate::cli::error::CliError;
 use crate::cli::live::screens;
 use crate::cli::read::lint;
@@ -23,6 +23,8 @@ use crate::cli::terminal::io::Io;
 enum SourceKind {
     /// A server, of which xdscope is a client.
     Server,
+    /// The recording of a run elsewhere.
+    Attached,
     /// A recording, which has no secrets to keep.
     Recording,
     /// Another file or folder, or stdin.
@@ -33,6 +35,9 @@ impl SourceKind {
     fn of(source: &str, io: &Io<'_>) -> SourceKind {
         if offline::is_server(source) {
             return SourceKind::Server;
+        }
+        if source.starts_with(offline::ATTACHED) {
+            return SourceKind::Attached;
         }
         let path = (source != "-").then(|| offline::find(source, io).ok()).flatten();
         match path.filter(|path| path.is_file()).and_then(|path| xdscope_sources::format_of(&path)) {
@@ -63,9 +68,11 @@ pub(crate) fn check(
         }
         _ => false,
     };
-    let (sources, reflection) = sources_of(verb).unwrap_or_default();
+    let VerbSources { names: sources, descriptors } = sources_of(verb).unwrap_or_default();
+    let reflection = descriptors.is_some_and(|flags| flags.reflection.is_some());
     let kinds: Vec<SourceKind> = sources.iter().map(|source| SourceKind::of(source, io)).collect();
     let is_client = kinds.contains(&SourceKind::Server);
+    let connects = is_client || reflection || kinds.contains(&SourceKind::Attached);
     for id in &ids {
         // xdscope waits so long for a server.
         let has_effect = is_client && *id == "resource_timeout";
@@ -78,7 +85,7 @@ pub(crate) fn check(
     if sources.is_empty() {
         return Ok(());
     }
-    let is_recording = kinds.iter().all(|kind| *kind == SourceKind::Recording);
+    let is_recording = kinds.iter().all(|kind| matches!(kind, SourceKind::Recording | SourceKind::Attached));
     // Live runs record with the flag, `report` and `redact` refuse it, and `diff` reads more files.
     let reads_secrets =
         !matches!(verb, Verb::Serve(_) | Verb::Watch(_) | Verb::Report(_) | Verb::Redact(_) | Verb::Diff(_));
@@ -86,7 +93,7 @@ pub(crate) fn check(
     for id in ids {
         let why = if !is_client && is_one_of(ClientFlags::augment_args, id) {
             format!("{} is not a server, and xdscope is a client of servers only", shown(source))
-        } else if !is_client && !reflection && is_one_of(ConnectFlags::augment_args, id) {
+        } else if !connects && is_one_of(ConnectFlags::augment_args, id) {
             format!("{} is not a server, and no --reflection names one", shown(source))
         } else if id == "keep_secrets" && reads_secrets && is_recording {
             format!("{} is a recording, which has the secrets that it was recorded with", shown(source))
@@ -143,9 +150,17 @@ fn shown(source: &str) -> &str {
     }
 }
 
-/// Returns the sources of a verb, and whether it asks a server for descriptors. `None`: each of its
-/// flags has an effect, or the verb checks them itself.
-fn sources_of(verb: &Verb) -> Option<(Vec<&str>, bool)> {
+/// The sources of a verb as typed, and how it reads their types.
+#[derive(Default)]
+pub(crate) struct VerbSources<'a> {
+    pub names: Vec<&'a str>,
+    pub descriptors: Option<&'a DescriptorFlags>,
+}
+
+/// Returns the sources of a verb. `None`: each of its flags has an effect, or the verb checks them
+/// itself.
+pub(crate) fn sources_of(verb: &Verb) -> Option<VerbSources<'_>> {
+    let without_source = |descriptors| Some(VerbSources { names: vec![""], descriptors: Some(descriptors) });
     let (source, descriptors) = match verb {
         Verb::Get(args) => (&args.source.source, &args.source.descriptors),
         Verb::Status(args) => (&args.source.source, &args.source.descriptors),
@@ -159,23 +174,24 @@ fn sources_of(verb: &Verb) -> Option<(Vec<&str>, bool)> {
         Verb::Replay(args) => (&args.source.source, &args.source.descriptors),
         Verb::Lint(args) => (args.source.as_ref()?, &args.descriptors),
         Verb::Diff(args) => {
-            let words = args.words.iter().map(String::as_str).filter(|word| offline::is_server(word));
-            let all = std::iter::once(args.source.source.as_str()).chain(words);
-            return Some((all.collect(), args.source.descriptors.reflection.is_some()));
+            let is_source = |word: &&str| offline::is_server(word) || word.starts_with(offline::ATTACHED);
+            let words = args.words.iter().map(String::as_str).filter(is_source);
+            let names = std::iter::once(args.source.source.as_str()).chain(words).collect();
+            return Some(VerbSources { names, descriptors: Some(&args.source.descriptors) });
         }
         Verb::Watch(args) => match &args.server {
             Some(server) => (server, &args.live.descriptors),
             None => return None,
         },
         Verb::Serve(args) => (&args.source, &args.live.descriptors),
-        Verb::Explain(args) => return Some((vec![""], args.descriptors.reflection.is_some())),
+        Verb::Explain(args) => return without_source(&args.descriptors),
         Verb::Descriptors(args) => match &args.verb {
             DescriptorsVerb::List { descriptors, .. } | DescriptorsVerb::Build { descriptors, .. } => {
-                return Some((vec![""], descriptors.reflection.is_some()));
+                return without_source(descriptors);
             }
             DescriptorsVerb::Check { source } => (&source.source, &source.descriptors),
         },
         _ => return None,
     };
-    Some((vec![source.as_str()], descriptors.reflection.is_some()))
+    Some(VerbSources { names: vec![source.as_str()], descriptors: Some(descriptors) })
 }

@@ -7,7 +7,7 @@ type Example = (&'static str, &'static str);
 
 /// The examples of each verb. `cp.mesh:15010` is a control plane, `session.xdsrec` a recording,
 /// `envoy.yaml` a bootstrap, `resources` a folder with a response in each file.
-const EXAMPLES: [(&str, &[Example]); 30] = [
+const EXAMPLES: [(&str, &[Example]); 31] = [
     (
         "",
         &[
@@ -69,6 +69,16 @@ const EXAMPLES: [(&str, &[Example]); 30] = [
             ("xdscope replay", "the last session"),
             ("xdscope replay session.xdsrec --at nack", "the screens as they were at the first NACK"),
             ("xdscope replay session.xdsrec --no-tui --tail 20", "the last 20 rows, as `log` prints them"),
+        ],
+    ),
+    (
+        "attach",
+        &[
+            ("xdscope attach unix:/run/xdscope.sock", "the screens of a run with --attach on this machine"),
+            (
+                "xdscope attach unix:/run/xdscope.sock --no-tui --tail 20",
+                "the last 20 rows, then those that come",
+            ),
         ],
     ),
     (

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
         copies: std::env::temp_dir(),
         file: None,
         rewound: false,
+        trouble: None,
     };
     let opened = match source {
         Some(source) => options.open(source.loaded),

@@ -33,6 +33,7 @@ pub(super) fn run(
     let live = &args.live;
     schema_flags::schema(&live.descriptors, global)?;
     let metrics = service::address(&live.service)?;
+    let viewers = service::viewers(live)?;
     select::filter(live.filter.as_deref(), RowKind::Messages, &io.zone)?;
     let mut lines = Vec::new();
     if let Some(file) = &live.service.config {
@@ -54,6 +55,11 @@ pub(super) fn run(
     }
     if let Some(address) = metrics {
         lines.push(("metrics", address.to_string()));
+    }
+    if let Some((address, access)) = viewers {
+        let tls = if access.tls.is_some() { ", TLS" } else { "" };
+        let token = if access.token.is_some() { ", with a token" } else { "" };
+        lines.push(("viewers", format!("{address}{tls}{token}")));
     }
     let record = match &live.record {
         _ if live.no_record => "nothing".to_owned(),

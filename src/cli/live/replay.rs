@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     if args.follow {
         check_is_file(&args.source, "--follow")?;
     }
-    if args.format.is_none() && !args.no_tui && args.tail.is_none() && io.has_screen() {
+    if opens_screens(args, io) {
         return screens::run(args, schema_flags::seed()?, global, io);
     }
     if offline::is_server(&args.source.source) {
@@ -46,6 +46,11 @@ pub(crate) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let log = as_log(args);
     if args.follow { follow_log(&log, &args.at, global, io) } else { log::print(&log, &args.at, global, io) }
+}
+
+/// Whether a replay opens screens, and does not print lines.
+pub(crate) fn opens_screens(args: &ReplayArgs, io: &Io<'_>) -> bool {
+    args.format.is_none() && !args.no_tui && args.tail.is_none() && io.has_screen()
 }
 
 /// Reads a file into a cursor, as the screens do: within `--memory`. Returns its notices, too.
@@ -136,8 +141,8 @@ pub(crate) fn follow_log(
         let (mut is_ended, mut is_growing) = (false, false);
         match folded {
             Ok(folded) => {
-                is_ended =
-                    growth.is_file() && wait::is_ended_recording(folded.format, &folded.notices, is_written);
+                is_ended = growth.is_session()
+                    && wait::is_ended_recording(folded.format, &folded.notices, is_written);
                 if is_first {
                     offline::say(&folded.with_messages()?.notices, global, io);
                 }
@@ -157,6 +162,7 @@ pub(crate) fn follow_log(
             }
         }
         if is_ended {
+            io.check_attached(&args.source.source)?;
             wait::say_ended(&args.source.source, global, io);
             return Ok(Exit::Yes);
         }
@@ -202,8 +208,9 @@ impl Growth {
         Growth { known: xdscope_sources::size_of(&path), path }
     }
 
-    pub(crate) fn is_file(&self) -> bool {
-        self.path.is_file()
+    /// Whether the source is a file, or a file and those that follow it in its session.
+    pub(crate) fn is_session(&self) -> bool {
+        self.path.is_file() || xdscope_sources::first_of_session(&self.path).is_some()
     }
 
     /// Whether a process writes the source.
@@ -211,10 +218,15 @@ impl Growth {
         recording_file::written_at(&self.path).is_some()
     }
 
-    /// Waits until the source has grown. `spent` is how long its last reading took.
+    /// Waits until the source has grown, or until a process that wrote it has ended. `spent` is how
+    /// long its last reading took.
     pub(crate) fn wait(&mut self, spent: Duration) {
+        let was_written = self.is_written();
         let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
         while !self.has_grown_after(pause) {
+            if was_written && !self.is_written() {
+                return;
+            }
             pause = FILE_CHECK_INTERVAL;
         }
     }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
-    let mut service = Service::start(&flags.service, io)?;
+    let mut service = Service::start(flags, io)?;
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
-    service.begin_reader(&running.shared, running.recording.is_some(), &source, global.quiet, io);
+    service.begin_reader(&running.shared, running.recording.as_ref(), &source, global.quiet, io);
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));

@@ -71,7 +71,7 @@ pub(crate) fn run(
         no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
-    let mut service = Service::start(&flags.service, io)?;
+    let mut service = Service::start(flags, io)?;
     let options = Options {
         path,
         record: run.recording(io)?,
@@ -85,7 +85,7 @@ pub(crate) fn run(
     let signals = signals::watch(screens, DRAIN_TIME)
         .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
-    service.begin_reader(&running.shared, running.recording.is_some(), &source, global.quiet, io);
+    service.begin_reader(&running.shared, running.recording.as_ref(), &source, global.quiet, io);
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let shown = Shown {

@@ -1,6 +1,7 @@
 //! Connection flags: addresses, TLS, headers and tokens.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use xdscope_wire::content::Redact;
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::without_credentials;
 
-use crate::cli::args::{ConnectFlags, ListenFlags, TapArgs};
+use crate::cli::args::{ConnectFlags, ListenFlags, ServiceFlags, TapArgs};
 use crate::cli::error::{CliError, Exit};
 
 /// Timeout of each step of connecting for reflection.
@@ -138,9 +139,21 @@ pub(crate) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'s
 
 /// Loads TLS for the listening side; `None` means plaintext.
 pub(crate) fn listen(flags: &ListenFlags) -> Result<Option<Arc<Server>>, CliError> {
-    let (Some(cert), Some(key)) = (&flags.listen_cert, &flags.listen_key) else { return Ok(None) };
-    let options =
-        ServerOptions { cert: cert.clone(), key: key.clone(), client_ca: flags.listen_client_ca.clone() };
+    server(&flags.listen_cert, &flags.listen_key, &flags.listen_client_ca)
+}
+
+/// Loads TLS for viewers; `None` means plaintext.
+pub(crate) fn for_viewers(flags: &ServiceFlags) -> Result<Option<Arc<Server>>, CliError> {
+    server(&flags.attach_cert, &flags.attach_key, &flags.attach_client_ca)
+}
+
+fn server(
+    cert: &Option<PathBuf>,
+    key: &Option<PathBuf>,
+    client_ca: &Option<PathBuf>,
+) -> Result<Option<Arc<Server>>, CliError> {
+    let (Some(cert), Some(key)) = (cert, key) else { return Ok(None) };
+    let options = ServerOptions { cert: cert.clone(), key: key.clone(), client_ca: client_ca.clone() };
     Server::load(&options).map(|server| Some(Arc::new(server))).map_err(not_loaded)
 }
 

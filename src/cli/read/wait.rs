@@ -11,7 +11,6 @@ use xdscope_engine::filter::{Filter, RowKind};
 use xdscope_engine::problems::{ProblemFact, Urgency};
 use xdscope_engine::store::{ResourceState, StateFact, TypeState};
 use xdscope_present::text::shell_word;
-use xdscope_sources::record::UNFINISHED;
 use xdscope_sources::{Source, SourceFormat};
 use xdscope_wire::event::StreamId;
 
@@ -208,7 +207,7 @@ fn is_complete(source: &Source, path: &Path, is_written: bool) -> bool {
 /// Whether a recording was closed or has lost its writer. `notices` are those of its reading, and
 /// `is_written` says whether it had a writer before it was read.
 pub(crate) fn is_ended_recording(format: SourceFormat, notices: &[String], is_written: bool) -> bool {
-    let is_closed = || notices.iter().all(|notice| UNFINISHED.iter().all(|words| !notice.contains(words)));
+    let is_closed = || !notices.iter().any(|notice| offline::is_unfinished(notice));
     format == SourceFormat::Recording && (!is_written || is_closed())
 }
 

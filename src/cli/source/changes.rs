@@ -64,7 +64,7 @@ pub(crate) fn watch(
                 if std::mem::take(&mut is_first) {
                     offline::say(&opened.loaded.notices, global, io);
                 }
-                is_ended = growth.is_file()
+                is_ended = growth.is_session()
                     && wait::is_ended_recording(opened.format, &opened.loaded.notices, is_written);
                 let schema = opened.schema.clone();
                 exit = show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;

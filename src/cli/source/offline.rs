@@ -7,6 +7,7 @@ use crate::app::recording::{recording_file, session_dir};
 use xdscope_engine::store::Options;
 use xdscope_present::text::shell_word;
 use xdscope_schema::Schema;
+use xdscope_sources::record::UNFINISHED;
 use xdscope_sources::{Source, SourceError, Spec};
 use xdscope_wire::event::Kind;
 
@@ -87,9 +88,17 @@ pub(crate) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
 
 /// Prints what a person must know of a source.
 pub(crate) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
+    // The run elsewhere goes on: that its file is not closed is no news.
+    let is_news = |notice: &&String| io.attached.is_empty() || !is_unfinished(notice);
+    let notices: Vec<&String> = notices.iter().filter(is_news).collect();
     if !global.quiet {
-        notices.iter().for_each(|notice| io.say(notice));
+        notices.into_iter().for_each(|notice| io.say(notice));
     }
+}
+
+/// Whether a notice says that the writer of a recording did not close it.
+pub(crate) fn is_unfinished(notice: &str) -> bool {
+    UNFINISHED.iter().any(|words| notice.contains(words))
 }
 
 /// The place of a source.
@@ -118,8 +127,18 @@ pub(crate) fn locate(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Res
     Ok(Location::Path(path))
 }
 
-/// Finds the path that SOURCE names: a file, a folder or a kept session.
+/// Start of a SOURCE that is the session of a run elsewhere.
+pub(crate) const ATTACHED: &str = "attach:";
+
+/// Finds the path that SOURCE names: a file, a folder, a kept session, or a run elsewhere.
 pub(crate) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
+    if let Some(attached) = io.attached.iter().find(|attached| attached.name == source) {
+        return Ok(attached.path.clone());
+    }
+    if source.starts_with(ATTACHED) {
+        return Err(CliError::usage("this verb does not read runs elsewhere")
+            .next(format!("xdscope log {} -f", shell_word(source))));
+    }
     if let Some(path) = source.strip_prefix("file:") {
         return Ok(PathBuf::from(path));
     }
@@ -180,6 +199,9 @@ pub(crate) fn is_server(source: &str) -> bool {
 }
 
 fn looks_like_server(source: &str) -> bool {
+    if source.starts_with(ATTACHED) {
+        return false;
+    }
     if source.starts_with("unix:") || source.starts_with("grpc:") {
         return true;
     }

@@ -7,8 +7,9 @@ use jiff::tz::TimeZone;
 
 pub use xdscope_present::table::Style;
 
+use crate::app::attach::AttachedSession;
 use crate::cli::args::{Color, Global, TimeFormat};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Exit};
 
 type Env<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
 
@@ -26,6 +27,8 @@ pub struct Io<'a> {
     pub zone: TimeZone,
     /// Whether a server has not answered a request in time.
     pub is_unanswered: bool,
+    /// The sessions of runs elsewhere that the sources of the verb name.
+    pub attached: Vec<AttachedSession>,
 }
 
 impl Io<'static> {
@@ -41,6 +44,7 @@ impl Io<'static> {
             env: Box::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             zone: TimeZone::system(),
             is_unanswered: false,
+            attached: Vec::new(),
         }
     }
 }
@@ -103,6 +107,18 @@ impl Io<'_> {
     /// Returns the time zone of `--time`.
     pub fn zone(&self, format: TimeFormat) -> TimeZone {
         if format == TimeFormat::Utc { TimeZone::UTC } else { self.zone.clone() }
+    }
+
+    /// Refuses the end of a source that is only the end of what can be read of a run elsewhere.
+    ///
+    /// # Errors
+    /// The run cannot be reached any more, or another one answers.
+    pub fn check_attached(&self, source: &str) -> Result<(), CliError> {
+        let attached = self.attached.iter().find(|attached| attached.name == source);
+        match attached.and_then(|attached| attached.trouble()()) {
+            Some(trouble) => Err(CliError::new(Exit::Connection, trouble)),
+            None => Ok(()),
+        }
     }
 
     pub fn flush(&mut self) -> Result<(), CliError> {

@@ -18,7 +18,8 @@ const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls
 const WIDGET: &str = "type.googleapis.com/acme.v1.Widget";
 
 /// Verbs that print nothing of a source that a test can give, or that print what the user types.
-const OTHER_VERBS: [&str; 13] = [
+const OTHER_VERBS: [&str; 14] = [
+    "attach",
     "demo",
     "tap",
     "serve",

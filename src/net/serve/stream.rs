@@ -11,7 +11,7 @@ use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::ServeContext;
-use crate::net::transport::percent;
+use crate::net::transport::trailers;
 use xdscope_sources::observe::{ConnId, StreamEvent, TapEvent};
 use xdscope_sources::peers::server::{Next, ServerStream};
 use xdscope_wire::event::{Code, Dir, Side};
@@ -329,16 +329,4 @@ impl ResponseWriter {
         self.send.send_trailers(trailers(code, message)).map_err(|_| client_gone(None))?;
         Err(server_ended(code, message))
     }
-}
-
-/// Returns the trailers that end a stream.
-fn trailers(code: Code, message: &str) -> HeaderMap {
-    let mut out = HeaderMap::new();
-    out.insert("grpc-status", HeaderValue::from(code.0));
-    if let Ok(message) = HeaderValue::from_str(&percent(message))
-        && !message.is_empty()
-    {
-        out.insert("grpc-message", message);
-    }
-    out
 }

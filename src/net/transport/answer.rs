@@ -3,9 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderValue};
 use tokio::io::AsyncWriteExt;
 
 use super::Leg;
+use xdscope_wire::event::Code;
 
 /// The time that a client may take to read the answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -95,6 +97,18 @@ async fn http1(mut client: Leg, why: &str) -> io::Result<()> {
     client.shutdown().await?;
     // Closing a socket with unread bytes resets the connection and discards the answer.
     tokio::io::copy(&mut client, &mut tokio::io::sink()).await.map(drop)
+}
+
+/// Returns the trailers that end a stream.
+pub(in crate::net) fn trailers(code: Code, message: &str) -> HeaderMap {
+    let mut out = HeaderMap::new();
+    out.insert("grpc-status", HeaderValue::from(code.0));
+    if let Ok(message) = HeaderValue::from_str(&percent(message))
+        && !message.is_empty()
+    {
+        out.insert("grpc-message", message);
+    }
+    out
 }
 
 /// Percent-encodes a `grpc-message`: all but printable ASCII.

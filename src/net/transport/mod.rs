@@ -7,5 +7,5 @@ mod leg;
 
 pub(super) use accept::{Accepted, accept};
 pub use address::{Address, AddressError};
-pub(super) use answer::{ClientProtocol, alert, client_protocol, percent, refuse};
+pub(super) use answer::{ClientProtocol, alert, client_protocol, percent, refuse, trailers};
 pub(super) use leg::{Leg, Listener};

@@ -55,6 +55,7 @@ pub mod raw;
 mod recording_reader;
 mod response_file;
 pub(crate) mod segment_reader;
+mod settled;
 mod tls;
 mod writer;
 
@@ -75,6 +76,7 @@ pub use part::{Part, SeqSet, retain_part};
 pub use recording_reader::{RecordingPart, RecordingReader};
 pub use response_file::ResponseFile;
 pub use segment_reader::UNFINISHED;
+pub use settled::settled_end;
 pub use writer::Writer;
 
 /// Opens a recording or raw JSONL, whichever the content says.

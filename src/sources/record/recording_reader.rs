@@ -11,7 +11,7 @@ use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Clock, Time};
 
 /// Bytes of loose blocks to buffer until the compressed block is found. Writers keep fewer.
-const MAX_UNSETTLED_BYTES: usize = 4 << 20;
+pub(super) const MAX_UNSETTLED_BYTES: usize = 4 << 20;
 
 /// Reads a complete recording. `source` holds the same bytes, for reading bodies later.
 pub(super) fn read(input: impl Read, source: Box<dyn BodySource>) -> Result<Loaded, RecordReadError> {

@@ -95,7 +95,8 @@ fn is_live(command: &str) -> bool {
 
 /// Whether a call waits for a recording to grow.
 fn follows(command: &str) -> bool {
-    [" --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
+    let is_viewer = command.starts_with("xdscope attach");
+    is_viewer || [" --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
 }
 
 /// Time within which a call that does not run until it is stopped would end.
@@ -167,6 +168,14 @@ fn runs_every_example() {
         let (_, rest) = log.split_once("listening on ")?;
         rest.split_whitespace().next().map(str::to_owned)
     });
+    let socket = format!("unix:{}", home.path().join("view.sock").display());
+    let mut demo = xdscope(home.path());
+    demo.args(["demo", "--no-tui", "--attach", &socket]);
+    let mut demo = Child::start(&mut demo, &home.path().join("demo.log"));
+    wait_for("the demo", || {
+        demo.assert_running();
+        demo.log().contains("NACK").then_some(())
+    });
     let examples = examples();
     assert!(examples.len() > 55, "{}", examples.len());
     for example in examples {
@@ -177,7 +186,8 @@ fn runs_every_example() {
             let kept = folder.join("xdscope/before-upgrade.xdsrec");
             fs::copy(folder.join("session.xdsrec"), kept).expect("a session");
         }
-        let mut command = example.replace("cp.mesh:15010", &server);
+        let mut command =
+            example.replace("cp.mesh:15010", &server).replace("unix:/run/xdscope.sock", &socket);
         if command.starts_with("xdscope tap") || command.starts_with("xdscope serve") {
             command.push_str(" --listen 127.0.0.1:0");
         }

@@ -256,6 +256,7 @@ fn replay_options(schema: &Arc<Schema>, file: &Path) -> replay::Options {
         copies: std::env::temp_dir(),
         file: None,
         rewound: false,
+        trouble: None,
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 
 use crate::app::applied::AppliedFile;
+use crate::app::attach::AttachedSession;
 use crate::app::process::signals;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
 use crate::app::tap::DRAIN_TIME;
@@ -204,7 +205,11 @@ impl ScreenSetup {
 
     fn feed(self, (opened, notices): ReadSource) -> Result<ReplayFeed, CliError> {
         let at = place(&self.at, &opened.cursor, &self.zone)?;
-        let options = Options { notices, ..self.options };
+        let mut options = Options { notices, ..self.options };
+        if options.trouble.is_some() {
+            // The run goes on.
+            options.notices.retain(|notice| !offline::is_unfinished(notice));
+        }
         let feed = ReplayFeed::new(opened, options, self.bodies, self.reload).beside(self.applied);
         let setup = [Some(at).filter(|at| *at != Seek::End), self.play.then_some(Seek::Toggle)];
         for seek in setup.into_iter().flatten() {
@@ -236,17 +241,23 @@ pub(super) fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Re
 fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &Io<'_>) -> Options {
     let typed = &args.source.source;
     let name = Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
+    let attached = io.attached.iter().find(|attached| attached.name == *typed);
+    let source = match attached {
+        Some(_) => typed.clone(),
+        None => format!("replay {}", name.unwrap_or_else(|| typed.clone())),
+    };
     Options {
         store: offline::options(&args.source.timers),
         meaning: crate::app::tap::meaning(schema.clone()),
         rules: bounded(schema),
         idle: args.idle_limit,
         speed: Speed::new(args.speed),
-        source: format!("replay {}", name.unwrap_or_else(|| typed.clone())),
+        source,
         rerun: typed.clone(),
         notices: Vec::new(),
         copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
         file,
         rewound: false,
+        trouble: attached.map(AttachedSession::trouble),
     }
 }

@@ -1,6 +1,7 @@
 //! The tables of limits, from the constants that hold them.
 
 use super::table;
+use crate::app::attach::MAX_MIRROR_BYTES;
 use crate::app::files::folder;
 use crate::app::recording::journal::JOURNAL_DIVISOR;
 use crate::app::recording::search_limit;
@@ -11,7 +12,7 @@ use crate::cli::args::CopyFlags;
 use crate::cli::command::settings::MAX_CONFIG_BYTES;
 use crate::cli::live::faults;
 use crate::net::tap::{early, lane};
-use crate::net::{monitor, reflection, serve, tap};
+use crate::net::{attach, monitor, reflection, serve, tap};
 use xdscope_engine::metrics::{MAX_OTHER_TYPES, MAX_TYPE_URL_BYTES};
 use xdscope_schema::limits as schema;
 use xdscope_sources::limits as sources;
@@ -228,8 +229,8 @@ fn text_rows() -> [[String; 3]; 6] {
     ]
 }
 
-/// Generates the limits of metrics and of their port.
-fn metric_rows() -> [[String; 3]; 2] {
+/// Generates the limits of metrics, of their port and of that for viewers.
+fn metric_rows() -> [[String; 3]; 4] {
     let (connection, header) = (monitor::CONNECTION_TIMEOUT.as_secs(), monitor::HEADER_TIMEOUT.as_secs());
     [
         row(
@@ -248,6 +249,16 @@ fn metric_rows() -> [[String; 3]; 2] {
                 size(monitor::MAX_HEADER_BYTES)
             ),
             "the connection closes; of too many connections the oldest one",
+        ),
+        row(
+            "viewers of a run (`--attach`)",
+            count(attach::MAX_VIEWERS),
+            "further viewers get RESOURCE_EXHAUSTED; of twice as many connections, further ones close",
+        ),
+        row(
+            "copies of the session files of a run, for a viewer",
+            size(MAX_MIRROR_BYTES),
+            "the viewer ends and says so",
         ),
     ]
 }

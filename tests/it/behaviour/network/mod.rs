@@ -1,5 +1,6 @@
 //! Client, control plane and tap on the wire, with faults and TLS.
 
+pub mod attach;
 pub mod client;
 pub mod doctor;
 pub mod failing;
