@@ -6,6 +6,7 @@ pub mod examples;
 pub mod fault_recipes;
 pub mod hold_picture;
 pub mod metric_examples;
+pub mod optional_tool;
 pub mod pictures;
 pub mod readme;
 pub mod rows;
