@@ -2,6 +2,7 @@
 
 pub mod book;
 pub mod cited_documents;
+pub mod deploy_examples;
 pub mod examples;
 pub mod fault_recipes;
 pub mod hold_picture;
