@@ -20,7 +20,7 @@ set -euo pipefail
 umask 022
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-binary='' output=$root/target/release-files gzip_level=-9 deb_options=()
+binary='' output=$root/target/release-files gzip_level=-9 deb_options=() rpm_options=()
 while [ $# -gt 0 ]; do
     case $1 in
     --binary | --output)
@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
         if [ "$1" = --binary ]; then binary=$path; else output=$path; fi
         shift
         ;;
-    --quick) gzip_level=-1 deb_options=(-Znone) ;;
+    --quick) gzip_level=-1 deb_options=(-Znone) rpm_options=(--payload-compress none) ;;
     *)
         echo "usage: examples/release/build.sh [--binary FILE] [--output DIR] [--quick]" >&2
         exit 2
@@ -158,7 +158,7 @@ if has cargo-generate-rpm; then
         case $file in etc/*) config=', config = "noreplace"' ;; esac
         assets+="{ source = \"$tree/$file\", dest = \"/$file\", mode = \"$mode\"$config }, "
     done < <(cd "$tree" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
-    cargo generate-rpm --arch "$arch" --set-metadata "assets = [$assets]" \
+    cargo generate-rpm "${rpm_options[@]}" --arch "$arch" --set-metadata "assets = [$assets]" \
         --output "$output/xdscope-$version-1.$arch.rpm" >/dev/null
 else
     skip ".rpm: cargo install cargo-generate-rpm"
