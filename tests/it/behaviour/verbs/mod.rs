@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 pub mod meshes;
 pub mod output;
+pub mod packages;
 pub mod readers;
 pub mod screen;
 pub mod session_files;
