@@ -148,6 +148,7 @@ fn shown(source: &str) -> &str {
 fn sources_of(verb: &Verb) -> Option<(Vec<&str>, bool)> {
     let (source, descriptors) = match verb {
         Verb::Get(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Blame(args) => (&args.source.source, &args.source.descriptors),
         Verb::Status(args) => (&args.source.source, &args.source.descriptors),
         Verb::Log(args) => (&args.source.source, &args.source.descriptors),
         Verb::Wait(args) => (&args.source.source, &args.source.descriptors),

@@ -13,7 +13,8 @@ use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
-use resource::{BROKEN_CONSTRAINT, OWNER, RESOURCE};
+use owner::{MADE, OWNER, OWNER_SUMMARY};
+use resource::{BROKEN_CONSTRAINT, RESOURCE};
 use stream::{END, NOT_KEPT, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
@@ -83,6 +84,7 @@ macro_rules! words {
 }
 
 // After the macro, which it uses.
+mod owner;
 mod reading;
 mod resource;
 mod stream;
@@ -96,6 +98,8 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("state", "One type on one stream: `status`, `get --subscriptions`", STATE),
     ("stream", "One stream: `status -o json`, `info`", STREAM),
     ("resource", "One name on one stream: `get`", RESOURCE),
+    ("owner", "A Kubernetes object that resources were made from: `blame`", OWNER_SUMMARY),
+    ("made", "One resource that a Kubernetes object made, on one stream: `blame` with OWNER", MADE),
     ("finding", "A violation of a rule: `lint`", FINDING),
     ("problem", "A problem, or an answer that is still in time: `status`", PROBLEM),
     ("recovery", "A client that met faults: `status`, and the end of a run with faults", RECOVERY),
