@@ -76,3 +76,21 @@ fn objects_have_the_message_and_the_reason() {
     assert_eq!(owners[0]["command"], "kubectl get virtualservice -n shop back -o yaml");
     assert_eq!((&owners[1]["worst"], &owners[1]["clients"]), (&"refused".into(), &4.into()));
 }
+
+#[test]
+fn other_views_name_owners_too() {
+    let command = "kubectl get virtualservice -n shop back -o yaml";
+    for (args, wanted) in [
+        (&["status", MADE][..], "443: duplicate domain b; owner VirtualService shop/back\n"),
+        (&["get", MADE, "-o", "tree"], "owner VirtualService shop/back"),
+        (&["diff", MADE, "@start", "@end"], "VirtualService shop/back  edge-1"),
+        (&["report", MADE, "--output", "-"], command),
+        (&["export", MADE, "--to", "md"], "| owner | VirtualService shop/back"),
+        (&["export", MADE, "--to", "dot", "--node", "edge-1"], "VirtualService shop/back"),
+        (&["export", MADE, "--to", "mermaid", "--node", "edge-1"], "VirtualService shop/back"),
+        (&["lint", MADE, "-o", "jsonl"], "\"owners\":[{\"kind\":\"DestinationRule\""),
+    ] {
+        let output = run(args);
+        assert!(output.out.contains(wanted), "{args:?}: {}", output.all());
+    }
+}

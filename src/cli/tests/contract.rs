@@ -244,6 +244,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["get", "tests/fixtures/views/other-sources.xds", "-o", "json"],
         &["get", "tests/fixtures/views/owners.xds", "cds", "-o", "json"],
         &["log", "tests/fixtures/views/owners.xds", "--body", "-o", "json"],
+        &["diff", "tests/fixtures/views/owners.xds", "@start", "@end", "-o", "json"],
         &["blame", "tests/fixtures/views/owners.xds", "-o", "json"],
         &["blame", "tests/fixtures/views/owners.xds", "*", "-o", "json"],
         &["blame", "tests/fixtures/views/made.xds", "*", "-o", "json"],

@@ -3,6 +3,7 @@
 mod made;
 mod outcome;
 mod pattern;
+mod problems;
 mod summary;
 
 use std::cell::RefCell;
@@ -18,6 +19,7 @@ use crate::store::{ResourceFact, Store};
 pub use made::{MadeResource, MadeSince, NamedByNack, made_since, refused_because_of, visit_made};
 pub use outcome::{Outcome, OutcomeCounts};
 pub use pattern::OwnerPattern;
+pub use problems::{owners_of_finding, owners_of_problem};
 pub use summary::{OwnerSummaries, OwnerSummary};
 
 /// Returns the owners of the newest content of a resource. Of a resource without content, the name

@@ -282,6 +282,12 @@ const PROBLEM: &[Field] = &[
     field(Always, "guess", Bool, "whether it is uncertain: `(guess)` in text"),
     field(Always, "text", Text, "one sentence"),
     field(Maybe, "quote", Text, "words of the client"),
+    field(
+        Maybe,
+        "owners",
+        List(&Object(OWNER)),
+        "the Kubernetes objects behind the resources of the problem",
+    ),
 ];
 
 /// The words of `problem.problem`.
@@ -550,6 +556,12 @@ const FINDING: &[Field] = &[
     field(Always, "guess", Bool, "whether the finding is uncertain: `(guess)` in text"),
     field(Maybe, "group", Count, "number of the cause: findings with one cause have one number"),
     field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
+    field(
+        Maybe,
+        "owners",
+        List(&Object(OWNER)),
+        "the Kubernetes objects behind the only resource of the finding",
+    ),
 ];
 
 const SESSION: &[Field] = &[
@@ -576,6 +588,7 @@ const CHANGE: &[Field] = &[
     field(Always, "op", words!(Op), "kind of the difference"),
     field(Maybe, "from_version", Text, "version before"),
     field(Maybe, "to_version", Text, "version after"),
+    field(Maybe, "owners", List(&Object(OWNER)), "the Kubernetes objects that the resource was made from"),
     field(Maybe, "nodes", TEXTS, "nodes that have the resource, if they are distinguished"),
     field(
         Always,

@@ -14,6 +14,13 @@ pub fn owners(owners: &[Owner]) -> Option<Value> {
     (!owners.is_empty()).then(|| owners.iter().map(owner).collect())
 }
 
+/// Adds the member `owners` to an object, if there are any.
+pub fn add_owners(object: &mut Value, list: &[Owner]) {
+    if let (Value::Object(fields), Some(owners)) = (object, owners(list)) {
+        fields.insert("owners".into(), owners);
+    }
+}
+
 fn owner(owner: &Owner) -> Value {
     let mut out = Object::bare();
     add_owner(&mut out, owner);

@@ -41,7 +41,7 @@ pub use message::{
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
 pub use offer::{offer, offer_change, offer_verdict, offered_set};
-pub use owner::{kubectl_command, owner_line, owners};
+pub use owner::{kubectl_command, owner_clause, owner_line, owners};
 pub use problem::{
     MARKS, PROBLEM_WORDS, absence, next_step, problem, problem_client, problem_count, problem_kind_word,
     problem_place, problem_since, problem_with_reason, problem_word,

@@ -13,6 +13,14 @@ pub fn owners(owners: &[Owner]) -> String {
     }
 }
 
+/// Returns `; owner VirtualService shop/reviews +2`, to append to a sentence. Empty without owners.
+pub fn owner_clause(list: &[Owner]) -> String {
+    match list {
+        [] => String::new(),
+        list => format!("; owner {}", owners(list)),
+    }
+}
+
 /// Returns an owner, and the command that shows the object:
 /// `VirtualService shop/reviews   kubectl get virtualservice -n shop reviews -o yaml`. An owner
 /// that is a guess has no command: the object may have another name, or not exist.
