@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::Finding;
+use xdscope_engine::made::owners_of_problem;
 use xdscope_engine::nack::{NackGroup, RefusedResource, nack_groups, nack_report};
-use xdscope_engine::owners::owners_of_problem;
 use xdscope_engine::problems::{Problem, ProblemFact, problems_of};
 use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use xdscope_present::body_comparison::BodyComparison;

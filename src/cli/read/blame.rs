@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use xdscope_engine::filter::{Filter, RowKind};
-use xdscope_engine::owners::{
+use xdscope_engine::made::{
     MadeResource, MadeSince, Outcome, OutcomeCounts, OwnerPattern, OwnerSummaries, OwnerSummary, made_since,
     refused_because_of, visit_made,
 };
@@ -391,7 +391,7 @@ impl BlameRow<'_> {
     }
 }
 
-/// What clients of one row have in common: the owner, the resource, its state and the reason.
+/// The parts that clients of one row share: the owner, the resource, its state and the reason.
 type RowKey<'a> = (String, &'a TypeUrl, &'a str, String, String);
 
 /// Returns the rows of a table. Clients with one state share a row, unless `is_wide`; its message

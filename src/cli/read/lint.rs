@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use xdscope_engine::analysis;
 use xdscope_engine::lint::{self, Bootstrap, Finding, Rule, Severity};
-use xdscope_engine::owners::owners_of_finding;
+use xdscope_engine::made::owners_of_finding;
 use xdscope_engine::problems::{self, FindingGroup, ProblemFact};
 use xdscope_engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
 use xdscope_present::json;

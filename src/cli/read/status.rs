@@ -10,7 +10,7 @@ use xdscope_engine::analysis;
 use xdscope_engine::applied::{AppliedDiff, AppliedState};
 use xdscope_engine::filter;
 use xdscope_engine::lint::{self, Finding};
-use xdscope_engine::owners::owners_of_problem;
+use xdscope_engine::made::owners_of_problem;
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::recovery::{RecoveryFact, recoveries};

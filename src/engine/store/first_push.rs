@@ -40,7 +40,7 @@ pub struct FirstPushFact {
 /// Indices of the stream and of the track of a row.
 type RowPlace = (u32, u16);
 
-/// What a response says about a resource.
+/// Content and version of a resource in a response.
 struct Mention {
     content: Option<BlobId>,
     version: Arc<str>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::object::Object;
 use super::{time, type_word};
 use crate::report;
-use xdscope_engine::owners::{MadeResource, MadeSince, Outcome, OwnerSummary};
+use xdscope_engine::made::{MadeResource, MadeSince, Outcome, OwnerSummary};
 use xdscope_schema::owners::{Owner, OwnerSource};
 use xdscope_wire::event::{Clock, Seq, Time};
 

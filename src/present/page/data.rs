@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json;
-use xdscope_engine::owners::{owners_of_finding, owners_of_problem};
+use xdscope_engine::made::{owners_of_finding, owners_of_problem};
 use xdscope_engine::problems::{findings_by_cause, group_numbers};
 use xdscope_engine::store::MessageFact;
 use xdscope_wire::text::{count, plural};

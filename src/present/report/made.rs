@@ -1,6 +1,6 @@
 //! Texts about what a Kubernetes object made.
 
-use xdscope_engine::owners::{MadeSince, Outcome, OutcomeCounts};
+use xdscope_engine::made::{MadeSince, Outcome, OutcomeCounts};
 use xdscope_wire::text::count;
 
 use super::Role;

@@ -1,6 +1,6 @@
-//! What Kubernetes objects made, in scripts with the marks of Istio.
+//! Resources of Kubernetes objects, in scripts with the marks of Istio.
 
-use xdscope_engine::owners::{
+use xdscope_engine::made::{
     MadeResource, MadeSince, OwnerPattern, OwnerSummaries, made_since, refused_because_of, visit_made,
 };
 use xdscope_engine::store::{Options, Store};

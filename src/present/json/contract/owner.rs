@@ -1,6 +1,6 @@
 //! Fields of owners, and of what they made.
 
-use xdscope_engine::owners::Outcome;
+use xdscope_engine::made::Outcome;
 use xdscope_engine::store::ResourceState;
 
 use super::Presence::*;

@@ -1,14 +1,18 @@
-//! What a Kubernetes object made: its resources in each client, and whether they are in force.
+//! Resources of Kubernetes objects in each client, and whether they are in force.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use xdscope_schema::Schema;
-use xdscope_schema::owners::Owner;
+use xdscope_schema::owners::{Owner, owners_of};
+use xdscope_wire::content::{BlobId, Catalog};
 use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
 
-use super::{KnownOwners, Outcome, owners_of_resource};
+use super::Outcome;
 use crate::nack;
+use crate::owners::{owners_of_content, owners_of_resource};
 use crate::store::{
     FirstPushFact, PendingNameFact, ResourceFact, ResourceState, SentContent, StateFact, Store, WarmingFact,
 };
@@ -20,9 +24,9 @@ pub struct MadeResource {
     pub owner: Owner,
     /// The resource.
     pub fact: ResourceFact,
-    /// What the resource waits for, if it warms.
+    /// The resources that the resource waits for, if it warms.
     pub warming: Option<WarmingFact>,
-    /// What became of the resource.
+    /// The outcome in the client.
     pub outcome: Outcome,
 }
 
@@ -167,4 +171,24 @@ pub fn refused_because_of(store: &Store, schema: &Schema, resources: &[MadeResou
         }
     }
     named.into_iter().collect()
+}
+
+/// Owners by content, each content read once: clients share most of them.
+struct KnownOwners<'a> {
+    catalog: &'a Catalog,
+    by_content: RefCell<HashMap<BlobId, Rc<[Owner]>>>,
+}
+
+impl<'a> KnownOwners<'a> {
+    fn new(catalog: &'a Catalog) -> KnownOwners<'a> {
+        KnownOwners { catalog, by_content: RefCell::default() }
+    }
+
+    /// Returns the owners of a content of a resource, or those in the name of a resource without
+    /// content.
+    fn of(&self, content: Option<BlobId>, fact: &ResourceFact) -> Rc<[Owner]> {
+        let Some(content) = content else { return owners_of(&[], &fact.name).into() };
+        let mut known = self.by_content.borrow_mut();
+        known.entry(content).or_insert_with(|| owners_of_content(self.catalog, content).into()).clone()
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use xdscope_schema::owners::Owner;
 use xdscope_wire::event::{StreamId, TypeUrl};
 
-use super::owners_of_resource;
 use crate::lint::Finding;
+use crate::owners::owners_of_resource;
 use crate::problems::ProblemFact;
 use crate::store::Store;
 

@@ -1,8 +1,8 @@
-//! What became of resources in clients.
+//! Outcomes of resources in clients.
 
 use crate::store::{ResourceFact, ResourceState, StateFact, TypeState, WarmingFact};
 
-/// What became of a resource in a client, the worst first.
+/// The outcome of a resource in a client, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The newest content, or the removal, is in a refused push and not in use.
