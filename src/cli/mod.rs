@@ -169,6 +169,7 @@ fn run_verb(
         Some(Verb::Log(args)) if args.follow => crate::cli::live::watch::follow(args, global, io),
         Some(Verb::Log(args)) => crate::cli::read::log::run(args, global, io),
         Some(Verb::Get(args)) => crate::cli::read::get::run(args, global, io),
+        Some(Verb::Blame(args)) => crate::cli::read::blame::run(args, global, io),
         Some(Verb::Diff(args)) => crate::cli::read::diff::run(args, global, io),
         Some(Verb::Lint(args)) => crate::cli::read::lint::run(args, global, io),
         Some(Verb::Report(args)) => crate::cli::export::report::run(args, global, io),

@@ -1,5 +1,6 @@
 //! Tests of verbs, from arguments to output, in an environment of the test.
 
+mod blame;
 mod columns;
 mod config_file;
 mod contract;

@@ -37,6 +37,7 @@ pub mod filter;
 pub mod graph;
 pub mod hold;
 pub mod lint;
+pub mod made;
 pub mod metrics;
 pub mod nack;
 pub mod owners;

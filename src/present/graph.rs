@@ -10,7 +10,7 @@ use xdscope_schema::links::{OtherSource, SourceKind};
 use xdscope_wire::event::{Kind, Time};
 use xdscope_wire::text::{count, display_safe, shown_name};
 
-use super::report::{RefusedState, UNREADABLE, gap_duration, unanswered_update};
+use super::report::{self, RefusedState, UNREADABLE, gap_duration, unanswered_update};
 
 /// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
@@ -108,6 +108,13 @@ fn lines(node: &GraphNode) -> [String; 3] {
         display_safe(&name_at_server(node)).into_owned(),
         display_safe(&state).into_owned(),
     ]
+}
+
+/// Returns the lines of a label, and the owner if the resource has one, each line escaped.
+fn label(node: &GraphNode, line_end: &str, escaped: impl Fn(&str) -> String) -> String {
+    let owner = display_safe(&report::owners(&node.owners)).into_owned();
+    let lines = lines(node).into_iter().chain((!owner.is_empty()).then_some(owner));
+    lines.map(|line| escaped(&line)).collect::<Vec<_>>().join(line_end)
 }
 
 /// A reference between two nodes.
@@ -298,7 +305,7 @@ pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
     let mut out =
         format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
     for (id, node) in graph.nodes.iter().enumerate() {
-        let label = lines(node).map(|line| quoted(&line)).join("\\n");
+        let label = label(node, "\\n", quoted);
         let style = if node.state.is_delivered() { "" } else { ", style=dashed" };
         let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
     }
@@ -342,7 +349,7 @@ pub fn mermaid(graph: &Graph, title: &str, now: Option<Time>) -> String {
     };
     let mut out = format!("%% {}\nflowchart LR\n", display_safe(title));
     for (id, node) in graph.nodes.iter().enumerate() {
-        let label = lines(node).map(|line| escaped(&line)).join("<br/>");
+        let label = label(node, "<br/>", escaped);
         let _ = writeln!(out, "  n{id}[\"{label}\"]:::{}", color(&node.state));
     }
     let gaps = gaps(graph, now);
@@ -399,6 +406,7 @@ mod tests {
             other_source: None,
             warming: None,
             certificate: None,
+            owners: std::sync::Arc::default(),
             is_troubled: false,
             pending: PendingStates::default(),
         }

@@ -101,6 +101,8 @@ pub enum Verb {
     Log(LogArgs),
     /// Print resources: counts, a table, or content
     Get(GetArgs),
+    /// Print what a Kubernetes object made, and in which clients it is in force
+    Blame(BlameArgs),
     /// Print what changed between versions of a resource, moments, or sources
     Diff(DiffArgs),
     /// Print which rules of the protocol or of good order were broken

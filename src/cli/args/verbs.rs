@@ -174,6 +174,29 @@ pub struct GetArgs {
     pub rows: RowArgs,
 }
 
+/// `blame`: what a Kubernetes object made.
+#[derive(Clone, Debug, Args)]
+pub struct BlameArgs {
+    /// KIND/NAMESPACE/NAME or KIND NAMESPACE/NAME..., also without the namespace, or a glob such as
+    /// 'VirtualService/shop/*' [default: a list of owners]
+    #[arg(value_name = "OWNER", index = 2)]
+    pub owners: Vec<String>,
+    /// table: clients with one state on one line; wide: each client on its own; name: the resources
+    #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "table")]
+    #[arg(value_parser = formats(&[
+        Format::Table, Format::Wide, Format::Text, Format::Name, Format::Json, Format::Jsonl, Format::Yaml,
+        Format::Md,
+    ]))]
+    pub format: Format,
+    /// Position in the recording: #487, 14:02:08, +30s, start, end
+    #[arg(long, value_name = "WHEN", default_value = "end")]
+    pub at: ReplayPosition,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub rows: RowArgs,
+}
+
 #[derive(Clone, Debug, Args)]
 #[command(override_usage = "xdscope diff [OPTIONS] SOURCE TYPE/NAME [V1 [V2]]
        xdscope diff [OPTIONS] SOURCE @T1 [@T2] [TYPE[/NAME]]...

@@ -18,8 +18,9 @@ use crate::cli::terminal::io::Io;
 const BOOTSTRAP_VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
 
 /// Verbs that accept a server as SOURCE.
-const VERBS: [&str; 11] =
-    ["watch", "client", "wait", "get", "status", "log", "lint", "report", "picture", "export", "info"];
+const VERBS: [&str; 12] = [
+    "watch", "client", "wait", "get", "blame", "status", "log", "lint", "report", "picture", "export", "info",
+];
 
 /// Adds the bootstrap of the environment to a command line without SOURCE, and returns a note about
 /// that.
@@ -91,6 +92,11 @@ fn settle_words(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
                 args.what.splice(0..0, word);
                 return Ok(());
             }
+            Verb::Blame(args) => {
+                let word = take_word(&mut args.source.source, &mut args.source.client, io)?;
+                args.owners.splice(0..0, word);
+                return Ok(());
+            }
             Verb::Watch(args) => {
                 let bootstrap = args.client.bootstrap.is_some();
                 let server = args.server.take_if(|word| bootstrap && !is_source(word, io));
@@ -133,6 +139,7 @@ fn settle_words(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
 fn settle_node(verb: &mut Verb) {
     let (source, client, streams) = match verb {
         Verb::Get(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
+        Verb::Blame(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
         Verb::Status(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
         Verb::Log(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
         Verb::Export(args) => (&args.source.source, &mut args.source.client, &mut args.streams),

@@ -163,6 +163,7 @@ pub(crate) fn sources_of(verb: &Verb) -> Option<VerbSources<'_>> {
     let without_source = |descriptors| Some(VerbSources { names: vec![""], descriptors: Some(descriptors) });
     let (source, descriptors) = match verb {
         Verb::Get(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Blame(args) => (&args.source.source, &args.source.descriptors),
         Verb::Status(args) => (&args.source.source, &args.source.descriptors),
         Verb::Log(args) => (&args.source.source, &args.source.descriptors),
         Verb::Wait(args) => (&args.source.source, &args.source.descriptors),

@@ -7,7 +7,7 @@ type Example = (&'static str, &'static str);
 
 /// The examples of each verb. `cp.mesh:15010` is a control plane, `session.xdsrec` a recording,
 /// `envoy.yaml` a bootstrap, `resources` a folder with a response in each file.
-const EXAMPLES: [(&str, &[Example]); 31] = [
+const EXAMPLES: [(&str, &[Example]); 32] = [
     (
         "",
         &[
@@ -111,6 +111,14 @@ const EXAMPLES: [(&str, &[Example]); 31] = [
             ("xdscope get cp.mesh:15010 --plaintext clusters", "the clusters of a server"),
             ("xdscope get session.xdsrec endpoints --subscriptions", "what was asked for, and what came"),
             ("xdscope get session.xdsrec cds --watch", "resources as they change"),
+        ],
+    ),
+    (
+        "blame",
+        &[
+            ("xdscope blame istio.xdsrec", "the Kubernetes objects, the worst first"),
+            ("xdscope blame istio.xdsrec DestinationRule shop/reviews", "where its resources are in force"),
+            ("xdscope blame istio.xdsrec 'DestinationRule/shop/*' -o wide", "a namespace, client by client"),
         ],
     ),
     (

@@ -69,6 +69,7 @@ fn has_titles(verb: &Verb) -> bool {
     match verb {
         Verb::Status(args) => is_table(args.format),
         Verb::Log(args) => is_table(args.format) && !args.ladder,
+        Verb::Blame(args) => is_table(args.format),
         Verb::Get(args) => args.format.is_none_or(is_table),
         Verb::Lint(args) => {
             let is_other = matches!(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use xdscope_engine::analysis::Analysis;
 use xdscope_engine::lint::Finding;
+use xdscope_engine::made::owners_of_problem;
 use xdscope_engine::nack::{NackGroup, RefusedResource, nack_groups, nack_report};
 use xdscope_engine::problems::{Problem, ProblemFact, problems_of};
 use xdscope_engine::store::{MessageFact, MessageKind, Store, StreamFact};
@@ -31,6 +32,8 @@ use crate::cli::source::select::{Picked, Selected};
 use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Busy;
 
+/// Owners of the table.
+const MAX_OWNERS: usize = 3;
 /// Nodes of the table, besides that of the first message.
 const MAX_NODES: usize = 20;
 /// Lines of a comparison.
@@ -190,6 +193,8 @@ impl BugReport<'_> {
             rows.push(("variant", stream.variant.map_or("opaque", |variant| variant.word()).to_owned()));
             rows.push(("control plane", stream.control_plane.as_deref().unwrap_or_default().to_owned()));
         }
+        let owners = owners_of_problem(store, problem);
+        rows.extend(owners.iter().take(MAX_OWNERS).map(|owner| ("owner", report::owner_line(owner))));
         let rules = problem.findings.iter().filter_map(|index| self.findings.get(*index));
         let mut rules: Vec<&str> = rules.map(|finding| finding.rule.id).collect();
         rules.sort_unstable();

@@ -30,7 +30,7 @@ use super::nodes::{self, NodeRows};
 use super::refusal_reasons::RefusalReasons;
 use super::subscriptions::SubscriptionRows;
 use super::tree;
-use crate::cli::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
+use crate::cli::args::{Format, GetArgs, Global, SourceArgs};
 use crate::cli::command::suggest;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects, write_yaml};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         return Ok(Exit::Yes);
     }
     select::say_unknown(&filter, &store, global.quiet, io);
-    let states = states_of(args, &picked, &store);
+    let states = picked.current_states(args.rows.streams.pick().as_ref(), &store);
     unknown(&whats, &states, &store, args)?;
     if !global.quiet && args.format.is_none_or(Format::is_text) {
         let at = match &args.at {
@@ -123,19 +123,6 @@ fn looks(args: &GetArgs, style: Style, io: &Io<'_>) -> ObjectLooks {
     ObjectLooks { table, terminal: io.stdout_is_terminal }
 }
 
-/// Returns the states of the selected streams.
-fn states_of(args: &GetArgs, picked: &Picked, store: &Store) -> Vec<StateFact> {
-    let mut states = store.states();
-    // A reconnected client holds what its newest stream says. Earlier streams are shown by number
-    // only.
-    let superseded: HashSet<StreamId> = match args.rows.streams.pick() {
-        Some(StreamPick::Stream(_)) => HashSet::new(),
-        _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
-    };
-    states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
-    states
-}
-
 /// Prints the selected resources, and again each one that changes.
 fn watch(
     args: &GetArgs,
@@ -154,7 +141,7 @@ fn watch(
     let changes = RefCell::default();
     changes::watch(source, global, io, &mut |facts, schema, io| {
         let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
-        let states = states_of(&args, &picked, facts);
+        let states = picked.current_states(args.rows.streams.pick().as_ref(), facts);
         let get = Get {
             args: &args,
             store: facts,

@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use xdscope_engine::analysis;
 use xdscope_engine::lint::{self, Bootstrap, Finding, Rule, Severity};
+use xdscope_engine::made::owners_of_finding;
 use xdscope_engine::problems::{self, FindingGroup, ProblemFact};
 use xdscope_engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
 use xdscope_present::json;
@@ -125,7 +126,9 @@ fn print(
         LintFormat::Json | LintFormat::Jsonl | LintFormat::Columns(_) => {
             let mut objects = objects(args, looks, out);
             for (finding, group) in findings.iter().zip(problems::group_numbers(&groups, findings.len())) {
-                objects.put(&json::finding(finding, Some(group), &store.clock()))?;
+                let mut object = json::finding(finding, Some(group), &store.clock());
+                json::add_owners(&mut object, &owners_of_finding(store, finding));
+                objects.put(&object)?;
             }
             objects.finish()?;
         }
@@ -321,7 +324,8 @@ fn table(
         false => xdscope_wire::text::time_of_day(row.finding.first, clock, zone),
     };
     let text = |row: &LintRow| {
-        let text = report::finding(&row.finding, looks.style.pick("×", "x"));
+        let owner = report::owner_clause(&owners_of_finding(store, &row.finding));
+        let text = report::finding(&row.finding, looks.style.pick("×", "x")) + &owner;
         match row.others.is_empty() {
             true => text,
             false => format!("{text}; also {}", row.others.join(", ")),

@@ -1,5 +1,6 @@
 //! Verbs that read a source and print facts.
 
+pub(super) mod blame;
 pub(super) mod diff;
 pub(super) mod explain;
 pub(super) mod get;

@@ -48,6 +48,14 @@ impl<'a> RefusalReasons<'a> {
         Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty())
     }
 
+    /// Returns what the NACK of a refused push says about other resources, for one that the NACK
+    /// does not name and that is not in use.
+    pub(crate) fn of_others(&self, fact: &ResourceFact) -> Option<String> {
+        let refusal = fact.refusal.as_ref().filter(|_| fact.is_in_unused_push())?;
+        let text = self.text_of(fact, refusal.nack)?;
+        Some(self.store.stated_nack_faults(text, Some(refusal.push)).to_string())
+    }
+
     /// Returns the reasons of the resources that a NACK names.
     fn named_by(&self, nack: Seq) -> Rc<NamedReasons> {
         let read = || {
@@ -75,9 +83,13 @@ impl<'a> RefusalReasons<'a> {
             .or_else(|| texts.find(|text| !text.trim().is_empty()))
     }
 
-    /// Returns the first line of the reason, for a table.
+    /// Returns the start of the reason on one line, for a table.
     pub(crate) fn brief(&self, fact: &ResourceFact) -> String {
-        let reason = self.of(fact).unwrap_or_default();
-        reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_CHARS).collect()
+        shortened(&self.of(fact).unwrap_or_default())
     }
+}
+
+/// Returns the start of a reason on one line.
+pub(crate) fn shortened(reason: &str) -> String {
+    reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_CHARS).collect()
 }

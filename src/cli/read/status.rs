@@ -10,6 +10,7 @@ use xdscope_engine::analysis;
 use xdscope_engine::applied::{AppliedDiff, AppliedState};
 use xdscope_engine::filter;
 use xdscope_engine::lint::{self, Finding};
+use xdscope_engine::made::owners_of_problem;
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::recovery::{RecoveryFact, recoveries};
@@ -299,7 +300,8 @@ impl<'a> Status<'a> {
             false => age(now.since(problem.since)),
         };
         let text = |problem: &&ProblemFact| {
-            let text = report::problem_with_reason(problem, &clock);
+            let owner = report::owner_clause(&owners_of_problem(self.store, problem));
+            let text = report::problem_with_reason(problem, &clock) + &owner;
             if looks.style.ascii { text.replace('×', "x") } else { text }
         };
         let columns = Columns::new()
@@ -332,7 +334,9 @@ impl<'a> Status<'a> {
         let clock = self.store.clock();
         let mut objects = Objects::new(out, format, looks);
         for problem in &self.selected.problems {
-            objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
+            let mut object = json::problem(problem, &self.selected.findings, &clock);
+            json::add_owners(&mut object, &owners_of_problem(self.store, problem));
+            objects.put(&object)?;
         }
         for (state, diff) in self.with_applied() {
             let store = (self.store, self.profile);

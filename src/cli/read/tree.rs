@@ -6,6 +6,7 @@ use std::io::Write;
 
 use xdscope_engine::graph::{self, ChangedReference, Graph, GraphNode, InlineEntry, NodeState, TrafficGap};
 use xdscope_engine::nack::{self, Nack};
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::{ResourceFact, ResourceState};
 use xdscope_engine::structured::StructuredNames;
 use xdscope_present::authority::authority_text;
@@ -183,6 +184,10 @@ impl Tree<'_> {
         }
         let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
         let node = kind.and_then(|kind| graph.get(graph.find(kind, &fact.name)?));
+        let owners = owners_of_resource(get.store.catalog(), fact);
+        if !owners.is_empty() {
+            text.push_str(&format!(", owner {}", report::owners(&owners)));
+        }
         if let Some(certificate) = node.and_then(|node| node.certificate.as_deref()) {
             let now = get.store.clock().unix_seconds(get.store.now());
             text.push_str(&format!(", {}", report::certificate_expiry(certificate, now).0));

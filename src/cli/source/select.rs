@@ -1,6 +1,6 @@
 //! Selection of streams and rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use jiff::tz::TimeZone;
 
@@ -8,7 +8,7 @@ use xdscope_engine::applied::AppliedState;
 use xdscope_engine::filter::{Filter, FilterError, KnownValues, RowKind, UnknownValue};
 use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::{self, ProblemFact};
-use xdscope_engine::store::{Store, StreamFact};
+use xdscope_engine::store::{StateFact, Store, StreamFact};
 use xdscope_present::report;
 use xdscope_wire::event::{StreamId, TypeUrl};
 use xdscope_wire::text::display_safe;
@@ -55,6 +55,18 @@ impl Picked {
 
     pub(crate) fn has(&self, stream: StreamId) -> bool {
         self.ids.contains(&stream)
+    }
+
+    /// Returns the states of the streams that `pick` selected. A reconnected client holds what its
+    /// newest stream says; earlier streams are selected by number only.
+    pub(crate) fn current_states(&self, pick: Option<&StreamPick>, store: &Store) -> Vec<StateFact> {
+        let superseded: HashSet<StreamId> = match pick {
+            Some(StreamPick::Stream(_)) => HashSet::new(),
+            _ => self.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
+        };
+        let mut states = store.states();
+        states.retain(|state| self.has(state.stream) && !superseded.contains(&state.stream));
+        states
     }
 }
 

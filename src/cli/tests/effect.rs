@@ -7,10 +7,11 @@ use crate::cli::args::{ClientFlags, ConnectFlags};
 use crate::cli::command::command_line;
 
 /// Verbs that read a source, with what they need beside it.
-const VERBS: [(&str, &[&str]); 11] = [
+const VERBS: [(&str, &[&str]); 12] = [
     ("status", &[]),
     ("log", &[]),
     ("get", &[]),
+    ("blame", &[]),
     ("lint", &[]),
     ("diff", &["cds/reviews"]),
     ("info", &[]),

@@ -27,7 +27,9 @@ fn session() -> String {
         "metadata": {"x-text": HOSTILE, ":authority": HOSTILE}});
     let node = json!({"id": HOSTILE, "cluster": HOSTILE, "user_agent_name": HOSTILE,
         "user_agent_version": HOSTILE, "locality": {"zone": HOSTILE}, "metadata": {HOSTILE: HOSTILE}});
-    let cluster = json!({"@type": CLUSTER, "name": HOSTILE, "alt_stat_name": HOSTILE});
+    let owner = json!({"kind": HOSTILE, "namespace": HOSTILE, "name": HOSTILE});
+    let marks = json!({"filter_metadata": {"envoy-gateway": {"resources": [owner]}}});
+    let cluster = json!({"@type": CLUSTER, "name": HOSTILE, "alt_stat_name": HOSTILE, "metadata": marks});
     let other = format!("type.googleapis.com/x/{HOSTILE}");
     let mut widget = Vec::new();
     put_len_field(&mut widget, 1, other.as_bytes());

@@ -219,6 +219,7 @@ const CALLS: &[&str] = &[
     "get cds -o json",
     "get sds -o yaml",
     "get cds --subscriptions",
+    "blame",
     "lint",
     "lint -o json",
     "lint -o sarif",

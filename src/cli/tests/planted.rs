@@ -167,12 +167,13 @@ fn forms(verb: &str, option: &str) -> Vec<String> {
 pub(super) fn calls(source: &str, folder: &Path) -> Vec<Vec<String>> {
     let mut calls: Vec<Vec<String>> = Vec::new();
     let mut add = |args: &[&str]| calls.push(args.iter().map(|arg| (*arg).to_owned()).collect());
-    for verb in ["status", "log", "get", "diff", "lint", "info"] {
+    for verb in ["status", "log", "get", "blame", "diff", "lint", "info"] {
         for form in forms(verb, "format") {
             let form = ["-o", form.as_str()];
             let variants: &[&[&str]] = match verb {
                 "log" => &[&[], &["--body"]],
                 "get" => &[&[], &["cds"], &["sds"], &["cds", "--subscriptions"]],
+                "blame" => &[&[], &["*"]],
                 "diff" => &[&["cds/c1"], &["@start", "@end"]],
                 _ => &[&[]],
             };

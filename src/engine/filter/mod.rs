@@ -33,6 +33,7 @@ use crate::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 pub use content::{ContentLookup, NoContent};
 pub use filter_time::FilterTime;
 pub use lexer::quoted_word;
+pub(crate) use pattern::Pattern;
 pub use term::{FilterField, state_words};
 pub use unknown::{KnownValues, UnknownValue};
 pub use wire::{OTHER_TYPE, WIRE_KINDS, WireStream};

@@ -17,7 +17,7 @@ pub(super) enum Extent {
 ///
 /// All patterns have a regex, but a lower-case ASCII word needs the regex for non-ASCII texts only.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     regex: Regex,
     /// The word, if the pattern is a lower-case ASCII word that matches in any case, anywhere in a
     /// text.
@@ -46,6 +46,12 @@ impl Pattern {
         Ok(Pattern { plain, ..build(at, &regex, capitals)? })
     }
 
+    /// Compiles a glob that matches a whole text.
+    pub(crate) fn whole(glob: &str) -> Result<Pattern, FilterError> {
+        let word: Vec<Char> = glob.chars().map(|c| (c, false)).collect();
+        Pattern::word(0, &word, Extent::Whole)
+    }
+
     /// Compiles a regex that matches anywhere in a text.
     pub(super) fn regex(at: usize, regex: &str) -> Result<Pattern, FilterError> {
         // Capital letters in classes such as `\S` do not make the regex case-sensitive.
@@ -58,7 +64,7 @@ impl Pattern {
         build(at, regex, capitals)
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         // Avoids the cost of a regex for most filters. Only the regex knows that `ſ` is a case
         // variant of `s`.
         let plain = self.plain.as_ref().is_some_and(|word| contains_word(text.as_bytes(), word.as_bytes()));

@@ -25,8 +25,10 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::owners::owners_of_content;
 use crate::store::{PendingRequest, ResourceFact, ResourceState, Store, WarmingFact};
 use xdscope_schema::links::{Link, OtherSource, fetches_clusters};
+use xdscope_schema::owners::Owner;
 use xdscope_schema::{Schema, certificate};
 use xdscope_wire::Certificate;
 use xdscope_wire::content::BlobId;
@@ -87,6 +89,8 @@ pub struct GraphNode {
     pub warming: Option<Box<WarmingFact>>,
     /// The certificate of a secret that expires first.
     pub certificate: Option<Arc<Certificate>>,
+    /// The Kubernetes objects that the content was made from, of types with references.
+    pub owners: Arc<[Owner]>,
     /// Whether the node or a node below has a problem.
     pub is_troubled: bool,
     /// The pending states of the node and the nodes below.
@@ -122,18 +126,19 @@ impl GraphNode {
     }
 }
 
-/// References and certificate of a content.
+/// References, certificate and owners of a content.
 #[derive(Clone, Debug)]
 struct ContentFacts {
     links: Arc<[Link]>,
     /// The inline entries of a list collection.
     entries: Arc<[InlineEntry]>,
     certificate: Option<Arc<Certificate>>,
+    owners: Arc<[Owner]>,
     /// Whether Envoy fetches unknown clusters on demand because of the content.
     fetches_clusters: bool,
 }
 
-/// A cache of references and certificates by content.
+/// A cache of references, certificates and owners by content.
 #[derive(Clone, Debug, Default)]
 pub struct References(HashMap<BlobId, ContentFacts>);
 
@@ -161,8 +166,9 @@ impl References {
             let entries = entries.map_or_else(Vec::new, |(bytes, body)| inline_entries(bytes, body));
             let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
             let fetches_clusters = bytes.as_deref().is_some_and(fetches_clusters);
+            let owners = owners_of_content(store.catalog(), *id).into();
             let (links, entries) = (links.into(), entries.into());
-            self.0.insert(*id, ContentFacts { links, entries, certificate, fetches_clusters });
+            self.0.insert(*id, ContentFacts { links, entries, certificate, owners, fetches_clusters });
         }
     }
 
@@ -299,6 +305,7 @@ impl Graph {
             other_source: None,
             warming: None,
             certificate: None,
+            owners: Arc::default(),
             is_troubled: false,
             pending: PendingStates::default(),
         };
@@ -338,6 +345,7 @@ impl Graph {
         let content = node.content?;
         if let Some(facts) = known.0.get(&content) {
             node.certificate.clone_from(&facts.certificate);
+            node.owners.clone_from(&facts.owners);
             if facts.fetches_clusters {
                 self.fetching.insert(id);
             }
@@ -447,6 +455,7 @@ impl Graph {
             other_source: None,
             warming: None,
             certificate: None,
+            owners: Arc::default(),
             is_troubled: false,
             pending: PendingStates::default(),
         });

@@ -227,6 +227,28 @@ impl ProblemFact {
         }
     }
 
+    /// Returns the names of the resources that the problem is about; of a refused push those that
+    /// the NACK states.
+    pub fn resource_names(&self) -> Vec<Arc<str>> {
+        match &self.problem {
+            Problem::Refused(_) => {
+                let faults = self.faults().into_iter().flat_map(|faults| &faults.listed);
+                let names = faults.filter_map(|fault| fault.name.as_ref()).filter(|name| !name.guessed);
+                names.map(|name| Arc::from(name.value.as_str())).collect()
+            }
+            Problem::StillRefused(refused) => vec![refused.first.name.clone()],
+            Problem::Warming(warming) => vec![warming.first.name.clone()],
+            Problem::Owed(owed) => owed.names.clone(),
+            Problem::Reported(reported) => reported.names.clone(),
+            Problem::NotApplied(unapplied) => unapplied.names.clone(),
+            Problem::Broken(finding) => finding.names.clone(),
+            Problem::Unanswered { .. }
+            | Problem::Unreachable(_)
+            | Problem::Failing(_)
+            | Problem::OwedAtEnd(_) => Vec::new(),
+        }
+    }
+
     /// Returns the words of the client, if it sent any.
     pub fn quote(&self) -> Option<&Arc<str>> {
         match &self.problem {

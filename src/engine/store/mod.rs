@@ -7,6 +7,7 @@
 mod client_marks;
 mod ended;
 mod facts;
+mod first_push;
 mod globs;
 mod kept_interventions;
 mod memory;
@@ -34,6 +35,7 @@ pub use ended::failing::{FailingStream, StreamFailure};
 pub use ended::owed_at_end::{Debt, OwedAtEnd};
 pub use ended::unreachable::UnreachablePeer;
 pub use facts::*;
+pub use first_push::{FirstPushFact, SentContent};
 pub use globs::{GlobCollections, GlobMembers};
 pub use nonexistent::AbsenceFact;
 pub(crate) use nonexistent::AbsentResources;

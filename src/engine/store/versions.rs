@@ -15,7 +15,7 @@ use crate::store::rows::history::Row;
 use crate::store::rows::line::version_and_nonce;
 
 /// Rows that are searched backwards; older ones are not searched.
-const MAX_SEARCHED_ROWS: usize = 1 << 18;
+pub(super) const MAX_SEARCHED_ROWS: usize = 1 << 18;
 
 /// Resources of a response up to which the text of a NACK is compared with their names.
 const MAX_COMPARED_NAMES: usize = 4096;
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// Returns the last entry of a list with this key.
-    fn find_entry(&self, list: &List, name: Sym) -> Option<BlobId> {
+    pub(super) fn find_entry(&self, list: &List, name: Sym) -> Option<BlobId> {
         match nameless(name) {
             Some(_) => list.blobs().iter().rev().copied().find(|id| key(&self.catalog, *id) == name),
             None => list.find(&self.catalog, name),

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use xdscope_engine::diff::{Change, Op};
+use xdscope_schema::owners::Owner;
 use xdscope_wire::event::TypeUrl;
 
 use super::object::Object;
@@ -20,6 +21,8 @@ pub struct ChangeOf<'a> {
     pub to: Option<&'a str>,
     /// The nodes that have the resource, if they are distinguished.
     pub nodes: &'a [String],
+    /// The Kubernetes objects that the resource was made from.
+    pub owners: &'a [Owner],
     /// Empty if the resource is on one side only or cannot be decoded.
     pub changes: &'a [Change],
 }
@@ -32,6 +35,7 @@ pub fn change(fact: &ChangeOf<'_>) -> Value {
     out.put("op", fact.op.word());
     out.some("from_version", fact.from);
     out.some("to_version", fact.to);
+    out.some("owners", super::owners(fact.owners));
     out.some("nodes", (!fact.nodes.is_empty()).then(|| fact.nodes.to_vec()));
     let paths = fact.changes.iter().map(|change| {
         let mut path = Object::bare();

@@ -13,7 +13,8 @@ use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
-use resource::{BROKEN_CONSTRAINT, OWNER, RESOURCE};
+use owner::{MADE, OWNER, OWNER_SUMMARY};
+use resource::{BROKEN_CONSTRAINT, RESOURCE};
 use stream::{END, NOT_KEPT, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
@@ -83,6 +84,7 @@ macro_rules! words {
 }
 
 // After the macro, which it uses.
+mod owner;
 mod reading;
 mod resource;
 mod stream;
@@ -96,6 +98,8 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("state", "One type on one stream: `status`, `get --subscriptions`", STATE),
     ("stream", "One stream: `status -o json`, `info`", STREAM),
     ("resource", "One name on one stream: `get`", RESOURCE),
+    ("owner", "A Kubernetes object that resources were made from: `blame`", OWNER_SUMMARY),
+    ("made", "One resource that a Kubernetes object made, on one stream: `blame` with OWNER", MADE),
     ("finding", "A violation of a rule: `lint`", FINDING),
     ("problem", "A problem, or an answer that is still in time: `status`", PROBLEM),
     ("recovery", "A client that met faults: `status`, and the end of a run with faults", RECOVERY),
@@ -278,6 +282,12 @@ const PROBLEM: &[Field] = &[
     field(Always, "guess", Bool, "whether it is uncertain: `(guess)` in text"),
     field(Always, "text", Text, "one sentence"),
     field(Maybe, "quote", Text, "words of the client"),
+    field(
+        Maybe,
+        "owners",
+        List(&Object(OWNER)),
+        "the Kubernetes objects behind the resources of the problem",
+    ),
 ];
 
 /// The words of `problem.problem`.
@@ -546,6 +556,12 @@ const FINDING: &[Field] = &[
     field(Always, "guess", Bool, "whether the finding is uncertain: `(guess)` in text"),
     field(Maybe, "group", Count, "number of the cause: findings with one cause have one number"),
     field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
+    field(
+        Maybe,
+        "owners",
+        List(&Object(OWNER)),
+        "the Kubernetes objects behind the only resource of the finding",
+    ),
 ];
 
 const SESSION: &[Field] = &[
@@ -572,6 +588,7 @@ const CHANGE: &[Field] = &[
     field(Always, "op", words!(Op), "kind of the difference"),
     field(Maybe, "from_version", Text, "version before"),
     field(Maybe, "to_version", Text, "version after"),
+    field(Maybe, "owners", List(&Object(OWNER)), "the Kubernetes objects that the resource was made from"),
     field(Maybe, "nodes", TEXTS, "nodes that have the resource, if they are distinguished"),
     field(
         Always,

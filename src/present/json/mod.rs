@@ -54,7 +54,7 @@ use xdscope_wire::{InterventionFacts, Profile};
 pub use change::{ChangeOf, change};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
-pub use owner::owners;
+pub use owner::{add_owners, made, owner_summary, owners};
 pub use recovery::recovery;
 pub use schema::schema;
 pub use structured::{authorities, globs, structured};

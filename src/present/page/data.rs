@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::json;
+use xdscope_engine::made::{owners_of_finding, owners_of_problem};
 use xdscope_engine::problems::{findings_by_cause, group_numbers};
 use xdscope_engine::store::MessageFact;
 use xdscope_wire::text::{count, plural};
@@ -20,7 +21,9 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
     let clock = page.store.clock();
     let mut block = DataBlock { room: room.min(MAX_BYTES).saturating_sub(300), parts: Vec::new(), left: 0 };
     for problem in &page.problems {
-        block.add(&json::problem(problem, page.findings, &clock));
+        let mut object = json::problem(problem, page.findings, &clock);
+        json::add_owners(&mut object, &owners_of_problem(page.store, problem));
+        block.add(&object);
     }
     let warming = page.store.warming();
     for state in page.store.states().into_iter().filter(|state| page.has(state.stream)) {
@@ -31,7 +34,9 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
     }
     let groups = findings_by_cause(&page.problems, page.findings);
     for (finding, group) in page.findings.iter().zip(group_numbers(&groups, page.findings.len())) {
-        block.add(&json::finding(finding, Some(group), &clock));
+        let mut object = json::finding(finding, Some(group), &clock);
+        json::add_owners(&mut object, &owners_of_finding(page.store, finding));
+        block.add(&object);
     }
     let at = block.parts.len();
     let rows = page.store.first_row()..page.store.rows();

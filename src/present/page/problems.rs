@@ -8,6 +8,7 @@ use crate::json;
 use crate::report::{self, Role};
 use crate::table::LogRow;
 use crate::text::{Keep, cut};
+use xdscope_engine::made::owners_of_problem;
 use xdscope_engine::nack::without_long_dumps;
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
 use xdscope_engine::store::{MessageFact, MessageKind};
@@ -19,6 +20,8 @@ use super::html::{Html, bounded, cell, class};
 
 /// Bytes of the problems.
 const MAX_BYTES: usize = 300_000;
+/// Owners of a problem.
+const MAX_OWNERS: usize = 3;
 /// Characters of the words of a client.
 const MAX_QUOTE_CHARS: usize = 4_000;
 
@@ -109,6 +112,9 @@ fn card(page: &Page<'_>, at: usize, problem: &ProblemFact, html: &mut Html) {
     let since = report::problem_since(problem, &clock, page.store.now(), &TimeZone::UTC);
     super::item(html, "since", &since);
     super::item(html, "blame", problem.blame.word());
+    for owner in owners_of_problem(page.store, problem).iter().take(MAX_OWNERS) {
+        super::item(html, "owner", &report::owner_line(owner));
+    }
     let rules = page.rules_of(problem);
     if !rules.is_empty() {
         html.raw("<div><dt>rules</dt><dd>");

@@ -9,6 +9,7 @@ mod event;
 mod expiry;
 mod failing;
 mod finding;
+mod made;
 mod matrix;
 mod message;
 mod missing_answer;
@@ -32,6 +33,7 @@ pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
+pub use made::{made_since, outcome_counts, outcome_word};
 pub use matrix::{Row, Rows, count_nodes, ended, node_name, type_order};
 pub use message::{
     arrow_text, delta, end_words, kind, life, nack_code, note, other_refusal, resources, stream_notes,
@@ -39,7 +41,7 @@ pub use message::{
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
 pub use offer::{offer, offer_change, offer_verdict, offered_set};
-pub use owner::{owner_line, owners};
+pub use owner::{kubectl_command, owner_clause, owner_line, owners};
 pub use problem::{
     MARKS, PROBLEM_WORDS, absence, next_step, problem, problem_client, problem_count, problem_kind_word,
     problem_place, problem_since, problem_with_reason, problem_word,

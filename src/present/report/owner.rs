@@ -13,23 +13,35 @@ pub fn owners(owners: &[Owner]) -> String {
     }
 }
 
+/// Returns `; owner VirtualService shop/reviews +2`, to append to a sentence. Empty without owners.
+pub fn owner_clause(list: &[Owner]) -> String {
+    match list {
+        [] => String::new(),
+        list => format!("; owner {}", owners(list)),
+    }
+}
+
 /// Returns an owner, and the command that shows the object:
 /// `VirtualService shop/reviews   kubectl get virtualservice -n shop reviews -o yaml`. An owner
 /// that is a guess has no command: the object may have another name, or not exist.
 pub fn owner_line(owner: &Owner) -> String {
-    match owner.source {
-        OwnerSource::Metadata => format!("{owner}   {}", command(owner)),
-        OwnerSource::Name => owner.to_string(),
+    match kubectl_command(owner) {
+        Some(command) => format!("{owner}   {command}"),
+        None => owner.to_string(),
     }
 }
 
-fn command(owner: &Owner) -> String {
+/// Returns the command that shows an object; `None` if the object is a guess.
+pub fn kubectl_command(owner: &Owner) -> Option<String> {
+    if owner.source == OwnerSource::Name {
+        return None;
+    }
     let kind = owner.kind.to_lowercase();
     let place = match owner.namespace.as_str() {
         "" => String::new(),
         namespace => format!(" -n {}", shell_word(namespace)),
     };
-    format!("kubectl get {}{place} {} -o yaml", shell_word(&kind), shell_word(&owner.name))
+    Some(format!("kubectl get {}{place} {} -o yaml", shell_word(&kind), shell_word(&owner.name)))
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@ use serde_json::Value;
 use xdscope_engine::constraints::BrokenConstraints;
 use xdscope_engine::filter::ContentLookup;
 use xdscope_engine::nack::{self, NackReport};
+use xdscope_engine::owners::owners_of_resource;
 use xdscope_engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact};
 use xdscope_engine::structured::{StructuredFact, StructuredNames};
 use xdscope_present::{explanation, node};
 use xdscope_schema::Schema;
 use xdscope_schema::links::{self, Link};
+use xdscope_schema::owners::Owner;
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 
@@ -99,6 +101,10 @@ impl<'a> Contents<'a> {
     /// The constraints of the API that the newest content of a resource breaks.
     pub fn broken_constraints(&self, fact: &ResourceFact) -> BrokenConstraints {
         BrokenConstraints::of_resource(self.store, self.bodies.schema(), fact)
+    }
+    /// The Kubernetes objects that the newest content of a resource was made from.
+    pub fn owners(&self, fact: &ResourceFact) -> Vec<Owner> {
+        owners_of_resource(self.store.catalog(), fact)
     }
     pub fn card(&self, stream: StreamId, type_url: &TypeUrl, nacks: &[NackFact]) -> NackReport {
         nack::nack_report(self.store, self.bodies.schema(), stream, type_url, nacks)

@@ -63,6 +63,7 @@ fn files(folder: &Path, server: &str) {
     fs::create_dir(at("resources")).expect("a folder");
     fs::write(at("resources/cds.yaml"), CLUSTERS).expect("written");
     fs::write(at("resources/lds.yaml"), LISTENERS).expect("written");
+    fs::copy("tests/fixtures/recordings/istio.xdsrec", at("istio.xdsrec")).expect("a recording of Istio");
     fs::copy("tests/fixtures/cli/config_dump.json", at("config_dump.json")).expect("a config dump");
     let envoy = fs::read_to_string("examples/bootstraps/envoy-ads.yaml").expect("the example bootstrap");
     let (_, port) = server.rsplit_once(':').expect("a port");

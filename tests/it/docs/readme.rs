@@ -31,7 +31,7 @@ fn commands() -> Vec<String> {
     commands.into_iter().collect()
 }
 
-/// Returns a folder for the commands: a recording, a config dump, a bootstrap, certificates, the
+/// Returns a folder for the commands: recordings, a config dump, a bootstrap, certificates, the
 /// examples.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -41,6 +41,7 @@ fn folder() -> tempfile::TempDir {
         .arg(at("session.xdsrec"))
         .status();
     assert!(made.expect("xdscope runs").success());
+    fs::copy("tests/fixtures/recordings/istio.xdsrec", at("istio.xdsrec")).expect("a recording of Istio");
     fs::copy("tests/fixtures/cli/session.pcap", at("session.pcap")).expect("a capture");
     fs::copy("tests/fixtures/cli/config_dump.json", at("config_dump.json")).expect("a config dump");
     fs::copy("examples/bootstraps/envoy-ads.yaml", at("envoy.yaml")).expect("the example bootstrap");

@@ -20,6 +20,7 @@ use xdscope_present::json;
 use xdscope_present::report::type_order;
 use xdscope_present::text::shell_word;
 use xdscope_schema::Schema;
+use xdscope_schema::owners::Owner;
 use xdscope_sources::{BoundedCatalog, Limit, Passes};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{StreamId, TypeUrl};
@@ -44,6 +45,8 @@ struct Difference {
     op: Op,
     from: Option<Arc<str>>,
     to: Option<Arc<str>>,
+    /// The Kubernetes objects that the newer content was made from.
+    owners: Vec<Owner>,
     /// The comparison, if both sides have content that can be read.
     comparison: Option<Comparison>,
     /// Nodes that have the difference, if moments of a session are compared.
@@ -261,16 +264,16 @@ impl DiffRun<'_> {
         let two = !old.is_same_source(new);
         let foreign = two && old.seed != new.seed;
         for member in found.removed.iter().filter_map(|at| olds.get(*at)) {
-            self.put(Op::Removed, Some(member), None, None, &mut merged);
+            self.put(Op::Removed, Some((old, member)), None, None, &mut merged);
         }
         for member in found.added.iter().filter_map(|at| news.get(*at)) {
-            self.put(Op::Added, None, Some(member), None, &mut merged);
+            self.put(Op::Added, None, Some((new, member)), None, &mut merged);
         }
         for (i, j) in &found.changed {
             let (Some(a), Some(b)) = (olds.get(*i), news.get(*j)) else { continue };
             let (Some(from), Some(to)) = (old.tree(a, schema), new.tree(b, schema)) else {
                 // Without content only the versions tell that the resource differs.
-                self.put(Op::Changed, Some(a), Some(b), None, &mut merged);
+                self.put(Op::Changed, Some((old, a)), Some((new, b)), None, &mut merged);
                 continue;
             };
             // Ids of secrets from an earlier session have another key.
@@ -282,7 +285,7 @@ impl DiffRun<'_> {
             }
             self.aside.note(b, &comparison);
             match comparison.op() {
-                Some(op) => self.put(op, Some(a), Some(b), Some(comparison), &mut merged),
+                Some(op) => self.put(op, Some((old, a)), Some((new, b)), Some(comparison), &mut merged),
                 None => {
                     if comparison.reordered.is_empty() && comparison.uncertain.is_empty() && from == to {
                         self.aside.same_meaning.push(b.label());
@@ -312,12 +315,13 @@ impl DiffRun<'_> {
     fn put(
         &mut self,
         op: Op,
-        old: Option<&Member>,
-        new: Option<&Member>,
+        old: Option<(&Side, &Member)>,
+        new: Option<(&Side, &Member)>,
         comparison: Option<Comparison>,
         merged: &mut Merged,
     ) {
-        let Some(member) = new.or(old) else { return };
+        let Some((side, member)) = new.or(old) else { return };
+        let [old, new] = [old, new].map(|place| place.map(|(_, member)| member));
         let blob = |side: Option<&Member>| side.and_then(Member::blob);
         let node = member.session.map(|_| member.node_name());
         let key = (member.type_url.clone(), member.name.clone(), blob(old), blob(new));
@@ -338,6 +342,7 @@ impl DiffRun<'_> {
             op,
             from: old.and_then(|member| member.version.clone()),
             to: new.and_then(|member| member.version.clone()),
+            owners: side.owners(member),
             comparison,
             nodes: node.into_iter().collect(),
         });

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use xdscope_engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
 use xdscope_present::json;
-use xdscope_present::report::Role;
+use xdscope_present::report::{self, Role};
 use xdscope_present::table::{Columns, Style, TableLooks, paint};
 use xdscope_schema::to_yaml;
 use xdscope_wire::event::TypeUrl;
@@ -97,6 +97,7 @@ impl Printer<'_> {
             .role(Role::Muted)
             .text("NAME", |(difference, _)| difference.name.to_string())
             .text("VER", |(difference, _)| self.versions(difference))
+            .optional_text("OWNER", |(difference, _)| report::owners(&difference.owners))
             .text("PATH", |(_, change)| change.map(|change| change.path.to_string()).unwrap_or_default())
             .text("FROM", |(_, change)| value(change.and_then(|change| change.from.as_ref())))
             .text("TO", |(_, change)| value(change.and_then(|change| change.to.as_ref())));
@@ -128,6 +129,7 @@ impl Printer<'_> {
             (None, Op::Changed) => about.push("content not known".to_owned()),
             (None, op) => about.push(op.word().to_owned()),
         }
+        about.push(report::owners(&difference.owners));
         about.push(difference.nodes.join(" "));
         for part in about.iter().filter(|part| !part.is_empty()) {
             write!(out, "  {}", display_safe(part))?;
@@ -232,6 +234,7 @@ fn object(difference: &Difference) -> Value {
         from: difference.from.as_deref(),
         to: difference.to.as_deref(),
         nodes: &difference.nodes,
+        owners: &difference.owners,
         changes,
     })
 }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use xdscope_engine::diff::ResourceVersion;
+use xdscope_engine::owners::owners_of_content;
 use xdscope_engine::store::{ResourceFact, ResourceState, Store};
 use xdscope_schema::Schema;
+use xdscope_schema::owners::Owner;
 use xdscope_sources::{ReplayPosition, SourceFormat, record};
 use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{StreamId, TypeUrl};
@@ -125,6 +127,14 @@ impl Side {
                 !catalog.blob(*id).redacted && catalog.bytes(*id).is_some_and(|bytes| has_mark(&bytes))
             }
             _ => member.marked,
+        }
+    }
+
+    /// Returns the Kubernetes objects that a resource of a session was made from.
+    pub(super) fn owners(&self, member: &Member) -> Vec<Owner> {
+        match (&member.content, &self.store) {
+            (Content::Blob(id), Some(store)) => owners_of_content(store.catalog(), *id),
+            _ => Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ mod interventions;
 mod journal;
 mod lint;
 mod outside;
+mod owners;
 mod problems;
 mod recovery;
 mod store;

@@ -5,6 +5,7 @@ use xdscope_engine::store::{AbsentBy, Origin, ResourceState};
 
 use super::Presence::*;
 use super::Shape::*;
+use super::owner::OWNER;
 use super::stream::CERTIFICATE;
 use super::{Field, OWED_AGAIN, RECLASSIFICATION, RESOURCE_ERROR, TEXTS, field, known, warming, xdstp};
 
@@ -86,14 +87,6 @@ pub(super) const RESOURCE: &[Field] = &[
     ),
     field(Maybe, "more_broken_constraints", Count, "number of further broken constraints"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
-];
-
-/// The members of an owner.
-pub(super) const OWNER: &[Field] = &[
-    field(Always, "kind", Text, "such as `VirtualService`"),
-    field(Always, "namespace", Text, "empty if not stated"),
-    field(Always, "name", Text, "name of the object"),
-    field(Maybe, "guess", Bool, "the owner was read from the structure of the resource name"),
 ];
 
 const TTL: &[Field] = &[

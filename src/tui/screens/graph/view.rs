@@ -404,6 +404,9 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
         let (text, role) = report::certificate_expiry(certificate, common.clock.unix_seconds(common.now));
         add("expiry", &display_safe(&text), role);
     }
+    if !node.owners.is_empty() {
+        add("owner", &display_safe(&report::owners(&node.owners)), Role::Plain);
+    }
     if let Some(update) = &node.refused {
         let nack = screen.nack.as_ref().filter(|(n, _)| *n == update.refusal.nack).map(|(_, nack)| nack);
         add("refused", &display_safe(&report::refused_update(update, nack, &node.name)), Role::Bad);

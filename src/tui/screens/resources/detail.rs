@@ -286,7 +286,7 @@ impl ResourceDetail {
         self.remarks.get(..self.remarks.len().min(height / 2)).unwrap_or_default()
     }
 
-    /// Notes the refusal of the newest content, and the constraints that the content breaks.
+    /// Notes the refusal of the newest content, its owner, and the constraints that it breaks.
     fn make_remarks(&mut self, contents: Contents<'_>, content: Option<BlobId>) {
         self.remarks.clear();
         let Some(fact) = &self.fact else { return };
@@ -295,6 +295,10 @@ impl ResourceDetail {
             self.remarks.push((text, state.role));
         }
         self.remarks.extend(report::sent_after_refusal(fact).map(|text| (text, Role::Pending)));
+        let owners = contents.owners(fact);
+        if !owners.is_empty() {
+            self.remarks.push((format!("owner {}", report::owners(&owners)), Role::Plain));
+        }
         if content.is_some() && content == fact.content {
             let texts = report::broken_constraint_sentences(&contents.broken_constraints(fact)).into_iter();
             self.remarks.extend(texts.map(|text| (text, Role::Warn)));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::docs::seen::output::{Fixture, run};
 
 /// The views, and the verbs and flags that print them.
-const VIEWS: [(&str, &[&str]); 9] = [
+const VIEWS: [(&str, &[&str]); 10] = [
     ("status", &["status"]),
     ("wide-status", &["status", "-o", "wide"]),
     ("get", &["get", "-o", "wide"]),
@@ -18,6 +18,7 @@ const VIEWS: [(&str, &[&str]); 9] = [
     ("graph", &["export", "--to", "dot"]),
     ("status-json", &["status", "-o", "json"]),
     ("get-json", &["get", "-o", "json"]),
+    ("blame", &["blame"]),
 ];
 
 /// The screens, and the keys that open them.
